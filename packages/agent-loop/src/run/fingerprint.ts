@@ -85,14 +85,15 @@ interface OwnModel {
 
 /** Tells the log under which definition a turn runs: read once, known from then on. Params of the run are no part of it. */
 export function fingerprintPlugin(fingerprints: Fingerprints, options: OwnModel): Plugin {
+  let own: ModelName | undefined
   return {
     name: 'fingerprint',
     hooks: {
       fingerprint({ run, stop }) {
         if (run.pinnedHash !== undefined) return run.pinnedHash
-        const model = ownModel(options)
+        own ??= ownModel(options)
         // A schema that cannot be read fails the request that needs it.
-        return model && (fingerprints.known(model) ?? stop.until(fingerprints.hash(model)).catch(() => undefined))
+        return own && (fingerprints.known(own) ?? stop.until(fingerprints.hash(own)).catch(() => undefined))
       },
     },
   }

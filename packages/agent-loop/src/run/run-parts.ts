@@ -71,7 +71,7 @@ export class RunParts implements RunContext {
     const own = limitsOf(options.limits, given.limits)
     this.agent = agent
     this.plugins = agent.plugins()
-    this.models = modelTargets(agent, runtimeParams, options.pinned)
+    this.models = options.runtimeParams || options.pinned ? modelTargets(agent, runtimeParams, options.pinned) : ownTargets(given)
     this.params = options.runtimeParams ? mergeRuntimeParams(agent.runtimeParams, runtimeParams) : agent.runtimeParams
     const { depth = 0, maxDepth = Infinity } = journal.children ?? {}
     this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth) }
@@ -141,6 +141,15 @@ export class RunParts implements RunContext {
     own.charge(spent)
     return own
   }
+}
+
+const targets = new WeakMap<AgentDefinition, RunParts['models']>()
+
+/** The models of the agent itself: resolved once, not by each run. */
+function ownTargets(agent: AgentDefinition): RunParts['models'] {
+  const known = targets.get(agent) ?? modelTargets(agent, {}, undefined)
+  targets.set(agent, known)
+  return known
 }
 
 function frozenCopy(path: string, input: AgentInput): AgentInput {
