@@ -9,9 +9,8 @@ import type { Call } from './call.ts'
 import { aborted } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { callModel } from './model-call.ts'
-import type { Next } from './next.ts'
 import { consult } from './plugin.ts'
-import type { AttemptEnd, RetryEnd, StepPlan } from './subjects.ts'
+import type { AttemptEnd, Next, RetryEnd, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 /** Begins a step, unless one has begun already, and gets its answer. */

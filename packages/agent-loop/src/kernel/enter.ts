@@ -3,7 +3,8 @@ import type { UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type { AgentInput } from '../contract/input.ts'
-import type { LoggedInput, OpenTurn, StoredMessage } from '../contract/journal.ts'
+import type { LoggedInput, OpenTurn, QueuedInput, StoredMessage } from '../contract/journal.ts'
+import type { Window } from '../events/types.ts'
 import { clientCalls } from '../transcript/client-calls.ts'
 import { endAttempts, endStep, tellAttemptEnd } from './ask.ts'
 import { callsOf, writeRows } from './call.ts'
@@ -11,11 +12,10 @@ import type { Call } from './call.ts'
 import { aborted, modelWouldStop } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { cancelOpenCalls } from './finish.ts'
-import type { Next } from './next.ts'
 import { consult } from './plugin.ts'
 import { weighKnownPrompt, weighPrompt } from './prompt-size.ts'
 import { appendResults, tellStepEnd } from './settle.ts'
-import type { InputVerdict, Segment } from './subjects.ts'
+import type { InputVerdict, Next, Segment } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 /** How a run comes to a turn: with a new input, with inputs that wait in the journal, or because one is open. */
@@ -202,4 +202,18 @@ function freeIdOf({ transcript }: Turn, { id }: UserMessage, logged: NewTurn['lo
 function withdrawInput(turn: Turn, messageId: string): void {
   turn.log.record({ type: 'message-discarded', messageId, reason: 'replaced' })
   if (turn.transcript.hasMessage(messageId)) turn.discard([messageId])
+}
+
+/** Drafts an input in its stored form at a slot of the turn. */
+export function placeInput(turn: Turn, slot: Window, { inputId, source, input }: Omit<QueuedInput, 'input'> & { readonly input: UserMessage }): void {
+  const message: StoredMessage & { role: 'user' } = { ...input, id: turn.ids.next('msg'), at: turn.clock.now() }
+  turn.log.record({ type: 'runtime-input', inputId, source, placement: slot, message, characters: charactersOf(input.content) })
+  turn.append(message)
+  // Without another input it is what the turn begins with.
+  turn.inputId ??= message.id
+}
+
+export function charactersOf(content: UserMessage['content']): number {
+  if (typeof content === 'string') return content.length
+  return content.reduce((length, part) => length + (part.type === 'text' ? part.text.length : 0), 0)
 }

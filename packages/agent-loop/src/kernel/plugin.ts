@@ -89,3 +89,14 @@ function askFrom<Answer>(
   }
   return undefined
 }
+
+let places = 0
+
+/**
+ * The state of one plug-in, one per turn: made when the plug-in first looks at the turn. Returns the function that
+ * finds it.
+ */
+export function turnState<State extends object>(make: (turn: Turn) => State): (turn: Turn) => State {
+  const place = places++
+  return (turn) => (turn.states[place] ??= make(turn)) as State
+}

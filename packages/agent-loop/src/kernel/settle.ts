@@ -14,9 +14,8 @@ import { aborted, answeredOutcome, modelWouldStop, suspended } from './ending.ts
 import type { TurnOutcome } from './ending.ts'
 import { execute } from './execute.ts'
 import { cancelOpenCalls, conclude, finish } from './finish.ts'
-import type { Next } from './next.ts'
 import { consult, isForeign } from './plugin.ts'
-import type { EndedStep } from './subjects.ts'
+import type { EndedStep, Next } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 const askNext: Next = { phase: 'ask' }

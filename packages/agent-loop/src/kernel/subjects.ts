@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, RuntimeParams, ToolChoice, UserMessage } from '@bowline/llm'
 import type { AgentInput } from '../contract/input.ts'
 import type { StepPatch } from '../contract/options.ts'
-import type { RetryEndEvent, RetryStartEvent } from '../events/types.ts'
+import type { RetryEndEvent, RetryStartEvent, Window } from '../events/types.ts'
 import type { FactsOf } from '../journal/turn-log.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import type { ModelAnswer } from './answer.ts'
@@ -74,3 +74,12 @@ export interface AttemptEnd {
 export type RetryStart = Omit<FactsOf<RetryStartEvent>, 'type'>
 
 export type RetryEnd = Omit<FactsOf<RetryEndEvent>, 'type'>
+
+/** What comes next in a turn. */
+export type Next =
+  | { readonly phase: 'ask' }
+  | { readonly phase: 'settle'; readonly answer: ModelAnswer; readonly calls: readonly Call[] }
+  /** `slot`: for inputs that come before the end is stored. Default `step-end`. */
+  | { readonly phase: 'end'; readonly outcome: TurnOutcome; readonly slot?: Window }
+  | { readonly phase: 'ended'; readonly outcome: TurnOutcome }
+  | { readonly phase: 'yielded' }

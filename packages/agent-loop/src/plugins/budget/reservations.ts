@@ -4,10 +4,10 @@ import type { EndReason } from '../../events/types.ts'
 import { limited } from '../../kernel/ending.ts'
 import type { TurnOutcome } from '../../kernel/ending.ts'
 import { withEstimate } from '../../kernel/model-call.ts'
+import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import { estimateOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
 import type { StepPlan } from '../../kernel/subjects.ts'
-import { turnState } from '../../kernel/turn-state.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 const stateOf = turnState(() => ({ reservation: undefined as Reservation | undefined }))

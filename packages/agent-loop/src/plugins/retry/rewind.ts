@@ -1,5 +1,5 @@
 import type { Call } from '../../kernel/call.ts'
-import { turnState } from '../../kernel/turn-state.ts'
+import { turnState } from '../../kernel/plugin.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 /** Place in the transcript before which nothing may be withdrawn any more: a tool that is not `pure` has run there. */
