@@ -9,10 +9,11 @@ const breaths = new WeakMap<object, number>()
 /**
  * Lets timers and sockets have their turn: a model and tools that answer at once must not starve them, nor must many short
  * runs one after the other. Undefined as long as the run has let go of the thread a short while ago, by its own clock.
+ * A journal that publishes deltas has watchers elsewhere: they get the last ones before the message is closed.
  */
 export function breathe(run: RunContext): Promise<void> | undefined {
   const before = breaths.get(run)
-  if (before !== undefined && run.clock.now() - before < longestMs) return undefined
+  if (before !== undefined && !run.journal.publish && run.clock.now() - before < longestMs) return undefined
   return nextMacrotask().then(() => void breaths.set(run, run.clock.now()))
 }
 
