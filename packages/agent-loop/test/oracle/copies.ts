@@ -4,26 +4,15 @@ import * as former from './former/index.ts'
 import { playScript } from './play-script.ts'
 import type { Played } from './play-script.ts'
 import type { Script } from './script.ts'
-import type { Difference } from './trace.ts'
 
 /** Tools, agents and errors of the copies recognise each other; their types do not. */
 const formerLoop = former as unknown as Loop
-
-/** What the former loop did, if this one has done something else. */
-export class CopiesDiffer extends Error {
-  readonly played: Played
-
-  constructor(difference: Difference, played: Played) {
-    super(`the copies differ: ${JSON.stringify(difference, undefined, 2)}`)
-    this.played = played
-  }
-}
 
 /** Lets both copies play a script. Throws with the first difference. */
 export async function compareCopies(script: Script): Promise<Played> {
   const before = await playScript(formerLoop, script)
   const now = await playScript(current, script)
   const difference = before.trace.difference(now.trace)
-  if (difference) throw new CopiesDiffer(difference, before)
+  if (difference) throw new Error(`the copies differ: ${JSON.stringify(difference, undefined, 2)}`)
   return before
 }

@@ -6,7 +6,7 @@ import type { Extras, Script } from './script.ts'
 import { death, themes } from './themes.ts'
 
 const call: fc.Arbitrary<CallPlan> = fc.record({
-  tool: fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...toolNames) }, { weight: 3, arbitrary: fc.constantFrom('asked', 'asked-timed', 'wary') }, { weight: 3, arbitrary: fc.constant('delegate_to_helper' as const) }),
+  tool: fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...toolNames) }, { weight: 5, arbitrary: fc.constantFrom('asked', 'asked', 'asked-timed', 'wary') }, { weight: 3, arbitrary: fc.constant('delegate_to_helper' as const) }),
   act: fc.constantFrom('return', 'return', 'later', 'json', 'content', 'details'),
   ms: fc.constantFrom(0, 10, 60),
   id: fc.constant(undefined),
@@ -38,8 +38,8 @@ export const base = fc.record({
   abortGraceMs: fc.constantFrom(0, 200),
   toolConcurrency: fc.constantFrom(1, 2, 8, 8),
   rounds: fc.constantFrom(1, 1, 1, 1, 1, 2),
-  approve: fc.boolean(),
-  edits: fc.boolean(),
+  approve: fc.constantFrom(true, true, false),
+  edits: fc.constantFrom(true, true, false),
   startsAborted: fc.constantFrom(...Array.from({ length: 40 }, (_, place) => place === 0)),
 })
 
@@ -48,7 +48,7 @@ const rarely = fc.constantFrom(false, false, false, false, false, false, false, 
 const extras: fc.Arbitrary<Extras> = fc.record({
   ...{ timed: fc.boolean(), byClock: fc.boolean(), jitter: fc.boolean(), silentDeath: fc.boolean(), loopGuard: fc.constantFrom('default', 'low', 'off') },
   ...{ bareHelper: rarely, price: rarely, remote: rarely, overlays: rarely, options: rarely },
-  ...{ maxCost: fc.constant(undefined), maxQueuedInputs: fc.constant(undefined), pinned: fc.constant('none') },
+  ...{ maxCost: fc.constant(undefined), maxQueuedInputs: fc.constant(undefined), pinned: fc.constant('none'), lateInput: fc.constant(false) },
 })
 
 /** Scripts of what a loop can be made to do, each about a few themes. */

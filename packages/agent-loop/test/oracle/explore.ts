@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
-import { CopiesDiffer, compareCopies } from './copies.ts'
+import { compareCopies } from './copies.ts'
 import { mortalScripts, scripts } from './draw-script.ts'
 import { Reach } from './features.ts'
 import type { Death } from './keeper.ts'
@@ -10,14 +10,10 @@ import { show } from './trace.ts'
 
 type Compare = (script: Script) => Promise<Played>
 
-/** Of the scripts of one exploration. */
-const mostOpen = rounds({ short: 2, long: 80 })
-
 /** Scripts that are compared in parts, so that no test takes long. */
 export class Exploration {
   readonly reach = new Reach()
   count = 0
-  #open = 0
   readonly #seed: number
   readonly #perPart: number
 
@@ -51,23 +47,12 @@ export class Exploration {
     throw new Error(`the scripts of part ${part} have too few commits`)
   }
 
-  /** Lets few differences pass that are left open. */
-  #openDifference(script: Script, error: unknown): Played {
-    if (!(error instanceof CopiesDiffer) || !isOpen(script) || ++this.#open > mostOpen) throw error
-    return error.played
-  }
-
   readonly #compare: Compare = async (script) => {
     this.count++
-    const played = await compareCopies(script).catch((error: unknown) => this.#openDifference(script, error))
+    const played = await compareCopies(script)
     this.reach.add(played.trace.reach)
     return played
   }
-}
-
-/** How far a subagent comes while the run above it dies depends on how many awaits each of them has. */
-function isOpen({ deaths, scenario: { rounds, agent } }: Script): boolean {
-  return agent.child.length > 0 && (deaths.length > 0 || rounds.some(({ death }) => death))
 }
 
 /** Short, so that more of its commits are about calls. */

@@ -2,7 +2,7 @@
 export const features = [
   // What models do.
   ...['delta text-delta', 'delta reasoning-delta', 'delta tool-call-delta', 'answer stop', 'answer tool-calls', 'answer length', 'answer error', 'answer aborted'],
-  ...['event retry-start cause error', 'event retry-start cause fallback', 'event retry-end success false', 'run has notBefore'],
+  ...['event retry-start cause error', 'event retry-start cause fallback', 'event retry-start cause overflow', 'event retry-end success false', 'run has notBefore'],
   ...['model main', 'model child', 'model other', 'call agent planned.model', 'message paused', 'error retry-after'],
   // What tools do.
   ...['event tool-execution-start effect pure', 'event tool-execution-start effect idempotent', 'event tool-execution-start effect once', 'call is remote'],
@@ -32,12 +32,12 @@ export const features = [
   // Compaction.
   ...['event compaction-start trigger threshold', 'event compaction-start trigger window', 'event compaction-start trigger overflow', 'event compaction-start trigger requested'],
   ...['event compaction-start trigger manual', 'event compaction-end outcome done', 'event compaction-end outcome skipped', 'event compaction-end outcome cancelled', 'event compaction-end outcome failed'],
-  ...['record compaction', 'compact done'],
+  ...['record compaction', 'run has compactionDue', 'compact done'],
   // Subagents.
-  ...['event child-start', 'event child-update', 'event child-end status completed', 'extra bareHelper true', 'call host.start'],
+  ...['event child-start', 'event child-update', 'event child-end status completed', 'event child-end status error', 'extra bareHelper true', 'call host.start'],
   ...['event usage purpose child', 'event usage purpose compaction', 'event usage purpose discarded-attempt'],
   // Inputs.
-  ...['given steer accepted', 'given overlay accepted', 'given follow-up accepted', 'enqueue', 'record overlay', 'record inputs-taken', 'answer runs-queued'],
+  ...['given steer accepted', 'given overlay accepted', 'given follow-up accepted', 'enqueue', 'record overlay', 'record inputs-taken', 'answer runs-queued', 'answer inputs-waiting'],
   ...['event runtime-input placement turn-start', 'event runtime-input placement step-start', 'event runtime-input placement step-end', 'event runtime-input source notify'],
   ...['result has unusedInputs', 'extra overlays true', 'extra options true', 'extra remote true', 'extra pinned all', 'extra pinned later'],
   // Functions of the agent.
@@ -46,7 +46,7 @@ export const features = [
   // Retries of a turn.
   ...['event message-discarded reason retry', 'event message-discarded reason rewind', 'event message-discarded reason failed', 'event message-discarded reason crash'],
   // Ends of runs.
-  ...['disturbance abort', 'disturbance signal', 'disturbance yield', 'disturbance fenced', 'disturbance reader', 'event turn-end receipt given', 'result aborted yielded'],
+  ...['disturbance abort', 'disturbance signal', 'disturbance yield', 'disturbance fenced', 'disturbance reader', 'event turn-end receipt given', 'result aborted yielded', 'call is unknown'],
   ...['event turn-end reason policy-error', 'event turn-end reason extension-error', 'event turn-end reason handled', 'result * journal-error', 'result * refused', 'it stands still'],
   // Readers.
   ...['mode synchronized', 'reader with every delta', 'driver leaves'],

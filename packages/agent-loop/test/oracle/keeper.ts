@@ -23,10 +23,12 @@ export class Keeper {
   commits = 0
   readonly #world: OracleWorld
   readonly #plan: JournalPlan
+  #isLateDue: boolean
 
   constructor(world: OracleWorld, plan: JournalPlan) {
     this.#world = world
     this.#plan = plan
+    this.#isLateDue = world.extras.lateInput
     this.journal = world.copy.createMemoryJournal()
     const host = plan.host && plannedHost(world, plan.host)
     this.host = host && {
@@ -53,9 +55,20 @@ export class Keeper {
       this.#commit(process, death, { records, expect, store, isRoot })
     const base = notedJournal(this.#world, this.journal, '', (records, expect, store) => onCommit(records, expect, store, true))
     const child: Journal['child'] = (key, meta) =>
-      notedJournal(this.#world, this.journal.child?.(key, meta) as Journal, `/${key}`, (records, expect, store) => onCommit(records, expect, store, false))
+      this.#apart(key, notedJournal(this.#world, this.journal.child?.(key, meta) as Journal, `/${key}`, (records, expect, store) => onCommit(records, expect, store, false)))
     process.journal = { ...base, child, ...this.#others(), abortSignal }
     return process
+  }
+
+  /** A subagent goes on at times of its own: where it stands when another run does something is not left to chance. */
+  #apart(key: string, journal: Journal): Journal {
+    const world = this.#world
+    return {
+      ...journal,
+      load: () => world.sleep(world.delayOf(key)).then(() => journal.load()),
+      commit: (records, expect) => world.sleep(world.briefDelay()).then(() => journal.commit(records, expect)),
+      child: (below, meta) => this.#apart(below, journal.child?.(below, meta) as Journal),
+    }
   }
 
   #others(): Partial<Journal> {
@@ -89,6 +102,10 @@ export class Keeper {
   }
 
   #refusal(expect: CommitExpectation | undefined): CommitOutcome | undefined {
+    if (expect?.noInputs && this.#isLateDue) {
+      this.#isLateDue = false
+      this.waiting.push({ inputId: 'late', source: 'steer', input: 'it is late' })
+    }
     if (expect?.noInputs && this.waiting.length > 0) return { ok: false, reason: 'inputs-waiting' }
     if (expect?.nothingQueued === true && this.queue.length > 0) return { ok: false, reason: 'runs-queued' }
     if (expect?.nothingQueued === false && this.queue.length === 0) return { ok: false, reason: 'nothing-queued' }

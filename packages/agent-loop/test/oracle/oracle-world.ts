@@ -21,7 +21,8 @@ export class OracleWorld extends World {
   #moments = 0
   #due: { readonly at: number; readonly act: () => void }[] = []
   #random = 1
-  #modelCalls = 0
+  #delays = 0
+  #triggers = 0
 
   constructor(copy: Loop, script: Script) {
     const trace = new Trace()
@@ -55,7 +56,8 @@ export class OracleWorld extends World {
   }
 
   on(trigger: Trigger, act: () => void): void {
-    if ('ms' in trigger) void this.sleep(trigger.ms).then(act)
+    // Nothing else is due at the same time.
+    if ('ms' in trigger) void this.sleep(trigger.ms + ++this.#triggers / 8_192).then(act)
     else this.#due.push({ at: this.#moments + trigger.moment, act })
   }
 
@@ -70,7 +72,7 @@ export class OracleWorld extends World {
   /** Notes a call of a function of the agent. */
   noteCall(name: string, args: readonly unknown[]): void {
     this.trace.reached(`call ${name}`)
-    this.trace.add('calls', `${name} ${args.map(show).join(' ')}`)
+    this.trace.add('calls', [name, ...args.map(show)].join('\t'))
     this.moment()
   }
 
@@ -84,9 +86,9 @@ export class OracleWorld extends World {
     return this.#random / 2_147_483_647
   }
 
-  /** Returns a delay that no other model call has. */
-  modelDelay(): number {
-    return 1 + ++this.#modelCalls / 1_024
+  /** Returns a delay that nothing else has. */
+  briefDelay(): number {
+    return 1 + ++this.#delays / 1_024
   }
 
   /** Returns a delay of 1 to 33 ms that hardly any other name has; sums of such delays are exact. */

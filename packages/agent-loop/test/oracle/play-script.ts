@@ -100,7 +100,7 @@ async function playRun(scene: Scene, round: Round, { input, stops, cancels }: Or
   const signals = { own: new AbortController(), journal: new AbortController() }
   if (stops || plan.startsAborted) signals.own.abort('before it began')
   const process = keeper.open(round.death, signals.journal.signal)
-  world.trace.add('calls', `run ${show(input)}`)
+  world.trace.add('calls', `run\t${show(input)}`)
   noteOrder(world, round, input)
   const run = agent.run(input, {
     ...scene.options,

@@ -15,7 +15,7 @@ export function readEvents(world: OracleWorld, { plan: { mode, driver }, place }
     // The first reader drives a synchronized run.
     read(world, `first reader of run ${place}`, run, { pauseMs: driver.pauseMs, leavesBehind }),
     read(world, `reader of run ${place}`, run.events(), { pauseMs: 0 }),
-    read(world, `reader of run ${place} without deltas`, run.events({ deltas: false }), { pauseMs: 7 }),
+    read(world, `reader of run ${place} without deltas`, run.events({ deltas: false }), { pauseMs: world.extras.timed ? 7 : 0 }),
   ])
 }
 

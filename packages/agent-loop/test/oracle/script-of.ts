@@ -26,15 +26,15 @@ function fitting(themes: Themes): Themes {
   // Nothing is handed on unless the first call does it.
   const nested = themes.nested ?? (limits?.maxDepth === undefined ? undefined : { tools: ['pure'] as const, end: 'stop' as const })
   const needsModel = ends !== undefined || compaction !== undefined || fallback !== undefined || limits?.maxCost !== undefined
-  return { ...themes, nested, ends: fallback === undefined ? ends : (ends ?? ['forbidden']), functions: needsModel ? undefined : functions }
+  return { ...themes, nested, ends: ends ?? fallback?.ends, functions: needsModel ? undefined : functions }
 }
 
-function extrasOf(extras: Extras, { limits, pinned, fallback, functions }: Themes): Extras {
+function extrasOf(extras: Extras, { limits, pinned, fallback, functions, journal }: Themes): Extras {
   const { maxCost, maxQueuedInputs } = limits ?? {}
   // Only of the first model the price is known, and of no function.
   const isPriced = maxCost !== undefined && fallback === undefined && !functions
   return {
-    ...{ ...extras, maxQueuedInputs, pinned: pinned ?? 'none' },
+    ...{ ...extras, maxQueuedInputs, pinned: pinned ?? 'none', lateInput: journal?.late === true },
     ...(isPriced && { price: true, maxCost }),
     // What a model function gives at once ends at once.
     timed: extras.timed && !functions,
@@ -51,7 +51,7 @@ function agentOf(base: Base, themes: Themes): AgentPlan {
     child: themes.nested ? [{ ...summary, calls: themes.nested.tools.map((tool) => ({ ...aCall, tool })) }, { ...summary, end: themes.nested.end }] : base.child,
     summaries: compaction?.summary === undefined ? [] : [{ ...summary, end: compaction.summary }],
     functions: functions && { main: changed(functions.main.map(calmed), changedCalls(themes)), child: functions.child.map(calmed) },
-    fallback: fallback === true ? base.fallback : fallback === undefined ? undefined : [],
+    fallback: fallback && (fallback.answers ? base.fallback : []),
     ...{ extensions: extensionsOf(themes), guardrail: themes.guardrail },
     ...{ prepareStep: 'none', stopWhen: 'none', ephemeral: 'none', instructions: 'text', ...asked },
     compacts: compaction !== undefined,
@@ -59,7 +59,9 @@ function agentOf(base: Base, themes: Themes): AgentPlan {
   }
 }
 
-function extensionsOf({ extensions = [], ends, compaction, watches }: Themes): AgentPlan['extensions'] {
+function extensionsOf({ extensions: given = [], ends, compaction, watches }: Themes): AgentPlan['extensions'] {
+  // Two extensions that write an event at each event would never end.
+  const extensions = given.map((extension) => ({ ...extension, hooks: extension.hooks.map((plan) => (plan.hook === 'onEvent' && plan.act === 'note' ? { ...plan, act: 'look' as const } : plan)) }))
   if (!watches || (!ends && !compaction)) return extensions
   const look = { act: 'look', every: 1 } as const
   const hooks = [{ hook: 'beforeCompaction', act: watches, every: 1 }, ...(['afterCompaction', 'onRetryStart', 'onRetryEnd'] as const).map((hook) => ({ hook, ...look }))] as const
@@ -102,7 +104,7 @@ function changedCalls({ acts = [], sideWork = [], inputs = [], compaction, death
 function largeAt(compaction: Themes['compaction'], index: number): Partial<AnswerPlan> {
   if (!compaction) return {}
   if (compaction.overflows) return index === 2 ? { end: 'too-long' } : { text: 'some more text '.repeat(index === 0 ? 60 : 1), tokens: 900 }
-  return index === compaction.tokens % 3 ? { tokens: 1_500 } : {}
+  return index === compaction.at ? { tokens: compaction.tokens } : {}
 }
 
 /** Two children that a tool spawns at once would take turns by chance, and so would two subagents whose model is a function. */
@@ -128,9 +130,9 @@ function changed(plans: readonly FunctionPlan[], changes: ReturnType<typeof chan
   return [calmed({ ...first, answers: [{ ...answer, calls }, ...others] }), ...rest]
 }
 
-function journalOf({ journal, host }: Themes): JournalPlan {
-  const { followsUp: _input, ...given } = journal ?? {}
-  return { latencyMs: 0, inputs: [], enqueues: false, schedulesCompaction: false, ...given, host: host?.plan }
+function journalOf({ journal, host, compaction }: Themes): JournalPlan {
+  const { followsUp: _input, late: _late, ...given } = journal ?? {}
+  return { latencyMs: 0, inputs: [], enqueues: false, schedulesCompaction: compaction?.schedules === true, ...given, host: host?.plan }
 }
 
 function givenBy(journal: Themes['journal'], limits: Themes['limits']): RoundPlan['disturbances'] {

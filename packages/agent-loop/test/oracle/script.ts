@@ -18,6 +18,8 @@ export interface Extras {
   readonly maxQueuedInputs: number | undefined
   /** Runs that carry an earlier definition. */
   readonly pinned: 'none' | 'all' | 'later'
+  /** An input comes when the end of a run is stored. */
+  readonly lateInput: boolean
   /** The tool that the agent lacks is somebody else's. */
   readonly remote: boolean
   readonly overlays: boolean
@@ -34,6 +36,5 @@ export interface Script {
 
 /** When a disturbance comes. */
 export function triggerOf({ byClock }: Extras, { after }: Pick<Disturbance, 'after'>): { readonly moment: number } | { readonly ms: number } {
-  // No timer of the loop or of a tool is due at the same time.
-  return byClock ? { ms: after / 2 + 0.000_244_140_625 } : { moment: after }
+  return byClock ? { ms: after / 2 } : { moment: after }
 }

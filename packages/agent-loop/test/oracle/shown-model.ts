@@ -14,11 +14,11 @@ export function shownModel(world: OracleWorld, model: ScriptedModel): AnyLanguag
   const doStream: DoStream = async (options) => {
     const { abortSignal, ...request } = options
     world.trace.reached(`model ${model.modelId}`)
-    world.trace.add('calls', `model ${model.modelId} ${show(request)} ${abortSignal?.aborted}`)
+    world.trace.add('calls', `model ${model.modelId} ${abortSignal?.aborted}\t${show(request)}`)
     world.moment()
-    if (model.modelId === 'child' || world.extras.timed) await world.sleep(world.modelDelay())
+    if (model.modelId === 'child' || world.extras.timed) await world.sleep(world.briefDelay())
     const answer = await model.doStream(options)
-    return world.extras.timed ? { ...answer, stream: pausedAtEnd(answer.stream, () => (abortSignal?.aborted ? Promise.resolve() : world.sleep(world.modelDelay()))) } : answer
+    return world.extras.timed ? { ...answer, stream: pausedAtEnd(answer.stream, () => (abortSignal?.aborted ? Promise.resolve() : world.sleep(world.briefDelay()))) } : answer
   }
   return { ...model, doStream }
 }

@@ -17,16 +17,9 @@ export class Trace {
     this.reach.set(feature, (this.reach.get(feature) ?? 0) + 1)
   }
 
-  lines(channel: string): readonly string[] {
-    return this.#channels.get(channel) ?? []
-  }
-
   /** Returns the first line that differs from that of the other, or undefined if all are equal. */
   difference(other: Trace): Difference | undefined {
     const channels = [...new Set([...this.#channels.keys(), ...other.#channels.keys()])]
-    // Runs of subagents draw ids from the same source: which of them draws first is left open.
-    const hasSubagents = channels.some((channel) => channel.endsWith(' calls'))
-    const isSame = (line: string, other: string | undefined): boolean => line === other || (hasSubagents && withoutIds(line) === withoutIds(other))
     for (const channel of channels) {
       const [lines, others] = [this.#channels.get(channel) ?? [], other.#channels.get(channel) ?? []]
       const place = lines.findIndex((line, index) => !isSame(line, others[index]))
@@ -37,8 +30,23 @@ export class Trace {
   }
 }
 
-function withoutIds(line: string | undefined): string | undefined {
-  return line?.replace(/\b(msg|input|approval|compaction)_\d+/g, '$1')
+/** The order of keys is no difference. */
+function isSame(line: string, other: string | undefined): boolean {
+  return line === other || (other !== undefined && line.length === other.length && withSortedKeys(line) === withSortedKeys(other))
+}
+
+/** Values stand behind tabs. */
+function withSortedKeys(line: string): string {
+  return line.split('\t').map(sorted).join('\t')
+}
+
+function sorted(text: string): string {
+  if (!text.startsWith('{') && !text.startsWith('[')) return text
+  return JSON.stringify(JSON.parse(text), (_key, value: unknown) => (isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value))
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export interface Difference {
@@ -74,7 +82,5 @@ function showPart(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`
   if (value instanceof AbortSignal) return value.aborted ? 'aborted' : 'not aborted'
   if (value instanceof Error) return `${value.name}: ${value.message}`
-  // The order of keys is no difference.
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
   return value
 }

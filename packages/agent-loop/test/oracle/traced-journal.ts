@@ -17,16 +17,14 @@ export type OnCommit = (records: readonly JournalRecord[], expect: CommitExpecta
 /** Returns the part of a journal that all journals have, noted. */
 export function notedJournal(world: OracleWorld, journal: Journal, path: string, onCommit: OnCommit): Journal {
   const { trace } = world
-  // Runs of subagents go on beside the one above: which of them stores first is left open.
-  const channel = path === '' ? 'calls' : `${path} calls`
   return {
     load: () => journal.load(),
     async commit(records, expect) {
-      trace.add(channel, `${path} commit ${show(records)} ${show(expect)}`)
+      trace.add('calls', `${path} commit\t${show(records)}\t${show(expect)}`)
       for (const record of records) noteRecord(world, record)
       if (expect) trace.reached(`expects ${Object.entries(expect).join()}`)
       const outcome = await onCommit(records, expect, () => journal.commit(records, expect))
-      trace.add(channel, `${path} committed ${show(outcome)}`)
+      trace.add('calls', `${path} committed\t${show(outcome)}`)
       if (!outcome.ok) trace.reached(`answer ${outcome.reason}`)
       world.moment()
       return outcome

@@ -119,13 +119,13 @@ function executeOf(inWorld: () => OracleWorld, { execute, name }: Functions & { 
 }
 
 /**
- * Two calls of one answer begin and end their work at times of their own, so that the loop cannot see one of them earlier by
- * chance. In a timed script a call that has emitted deltas pauses before its end, so that readers have seen them by then.
+ * Two calls of one answer begin and end their work at times of their own, as do those of subagents, so that the loop cannot see one
+ * of them earlier by chance. In a timed script a call that has emitted deltas pauses before its end, so that readers have seen them by then.
  */
 function settleApart(world: OracleWorld, execute: Execute, input: unknown, context: ToolContext): unknown {
   const { timed } = world.extras
   const name = `${context.runId} ${context.toolCallId} ${context.attempt}`
-  const delays = isCrowded(context) ? { before: world.delayOf(`${name} begins`), after: world.delayOf(`${name} ends`) } : { before: 0, after: 0 }
+  const delays = isCrowded(context) || context.agent.length > 0 ? { before: world.delayOf(`${name} begins`), after: world.delayOf(`${name} ends`) } : { before: 0, after: 0 }
   let emits = false
   const listened = !timed ? context : Object.create(context, { emit: { value: (delta: string) => void ((emits = true), context.emit(delta)) } }) as ToolContext
   const pause = (): Promise<void> | undefined => (delays.after > 0 || emits ? world.sleep(delays.after || 1) : undefined)
