@@ -2,11 +2,13 @@ import type { Extension, ExtensionContext } from '../contract/extension.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import { phaseOf } from '../kernel/phases.ts'
 import type { CompactionWatch, WatchedCompaction } from '../plugins/compaction/compact-journal.ts'
-import { compactionHooks } from '../plugins/extensions/compaction-hooks.ts'
-import { hookRunner } from '../plugins/extensions/run-hooks.ts'
-import { stepFields } from '../plugins/extensions/step-fields.ts'
+import { askCompaction } from '../plugins/extensions/ask-hooks.ts'
+import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
+import { stepFields } from '../plugins/extensions/extension-context.ts'
 import type { AgentDefinition } from '../run/definition.ts'
 import { userMessageFor } from '../transcript/input.ts'
+
+const watching = ['beforeCompaction', 'afterCompaction', 'onEvent'] as const
 
 export type Spawn = ExtensionContext['spawnChild']
 
@@ -18,9 +20,10 @@ interface Outside {
 /** The hooks of the agent's extensions, for one compaction that no turn asked for. */
 export async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, { ended, spawnChild }: Outside): Promise<CompactionWatch> {
   const { clock, stop, note } = compaction
+  if (!agent.extensions.some(({ hooks }) => watching.some((hook) => hooks[hook] !== undefined))) return {}
   const contexts = new Map<Extension, ExtensionContext>()
   let prompt = ''
-  const hooks = hookRunner({
+  const calls = new HandlerCalls({
     ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
     // There is no turn that could end for it.
     hasEnded: () => true,
@@ -31,9 +34,12 @@ export async function watchCompaction(agent: AgentDefinition, compaction: Watche
     },
     onError: ({ extension: name, hook, message, fatal }) => note({ type: 'error', source: 'extension', name, hook, message, fatal }),
   })
-  if (!hooks.has('beforeCompaction', 'afterCompaction', 'onEvent')) return {}
   prompt = agent.pinnedInstructions ?? (await promptOf(agent, compaction))
-  return { ...compactionHooks(hooks), onEvent: (event) => hooks.onEvent(event) }
+  return {
+    beforeCompaction: (event) => askCompaction(calls, event),
+    afterCompaction: (compacted) => calls.tell('afterCompaction', { compaction: compacted }),
+    onEvent: (event) => calls.show(event),
+  }
 }
 
 /** Empty for a compaction that is stopped meanwhile. */

@@ -49,7 +49,7 @@ describe('defineExtension', () => {
     }
     const counter = new Counter()
     const { hooks } = bench([defineExtension(given({ hooks: counter }))])
-    await hooks.onTurnStart({ turn: 1, resumed: false })
+    await hooks.tell('onTurnStart', { turn: 1, resumed: false })
     expect(counter.turns).toBe(1)
   })
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Extension } from '../../src/contract/extension.ts'
+import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from '../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })
@@ -19,7 +20,7 @@ describe('hooks that fail', () => {
       extension('broken', untyped({ onInput: bad })),
       extension('c', { onInput: ({ input }) => ({ action: 'transform', input: `${(input as { content: string }).content}C` }) }),
     ])
-    const verdict = await hooks.onInput({ input: 'x', source: 'user' })
+    const verdict = await askInput(hooks, { input: 'x', source: 'user' })
     expect(verdict).toEqual({ action: 'transform', input: { role: 'user', content: 'AC' } })
     expect(failures).toEqual([{ extension: 'broken', hook: 'onInput', message: expect.stringContaining(message) as string, fatal: false }])
     expect(hooks.failure).toBeUndefined()
@@ -28,7 +29,7 @@ describe('hooks that fail', () => {
   it('A143: one that hangs is left behind at its timeout, and its late value is dropped', async () => {
     const late = Promise.withResolvers<{ action: 'transform'; input: string }>()
     const { hooks, failures, clock } = bench([extension('slow', { onInput: () => late.promise }, { timeoutMs: 300 })])
-    const verdict = hooks.onInput({ input: 'x', source: 'user' })
+    const verdict = askInput(hooks, { input: 'x', source: 'user' })
     await clock.advance(299)
     expect(failures).toEqual([])
     await clock.advance(1)
@@ -41,7 +42,7 @@ describe('hooks that fail', () => {
   it('A143: a rejection behind the timeout bothers nobody', async () => {
     const late = Promise.withResolvers<void>()
     const { hooks, failures, clock } = bench([extension('slow', { onStepStart: () => late.promise })])
-    const told = hooks.onStepStart({ step: 1 })
+    const told = hooks.tell('onStepStart', { step: 1 })
     await clock.advance(5_000)
     await told
     late.reject(new Error('too late'))
@@ -91,7 +92,7 @@ describe('hooks that fail', () => {
       extension('a', { onStepEnd: () => { throw new Error('bad') } }, { onError: 'fail' }),
       extension('b', { onStepEnd: () => expect.fail('b is told') }),
     ])
-    await hooks.onStepEnd({ step: 1, toolCalls: [], text: '' })
+    await hooks.tell('onStepEnd', { step: 1, toolCalls: [], text: '' })
     expect(failures).toEqual([{ extension: 'a', hook: 'onStepEnd', message: 'bad', fatal: true }])
     expect(hooks.failure).toBe(failures[0])
   })
@@ -99,8 +100,8 @@ describe('hooks that fail', () => {
   it('A143: of two fatal failures the first counts', async () => {
     const failing = (name: string) => extension(name, { onStepStart: () => { throw new Error(name) } }, { onError: 'fail' })
     const { hooks, failures } = bench([failing('a')])
-    await hooks.onStepStart({ step: 1 })
-    await hooks.onStepStart({ step: 2 })
+    await hooks.tell('onStepStart', { step: 1 })
+    await hooks.tell('onStepStart', { step: 2 })
     expect(failures).toHaveLength(2)
     expect(hooks.failure).toBe(failures[0])
   })
@@ -108,7 +109,7 @@ describe('hooks that fail', () => {
   it('A143: what fails behind the end of the turn cannot end it any more', async () => {
     const broken = extension('a', { onSettled: () => { throw new Error('bad') } }, { onError: 'fail' })
     const { hooks, failures } = bench([broken], { hasEnded: () => true })
-    await hooks.onSettled({ turn: 1 })
+    await hooks.tell('onSettled', { turn: 1 })
     expect(failures).toMatchObject([{ fatal: false }])
     expect(hooks.failure).toBeUndefined()
   })
@@ -117,77 +118,77 @@ describe('hooks that fail', () => {
     const { hooks, failures } = bench([
       extension('a', { onToolCall: ({ call }) => { if (call.toolCallId === 'c1') throw new Error('bad') } }, onError ? { onError } : {}),
     ])
-    expect(await hooks.onToolCall(callOf(), valid)).toEqual({
+    expect(await askCall(hooks, callOf(), valid)).toEqual({
       action: 'reject-and-continue',
       message: 'the extension a failed: bad',
       extension: 'a',
     })
-    expect(await hooks.onToolCall({ ...callOf(), toolCallId: 'c2' }, valid)).toEqual({ action: 'allow' })
+    expect(await askCall(hooks, { ...callOf(), toolCallId: 'c2' }, valid)).toEqual({ action: 'allow' })
     expect(failures).toMatchObject([{ hook: 'onToolCall', fatal: false }])
   })
 
   it('A144: with ignore the call goes on, with fail it is denied and the turn must end', async () => {
     const broken = { onToolCall: () => { throw new Error('bad') } }
-    expect(await bench([extension('a', broken, { onError: 'ignore' })]).hooks.onToolCall(callOf(), valid)).toEqual({ action: 'allow' })
+    expect(await askCall(bench([extension('a', broken, { onError: 'ignore' })]).hooks, callOf(), valid)).toEqual({ action: 'allow' })
     const failing = bench([extension('a', broken, { onError: 'fail' })])
-    expect(await failing.hooks.onToolCall(callOf(), valid)).toMatchObject({ action: 'reject-and-continue' })
+    expect(await askCall(failing.hooks, callOf(), valid)).toMatchObject({ action: 'reject-and-continue' })
     expect(failing.hooks.failure).toMatchObject({ extension: 'a', fatal: true })
   })
 
   it('A147: a modified input that does not validate is an error of the hook', async () => {
     const { hooks, failures } = bench([extension('a', { onToolCall: () => ({ action: 'modify', input: { path: 1 } }) })])
-    expect(await hooks.onToolCall(callOf(), invalid)).toMatchObject({ action: 'reject-and-continue' })
+    expect(await askCall(hooks, callOf(), invalid)).toMatchObject({ action: 'reject-and-continue' })
     expect(failures).toMatchObject([{ message: 'the modified input is not valid: /path: must be text' }])
   })
 
   it('A149: a call that may have no result cannot be given one', async () => {
     const { hooks, failures } = bench([extension('a', { onToolResult: () => ({ status: 'result' }) })])
     const cancelled = resultOf('not run', { status: 'cancelled', output: { type: 'error-text', value: 'not run' } })
-    expect(await hooks.onToolResult(callOf(), cancelled, { neverResult: true })).toBe(cancelled)
+    expect(await askResult(hooks, callOf(), cancelled, true)).toBe(cancelled)
     expect(failures).toHaveLength(1)
-    expect(await hooks.onToolResult(callOf(), cancelled)).toMatchObject({ status: 'result', output: { type: 'text', value: 'not run' } })
+    expect(await askResult(hooks, callOf(), cancelled)).toMatchObject({ status: 'result', output: { type: 'text', value: 'not run' } })
   })
 })
 
 async function onInput(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.onInput({ input: 'x', source: 'user' })).toEqual({ action: 'continue' })
+  expect(await askInput(made.hooks, { input: 'x', source: 'user' })).toEqual({ action: 'continue' })
   return made
 }
 
 async function beforeAgentStart(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.beforeAgentStart({ input: 'x', instructions: 'own' })).toEqual({ instructions: 'own', append: [] })
+  expect(await askAgentStart(made.hooks, { input: 'x', instructions: 'own' })).toEqual({ instructions: 'own', append: [] })
   return made
 }
 
 async function transformContext(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.transformContext(messages)).toEqual(messages)
+  expect(await askContext(made.hooks, messages)).toEqual(messages)
   return made
 }
 
 async function beforeModelCall(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.beforeModelCall(request)).toEqual({})
+  expect(await askRequest(made.hooks, request)).toEqual({})
   return made
 }
 
 async function onToolCall(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.onToolCall(callOf(), valid)).toMatchObject({ action: 'reject-and-continue' })
+  expect(await askCall(made.hooks, callOf(), valid)).toMatchObject({ action: 'reject-and-continue' })
   return made
 }
 
 async function onToolResult(extensions: readonly Extension[]) {
   const made = bench(extensions)
   const result = resultOf('own')
-  expect(await made.hooks.onToolResult(callOf(), result)).toBe(result)
+  expect(await askResult(made.hooks, callOf(), result)).toBe(result)
   return made
 }
 
 async function beforeCompaction(extensions: readonly Extension[]) {
   const made = bench(extensions)
-  expect(await made.hooks.beforeCompaction(compaction)).toEqual({ action: 'go-on' })
+  expect(await askCompaction(made.hooks, compaction)).toBeUndefined()
   return made
 }

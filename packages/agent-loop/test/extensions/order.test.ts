@@ -1,6 +1,6 @@
 import type { Message } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import type { HookName } from '../../src/contract/extension.ts'
+import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult } from '../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })
@@ -20,7 +20,7 @@ describe('order of hooks', () => {
           seen.push(`${name} ends`)
         },
       })
-    await bench([waiting('a'), waiting('b')]).hooks.onStepStart({ step: 3 })
+    await bench([waiting('a'), waiting('b')]).hooks.tell('onStepStart', { step: 3 })
     expect(seen).toEqual(['a begins 3', 'a ends', 'b begins 3', 'b ends'])
   })
 
@@ -30,7 +30,7 @@ describe('order of hooks', () => {
       extension('quiet', { onInput: () => ({ action: 'continue' }) }),
       extension('b', { onInput: ({ input, source }) => ({ action: 'transform', input: `${JSON.stringify(input)} from ${source}` }) }),
     ])
-    const verdict = await hooks.onInput({ input: 'hello', source: 'user' })
+    const verdict = await askInput(hooks, { input: 'hello', source: 'user' })
     const content = '{"role":"user","content":[{"type":"text","text":"hello, then a"}]} from user'
     expect(verdict).toEqual({ action: 'transform', input: { role: 'user', content } })
   })
@@ -40,7 +40,7 @@ describe('order of hooks', () => {
       extension('a', { onInput: () => ({ action: 'handled', reply: 'done' }) }),
       extension('b', { onInput: () => expect.fail('b is asked') }),
     ])
-    expect(await hooks.onInput({ input: 'x', source: 'user' })).toEqual({ action: 'handled', reply: 'done', extension: 'a' })
+    expect(await askInput(hooks, { input: 'x', source: 'user' })).toEqual({ action: 'handled', reply: 'done', extension: 'a' })
   })
 
   it('A142: the last text of instructions that is not empty wins, and what is appended adds up', async () => {
@@ -54,7 +54,7 @@ describe('order of hooks', () => {
         },
       }),
     ])
-    const verdict = await hooks.beforeAgentStart({ input: 'x', instructions: 'own' })
+    const verdict = await askAgentStart(hooks, { input: 'x', instructions: 'own' })
     expect(seen).toEqual(['A'])
     expect(verdict).toEqual({
       instructions: 'A',
@@ -71,7 +71,7 @@ describe('order of hooks', () => {
       extension('a', { transformContext: (event) => ({ messages: [...event.messages.slice(1), made] }) }),
       extension('b', { transformContext: (event) => ({ messages: [...event.messages].reverse() }) }),
     ])
-    const changed = await hooks.transformContext(messages)
+    const changed = await askContext(hooks, messages)
     made.content = 'changed later'
     expect(changed).toEqual([{ role: 'user', content: 'made' }, messages[1]])
     expect(changed[1]).toBe(messages[1])
@@ -79,7 +79,7 @@ describe('order of hooks', () => {
   })
 
   it('A146: without a listener the messages are the very same', async () => {
-    expect(await bench([]).hooks.transformContext(messages)).toBe(messages)
+    expect(await askContext(bench([]).hooks, messages)).toBe(messages)
   })
 
   it('A142: of request patches the later wins, field by field, and sees the ones before', async () => {
@@ -94,7 +94,7 @@ describe('order of hooks', () => {
       }),
     ])
     const event = { instructions: '', messages, tools: ['read', 'write'], runtimeParams: { maxTokens: 5 }, attempt: 1 }
-    expect(await hooks.beforeModelCall(event)).toEqual({
+    expect(await askRequest(hooks, event)).toEqual({
       runtimeParams: { temperature: 0, topK: 3 },
       activeTools: ['read'],
       toolChoice: 'required',
@@ -113,7 +113,7 @@ describe('order of hooks', () => {
         },
       }),
     ])
-    const verdict = await hooks.onToolCall(callOf(), () => valid({ path: 'b', checked: true }))
+    const verdict = await askCall(hooks, callOf(), () => valid({ path: 'b', checked: true }))
     expect(verdict).toEqual({ action: 'allow', modified: { input: { path: 'b' }, value: { path: 'b', checked: true } } })
     expect(seen).toEqual([{ path: 'b' }, { path: 'b' }])
   })
@@ -127,7 +127,7 @@ describe('order of hooks', () => {
       extension('a', untyped({ onToolCall: () => decision })),
       extension('b', { onToolCall: () => expect.fail('b is asked') }),
     ])
-    expect(await hooks.onToolCall(callOf(), valid)).toEqual({ ...decision, extension: 'a' })
+    expect(await askCall(hooks, callOf(), valid)).toEqual({ ...decision, extension: 'a' })
   })
 
   it('A148: an extension that allows a call does not keep the next from rejecting it', async () => {
@@ -135,7 +135,7 @@ describe('order of hooks', () => {
       extension('a', { onToolCall: () => ({ action: 'allow' }) }),
       extension('b', { onToolCall: () => ({ action: 'reject-and-continue', message: 'no' }) }),
     ])
-    expect(await hooks.onToolCall(callOf(), valid)).toMatchObject({ action: 'reject-and-continue', extension: 'b' })
+    expect(await askCall(hooks, callOf(), valid)).toMatchObject({ action: 'reject-and-continue', extension: 'b' })
   })
 
   it('A149: patches of a result accumulate field by field, each hook sees the result so far', async () => {
@@ -155,7 +155,7 @@ describe('order of hooks', () => {
         },
       }),
     ])
-    const result = await hooks.onToolResult(callOf(), resultOf('own'))
+    const result = await askResult(hooks, callOf(), resultOf('own'))
     expect(seen).toEqual([{ type: 'text', value: 'patched' }, 'result', { type: 'error-text', value: 'patched' }, 'error'])
     expect(result).toEqual({
       status: 'error',
@@ -171,8 +171,8 @@ describe('order of hooks', () => {
     const cancelling = extension('a', { beforeCompaction: () => ({ cancel: true, reason: 'not now' }) })
     const compaction = { summary: 'short', firstKeptMessageId: 'm2' }
     const replacing = extension('b', { beforeCompaction: () => ({ compaction }) })
-    expect(await bench([cancelling, replacing]).hooks.beforeCompaction(event)).toEqual({ action: 'cancel', reason: 'not now' })
-    expect(await bench([replacing, cancelling]).hooks.beforeCompaction(event)).toEqual({ action: 'replace', extension: 'b', compaction })
+    expect(await askCompaction(bench([cancelling, replacing]).hooks, event)).toEqual({ cancel: true, reason: 'not now' })
+    expect(await askCompaction(bench([replacing, cancelling]).hooks, event)).toEqual({ compaction })
   })
 
   it('A140: instructions of a compaction add up', async () => {
@@ -187,15 +187,8 @@ describe('order of hooks', () => {
       }),
     ])
     const event = { trigger: 'manual' as const, messages, tokensBefore: 10, instructions: 'own' }
-    expect(await hooks.beforeCompaction(event)).toEqual({ action: 'go-on', instructions: 'keep names\n\nkeep dates' })
+    expect(await askCompaction(hooks, event)).toEqual({ instructions: 'keep names\n\nkeep dates' })
     expect(seen).toEqual(['own\n\nkeep names'])
-  })
-
-  it('says whether anybody listens', () => {
-    const { hooks } = bench([extension('a', { onStepStart: () => undefined })])
-    expect(hooks.has('onStepStart')).toBe(true)
-    expect(hooks.has('onInput', 'onStepEnd')).toBe(false)
-    expect(hooks.has('onInput', 'onStepStart')).toBe(true)
   })
 
   it('each hook without a return value reaches its handler with its event', async () => {
@@ -203,8 +196,7 @@ describe('order of hooks', () => {
     const names = ['onTurnStart', 'onStepStart', 'onStepEnd', 'afterModelCall', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint', 'onSettled'] as const
     const handlers = Object.fromEntries(names.map((name) => [name, (event: unknown, context: { runId: string }) => seen.push([name, event, context.runId])]))
     const { hooks } = bench([extension('a', untyped(handlers))])
-    const runner = hooks as unknown as Readonly<Record<HookName, (event: object) => Promise<void>>>
-    for (const name of names) await runner[name]({ of: name })
+    for (const name of names) await hooks.tell(name, { of: name } as never)
     expect(seen).toEqual(names.map((name) => [name, { of: name }, 'run of a']))
   })
 
@@ -225,7 +217,7 @@ describe('order of hooks', () => {
       attempt(() => Object.assign(given.toolCalls[0] as object, { toolName: 'other' }))
       attempt(() => Object.assign(given, { step: 2 }))
     }
-    await bench([extension('a', untyped({ onStepEnd }))]).hooks.onStepEnd(event)
+    await bench([extension('a', untyped({ onStepEnd }))]).hooks.tell('onStepEnd', event)
     expect(changes).toEqual([false, false, false])
     expect(Object.isFrozen(toolCalls)).toBe(false)
     expect(event).toEqual({ step: 1, toolCalls: [callOf()], text: '' })

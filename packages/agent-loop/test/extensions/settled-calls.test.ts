@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { askRequest } from '../../src/plugins/extensions/ask-hooks.ts'
 import { guardrail } from '../guardrails/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf } from '../support/prompts.ts'
@@ -84,13 +85,13 @@ describe('shownTools', () => {
       extension('a', { beforeModelCall: () => ({ shownTools: ['read', 'write'], activeTools: ['write', 'erase'] }) }),
       extension('b', { beforeModelCall: ({ tools }) => void seen.push(tools) }),
     ])
-    await hooks.beforeModelCall({ instructions: '', messages: [], tools: ['read', 'write', 'erase'], runtimeParams: {}, attempt: 1 })
+    await askRequest(hooks, { instructions: '', messages: [], tools: ['read', 'write', 'erase'], runtimeParams: {}, attempt: 1 })
     expect(seen).toEqual([['write']])
   })
 
   it('A143: what is no list of names is refused as an error of the hook', async () => {
     const { hooks, failures } = bench([extension('a', untyped({ beforeModelCall: () => ({ shownTools: 'read' }) }))])
-    expect(await hooks.beforeModelCall({ instructions: '', messages: [], tools: [], runtimeParams: {}, attempt: 1 })).toEqual({})
+    expect(await askRequest(hooks, { instructions: '', messages: [], tools: [], runtimeParams: {}, attempt: 1 })).toEqual({})
     expect(failures).toMatchObject([{ hook: 'beforeModelCall' }])
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentEvent } from '../../src/events/types.ts'
+import { askCall, askContext, askResult } from '../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, never, resultOf, untyped } from './support.ts'
 
 const valid = (value: unknown) => Promise.resolve({ ok: true as const, value: value as never })
@@ -8,7 +9,7 @@ const messages = [{ role: 'user' as const, id: 'm1', content: 'hi' }]
 describe('hooks of a run that is stopped', () => {
   it('A109: an abort ends the wait for a hook, without a report', async () => {
     const { hooks, failures, stop, clock } = bench([extension('a', { transformContext: never })])
-    const waiting = hooks.transformContext(messages)
+    const waiting = askContext(hooks, messages)
     stop.abort()
     expect(await waiting).toEqual(messages)
     expect(failures).toEqual([])
@@ -17,7 +18,7 @@ describe('hooks of a run that is stopped', () => {
 
   it('A109: a call whose hook was cut off is allowed by nobody', async () => {
     const { hooks, stop } = bench([extension('a', { onToolCall: never })])
-    const waiting = hooks.onToolCall(callOf(), valid)
+    const waiting = askCall(hooks, callOf(), valid)
     stop.abort()
     expect(await waiting).toEqual({ action: 'stopped' })
   })
@@ -25,7 +26,7 @@ describe('hooks of a run that is stopped', () => {
   it('A108: an abort leaves onToolResult the time that the run has left', async () => {
     const redacted = Promise.withResolvers<{ output: string }>()
     const { hooks, stop, clock } = bench([extension('redact', { onToolResult: () => redacted.promise })], { stopDeadline: () => 3_000 })
-    const waiting = hooks.onToolResult(callOf(), resultOf('secret'))
+    const waiting = askResult(hooks, callOf(), resultOf('secret'))
     stop.abort()
     await clock.advance(1_999)
     redacted.resolve({ output: '[redacted]' })
@@ -36,7 +37,7 @@ describe('hooks of a run that is stopped', () => {
   it('A107: and no more than that', async () => {
     const { hooks, stop, clock, failures } = bench([extension('slow', { onToolResult: never })], { stopDeadline: () => 3_000 })
     const given = resultOf('own')
-    const waiting = hooks.onToolResult(callOf(), given)
+    const waiting = askResult(hooks, callOf(), given)
     stop.abort()
     await clock.advance(2_000)
     expect(await waiting).toBe(given)
@@ -50,7 +51,7 @@ describe('hooks of a run that is stopped', () => {
       { stopDeadline: () => 3_000 },
     )
     stop.abort()
-    const waiting = hooks.onToolResult(callOf(), resultOf('secret'))
+    const waiting = askResult(hooks, callOf(), resultOf('secret'))
     await clock.advance(2_000)
     expect(await waiting).toMatchObject({ output: { type: 'text', value: '[redacted]' } })
     expect(failures).toEqual([])
@@ -60,7 +61,7 @@ describe('hooks of a run that is stopped', () => {
   it('A109: a hook that stops the run itself is not waited for', async () => {
     const late = Promise.withResolvers<void>()
     const made = bench([extension('a', { onStepStart: () => (made.stop.abort(), late.promise) })])
-    await made.hooks.onStepStart({ step: 1 })
+    await made.hooks.tell('onStepStart', { step: 1 })
     late.reject(new Error('late'))
     await Promise.resolve()
     expect(made.failures).toEqual([])
@@ -70,14 +71,14 @@ describe('hooks of a run that is stopped', () => {
   it('A112: behind the abort a hook that answers leaves no timer', async () => {
     const { hooks, stop, clock } = bench([extension('a', { onStepStart: () => Promise.resolve() })])
     stop.abort()
-    await hooks.onStepStart({ step: 1 })
+    await hooks.tell('onStepStart', { step: 1 })
     expect(clock.pendingTimers).toBe(0)
   })
 
   it('A143: behind the abort a hook that hangs past its own timeout has failed', async () => {
     const { hooks, stop, clock, failures } = bench([extension('a', { onStepStart: never }, { timeoutMs: 100 })])
     stop.abort()
-    const told = hooks.onStepStart({ step: 1 })
+    const told = hooks.tell('onStepStart', { step: 1 })
     await clock.advance(100)
     await told
     expect(failures).toMatchObject([{ message: 'no answer within 100 ms' }])
@@ -92,7 +93,7 @@ describe('hooks of a run that is stopped', () => {
       addEventListener: (type: string, listener: () => void) => (open.add(listener), add(type, listener)),
       removeEventListener: (type: string, listener: () => void) => (open.delete(listener), remove(type, listener)),
     })
-    const told = hooks.onStepStart({ step: 1 })
+    const told = hooks.tell('onStepStart', { step: 1 })
     expect(open.size).toBe(1)
     await told
     expect(open.size).toBe(0)
@@ -107,8 +108,8 @@ describe('onEvent', () => {
     const seen: string[] = []
     const watching = (name: string, deltas: boolean) => extension(name, { onEvent: ({ type }) => void seen.push(`${name} ${type}`) }, { deltas })
     const { hooks } = bench([watching('a', false), watching('b', true)])
-    hooks.onEvent(durable)
-    hooks.onEvent(delta)
+    hooks.show(durable)
+    hooks.show(delta)
     expect(seen).toEqual(['a settled', 'b settled', 'b tool-execution-delta'])
   })
 
@@ -119,8 +120,8 @@ describe('onEvent', () => {
       extension('rejecting', untyped({ onEvent: () => Promise.reject(new Error('worse')) })),
       extension('c', { onEvent: ({ type }) => void seen.push(type) }),
     ])
-    hooks.onEvent(durable)
-    hooks.onEvent(durable)
+    hooks.show(durable)
+    hooks.show(durable)
     await Promise.resolve()
     expect(failures).toMatchObject([
       { extension: 'broken', hook: 'onEvent', message: 'bad' },

@@ -2,22 +2,22 @@ import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
 import { defineExtension } from '../../src/agent/define-extension.ts'
 import type { Extension, ExtensionContext, HookedCall, HookedResult, Hooks } from '../../src/contract/extension.ts'
-import { hookRunner } from '../../src/plugins/extensions/run-hooks.ts'
-import type { HookFailure, HookRunner } from '../../src/plugins/extensions/run-hooks.ts'
+import { HandlerCalls } from '../../src/plugins/extensions/call-handlers.ts'
+import type { HookFailure } from '../../src/plugins/extensions/call-handlers.ts'
 
 export interface Bench {
-  readonly hooks: HookRunner
+  readonly hooks: HandlerCalls
   readonly failures: readonly HookFailure[]
   readonly clock: ManualClock
   readonly stop: AbortController
 }
 
-/** A runner over extensions, with what it reports. */
+/** The calls of extensions, with what it reports. */
 export function bench(extensions: readonly Extension[], options: { readonly stopDeadline?: () => number; readonly hasEnded?: () => boolean } = {}): Bench {
   const clock = manualClock(1_000)
   const stop = new AbortController()
   const failures: HookFailure[] = []
-  const hooks = hookRunner({
+  const hooks = new HandlerCalls({
     ...{ extensions, clock, abortSignal: stop.signal, ...options },
     contextOf: ({ name }) => ({ runId: `run of ${name}`, abortSignal: stop.signal }) as unknown as ExtensionContext,
     onError: (failure) => failures.push(failure),

@@ -2,7 +2,7 @@ import { mergeRuntimeParams } from '@bowline/llm'
 import type { JSONValue, Message, SchemaIssue, SchemaResult, UserMessage } from '@bowline/llm'
 import { optional } from '../../base/fields.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
-import type { HookedCall, HookedResult, RequestPatch } from '../../contract/extension.ts'
+import type { CallDecision, CompactionDecision, HookedCall, HookedResult, RequestPatch } from '../../contract/extension.ts'
 import type { HandlerCalls, HookEvent } from './call-handlers.ts'
 import { patchResult } from './patch-result.ts'
 import {
@@ -14,9 +14,31 @@ import {
   readRequestPatch,
   readResultPatch,
 } from './returned-values.ts'
-import type { AgentStartVerdict, CallVerdict, CompactionVerdict, InputVerdict } from './verdicts.ts'
 
-// One function for each hook that decides something: how the answers of its handlers are put together.
+/** A transformed input is in its stored form. */
+export type InputVerdict =
+  | { readonly action: 'continue' }
+  | { readonly action: 'transform'; readonly input: UserMessage }
+  | { readonly action: 'handled'; readonly reply?: string; readonly extension: string }
+
+export interface AgentStartVerdict {
+  readonly instructions: string
+  readonly append: readonly UserMessage[]
+}
+
+/**
+ * `modified` is there when a hook changed the input: `input` for the intent and everybody who is told of the call,
+ * `value` for the tool. `stopped`: the end of the run came first, and the call has not been allowed.
+ */
+export type CallVerdict =
+  | { readonly action: 'allow'; readonly modified?: { readonly input: JSONValue; readonly value: JSONValue } }
+  | (Exclude<CallDecision, { action: 'allow' | 'modify' }> & { readonly extension: string })
+  | { readonly action: 'stopped' }
+
+/*
+ * One function for each hook that decides something: how the answers of its handlers are put together. None rejects: a
+ * handler that fails leaves the last good value.
+ */
 
 export async function askInput(calls: HandlerCalls, { input, source }: HookEvent<'onInput'>): Promise<InputVerdict> {
   let verdict: InputVerdict = { action: 'continue' }
@@ -83,6 +105,7 @@ function isIn(names: readonly string[] | undefined, name: string): boolean {
   return names?.includes(name) ?? true
 }
 
+/** `validate` checks what a `modify` gives, as the model's own input was checked. */
 export async function askCall(
   calls: HandlerCalls,
   call: HookedCall,
@@ -120,7 +143,8 @@ function textOf(issues: readonly SchemaIssue[]): string {
   return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
 }
 
-export async function askResult(calls: HandlerCalls, call: HookedCall, given: HookedResult, neverResult: boolean): Promise<HookedResult> {
+/** With `neverResult` a patch that makes a `result` of the call counts as not valid. */
+export async function askResult(calls: HandlerCalls, call: HookedCall, given: HookedResult, neverResult = false): Promise<HookedResult> {
   let result = given
   await calls.ask('onToolResult', {
     // What a hook takes out of a result must not be stored because the run is stopped.
@@ -140,25 +164,24 @@ export function askSettled(calls: HandlerCalls, event: HookEvent<'onToolSettled'
   return calls.ask('onToolSettled', { patient: true, event: () => event, take: () => 'go-on' })
 }
 
-export async function askCompaction(calls: HandlerCalls, event: HookEvent<'beforeCompaction'>): Promise<CompactionVerdict> {
+export async function askCompaction(calls: HandlerCalls, event: HookEvent<'beforeCompaction'>): Promise<CompactionDecision | undefined> {
   const added: string[] = []
-  let verdict: CompactionVerdict | undefined
-  const instructions = (...texts: readonly (string | undefined)[]): { readonly instructions?: string } =>
-    optional('instructions', texts.filter(Boolean).join('\n\n') || undefined)
-  const end = (decided: CompactionVerdict): 'end' => {
-    verdict = decided
-    return 'end'
-  }
+  let decided: CompactionDecision | undefined
   await calls.ask('beforeCompaction', {
-    event: () => ({ ...event, ...instructions(event.instructions, ...added) }),
+    event: () => ({ ...event, ...optional('instructions', paragraphs(event.instructions, ...added)) }),
     take: (returned, { name }) => {
       const decision = readCompactionDecision(returned, event.messages)
       if (!decision) return 'go-on'
-      if ('cancel' in decision) return end({ action: 'cancel', reason: decision.reason ?? `the extension ${name} said so` })
-      if ('compaction' in decision) return end({ action: 'replace', extension: name, ...decision })
-      if (decision.instructions) added.push(decision.instructions)
-      return 'go-on'
+      if ('cancel' in decision) decided = { cancel: true, reason: decision.reason ?? `the extension ${name} said so` }
+      else if ('compaction' in decision) decided = decision
+      else if (decision.instructions) added.push(decision.instructions)
+      return decided ? 'end' : 'go-on'
     },
   })
-  return verdict ?? { action: 'go-on', ...instructions(...added) }
+  const instructions = paragraphs(...added)
+  return decided ?? (instructions === undefined ? undefined : { instructions })
+}
+
+function paragraphs(...texts: readonly (string | undefined)[]): string | undefined {
+  return texts.filter(Boolean).join('\n\n') || undefined
 }

@@ -7,7 +7,7 @@ import type { Extension, ExtensionContext, HookName, Hooks } from '../../contrac
 import { isDelta } from '../../events/kinds.ts'
 import type { AgentEvent } from '../../events/types.ts'
 
-export interface HookRunnerOptions {
+export interface HandlerCallsOptions {
   /** In the order in which their hooks run. */
   readonly extensions: readonly Extension[]
   readonly clock: Clock
@@ -53,12 +53,12 @@ const defaultTimeoutMs = 5_000
 
 /** Calls handlers in list order. Whatever they do, none of these methods throws or rejects. */
 export class HandlerCalls {
-  readonly #options: HookRunnerOptions
+  readonly #options: HandlerCallsOptions
   readonly #brokenObservers = new Set<Extension>()
   readonly #listeners = new Map<HookName, readonly Extension[]>()
   #failure: HookFailure | undefined
 
-  constructor(options: HookRunnerOptions) {
+  constructor(options: HandlerCallsOptions) {
     this.#options = options
   }
 

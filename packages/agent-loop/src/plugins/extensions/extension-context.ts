@@ -1,7 +1,7 @@
-import type { ContextUsage, ExtensionContext } from '../../contract/extension.ts'
+import { optional } from '../../base/fields.ts'
+import type { ContextUsage, ExtensionContext, StepFields } from '../../contract/extension.ts'
 import { phaseOf } from '../../kernel/phases.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { stepFields } from './step-fields.ts'
 
 /** What an extension knows of its turn, and may do to it: one object for the whole turn, which is always up to date. */
 export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['state']): ExtensionContext {
@@ -48,4 +48,17 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
 function contextUsage(turn: Turn): ContextUsage {
   const { contextWindow } = turn.model.info
   return { tokens: turn.contextTokens(), ...(contextWindow !== undefined && { contextWindow }) }
+}
+
+/** The fields of an `orchestration-step` and no others. Throws for what does not fit. */
+export function stepFields({ name, previous, because, sequenceIndex }: StepFields): StepFields {
+  if (name !== null && typeof name !== 'string') return refuse('a name, or null')
+  if (previous !== undefined && typeof previous !== 'string') return refuse('a text as previous')
+  if (typeof because !== 'string') return refuse('a text as because')
+  if (!Number.isSafeInteger(sequenceIndex)) return refuse('a whole number as sequenceIndex')
+  return { name, because, sequenceIndex, ...optional('previous', previous) }
+}
+
+function refuse(what: string): never {
+  throw new TypeError(`logStep must be given ${what}`)
 }

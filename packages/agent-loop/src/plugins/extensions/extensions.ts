@@ -12,16 +12,15 @@ import { cancelledOutcome, deniedOutcome, errorOutcome, valueOutcome } from '../
 import type { Outcome } from '../../tools/outcome.ts'
 import { validate } from '../../tools/validate.ts'
 import { neverRan } from '../../transcript/client-calls.ts'
-import { compactionHooks } from './compaction-hooks.ts'
+import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult, askSettled } from './ask-hooks.ts'
+import type { CallVerdict } from './ask-hooks.ts'
+import { HandlerCalls } from './call-handlers.ts'
 import { extensionContext } from './extension-context.ts'
 import { ExtensionStates } from './extension-states.ts'
-import { hookRunner } from './run-hooks.ts'
-import type { HookRunner } from './run-hooks.ts'
-import type { CallVerdict } from './verdicts.ts'
 
 interface State {
   readonly states: ExtensionStates
-  runner: HookRunner | undefined
+  calls: HandlerCalls | undefined
 }
 
 const stateOf = turnState(
@@ -29,7 +28,7 @@ const stateOf = turnState(
     states: new ExtensionStates(turn.open?.extensionState ?? {}, (name, message) =>
       turn.log.note({ type: 'error', source: 'extension', name, hook: 'state', message, fatal: false }),
     ),
-    runner: undefined,
+    calls: undefined,
   }),
 )
 
@@ -59,7 +58,7 @@ const places = {
 /** Asks the hooks of the agent's extensions, each where the turn has come to it. A hook that no extension has costs nothing. */
 export function extensionsPlugin(extensions: readonly Extension[]): Plugin {
   const used = (Object.keys(places) as HookName[]).filter((hook) => extensions.some(({ hooks }) => hooks[hook] !== undefined))
-  const ours = hooksFor((turn) => (stateOf(turn).runner ??= runnerFor(turn, extensions)))
+  const ours = hooksFor((turn) => (stateOf(turn).calls ??= callsFor(turn, extensions)))
   const asked = used.map((hook) => [places[hook].at, ours[places[hook].at]] as const)
   const showsDeltas = extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent !== undefined)
   return {
@@ -79,44 +78,44 @@ export function extensionsPlugin(extensions: readonly Extension[]): Plugin {
 
 type OurHooks = Required<Pick<Hooks, (typeof places)[HookName]['at'] | 'onDelta'>>
 
-function hooksFor(runner: (turn: Turn) => HookRunner): OurHooks {
+function hooksFor(callsOf: (turn: Turn) => HandlerCalls): OurHooks {
   return {
     input: async (turn, given) => {
-      const verdict = await runner(turn).onInput(given)
+      const verdict = await askInput(callsOf(turn), given)
       return verdict.action === 'continue' ? undefined : verdict
     },
-    instruct: (turn, segment) => instruct(turn, runner(turn), segment),
-    onTurnStart: (turn, { resumed }) => runner(turn).onTurnStart({ turn: turn.number, resumed }),
-    onStepStart: (turn, step) => runner(turn).onStepStart({ step }),
+    instruct: (turn, segment) => instruct(turn, callsOf(turn), segment),
+    onTurnStart: (turn, { resumed }) => callsOf(turn).tell('onTurnStart', { turn: turn.number, resumed }),
+    onStepStart: (turn, step) => callsOf(turn).tell('onStepStart', { step }),
     context: async (turn, request) => {
-      request.messages = await runner(turn).transformContext(request.messages)
+      request.messages = await askContext(callsOf(turn), request.messages)
     },
-    request: (turn, request) => patchRequest(turn, runner(turn), request),
-    onAnswer: (turn, message) => runner(turn).afterModelCall({ message, usage: message.usage }),
+    request: (turn, request) => patchRequest(turn, callsOf(turn), request),
+    onAnswer: (turn, message) => callsOf(turn).tell('afterModelCall', { message, usage: message.usage }),
     beforeCall: async (turn, call) => {
-      const verdict = await runner(turn).onToolCall(describeCall(call), (input) => validate(call.tool, input))
+      const verdict = await askCall(callsOf(turn), describeCall(call), (input) => validate(call.tool, input))
       const outcome = await readVerdict(turn, call, verdict)
       return outcome && ({ kind: 'settled', outcome } satisfies Prepared)
     },
-    outcome: (turn, ended) => patchOutcome(turn, runner(turn), ended),
-    onCallSettled: (turn, settled) => runner(turn).onToolSettled(settled),
-    onStepEnd: (turn, end) => runner(turn).onStepEnd(end),
-    beforeCompaction: (turn, event) => compactionHooks(runner(turn)).beforeCompaction(event),
-    afterCompaction: (turn, compaction) => compactionHooks(runner(turn)).afterCompaction(compaction),
-    onRetryStart: (turn, start) => runner(turn).onRetryStart(start),
-    onRetryEnd: (turn, end) => runner(turn).onRetryEnd(end),
-    onTurnEnd: (turn, result) => runner(turn).onAgentEnd({ result, status: result.status }),
-    onSavePoint: (turn, number) => runner(turn).onSavePoint({ turn: number }),
-    onSettled: (turn, number) => runner(turn).onSettled({ turn: number }),
-    onEvent: (turn, event) => runner(turn).onEvent(event),
-    onDelta: (turn, event) => runner(turn).onEvent(event),
+    outcome: (turn, ended) => patchOutcome(turn, callsOf(turn), ended),
+    onCallSettled: (turn, settled) => askSettled(callsOf(turn), settled),
+    onStepEnd: (turn, end) => callsOf(turn).tell('onStepEnd', end),
+    beforeCompaction: (turn, event) => askCompaction(callsOf(turn), event),
+    afterCompaction: (turn, compaction) => callsOf(turn).tell('afterCompaction', { compaction }),
+    onRetryStart: (turn, start) => callsOf(turn).tell('onRetryStart', start),
+    onRetryEnd: (turn, end) => callsOf(turn).tell('onRetryEnd', end),
+    onTurnEnd: (turn, result) => callsOf(turn).tell('onAgentEnd', { result, status: result.status }),
+    onSavePoint: (turn, number) => callsOf(turn).tell('onSavePoint', { turn: number }),
+    onSettled: (turn, number) => callsOf(turn).tell('onSettled', { turn: number }),
+    onEvent: (turn, event) => callsOf(turn).show(event),
+    onDelta: (turn, event) => callsOf(turn).show(event),
   }
 }
 
 /** A failure that must not be ignored ends the turn. */
-function runnerFor(turn: Turn, extensions: readonly Extension[]): HookRunner {
+function callsFor(turn: Turn, extensions: readonly Extension[]): HandlerCalls {
   const contexts = new Map<Extension, ExtensionContext>()
-  return hookRunner({
+  return new HandlerCalls({
     ...{ extensions, clock: turn.clock, abortSignal: turn.stop.signal },
     stopDeadline: () => turn.stopDeadline,
     hasEnded: () => turn.log.hasEnded,
@@ -134,17 +133,17 @@ function runnerFor(turn: Turn, extensions: readonly Extension[]): HookRunner {
   })
 }
 
-async function instruct(turn: Turn, hooks: HookRunner, { input }: Segment): Promise<void> {
-  const { instructions, append } = await hooks.beforeAgentStart({ input, instructions: turn.instructions })
+async function instruct(turn: Turn, calls: HandlerCalls, { input }: Segment): Promise<void> {
+  const { instructions, append } = await askAgentStart(calls, { input, instructions: turn.instructions })
   turn.instructions = instructions
   // They belong to the turn, not to its segment.
   if (!turn.isUntouched) return
   for (const extra of append) placeInput(turn, 'turn-start', { inputId: turn.ids.next('input'), source: 'notify', input: deepFreeze(extra) })
 }
 
-async function patchRequest(turn: Turn, hooks: HookRunner, request: RequestDraft): Promise<void> {
+async function patchRequest(turn: Turn, calls: HandlerCalls, request: RequestDraft): Promise<void> {
   const { instructions, messages, tools, runtimeParams } = request
-  const patch = await hooks.beforeModelCall({ instructions, messages, tools: tools.map(({ name }) => name), runtimeParams, attempt: turn.attempt })
+  const patch = await askRequest(calls, { instructions, messages, tools: tools.map(({ name }) => name), runtimeParams, attempt: turn.attempt })
   const { activeTools, shownTools, toolChoice } = patch
   if (activeTools) {
     turn.activeTools = new Set(activeTools)
@@ -181,9 +180,9 @@ function readVerdict(turn: Turn, call: Call, verdict: CallVerdict): Outcome | un
   }
 }
 
-async function patchOutcome(turn: Turn, hooks: HookRunner, ended: EndedCall): Promise<void> {
+async function patchOutcome(turn: Turn, calls: HandlerCalls, ended: EndedCall): Promise<void> {
   const { latestAnswer } = turn.transcript
   const neverResult = latestAnswer === undefined || neverRan(latestAnswer)
-  const { terminate, ...rest } = await hooks.onToolResult(describeCall(ended.call), ended.outcome, { neverResult })
+  const { terminate, ...rest } = await askResult(calls, describeCall(ended.call), ended.outcome, neverResult)
   ended.outcome = { ...rest, ...(terminate && { terminate }) }
 }
