@@ -1,7 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import { copyJson, deepFreeze } from './json.ts'
 
-// Reads what somebody else's code returned, field by field. All throw for what does not fit.
+// Reads what code of the user returned, field by field. All throw for what does not fit.
 
 export type Fields = Readonly<Record<string, unknown>>
 

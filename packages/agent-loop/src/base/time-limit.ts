@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 
-/** How the wait for somebody else's code ended. */
+/** How the wait for code of the user ended. */
 export type Settled<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -84,12 +84,12 @@ function follow<Value>(promise: PromiseLike<Value>, end: (settled: Settled<Value
   )
 }
 
-/** Its rejection is handled here: nobody waits for it. */
+/** Handles its rejection: its value is not needed any more. */
 export function dropLateFailure(promise: PromiseLike<unknown>): void {
   Promise.resolve(promise).catch(() => undefined)
 }
 
-/** Rejects with the signal's reason when it is aborted first: who waits must not be held by what does not heed it. */
+/** Rejects with the signal's reason when it is aborted first, also when the work ignores the signal. */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error)

@@ -95,7 +95,7 @@ export interface RunOptions {
   /** Shown directly above the input, for this turn only; of a turn that is answered, behind its results. */
   readonly overlays?: readonly AgentInput[]
   readonly runtimeParams?: RuntimeParams
-  /** Tools that somebody outside runs. */
+  /** Tools that run outside the process, for example in a browser. */
   readonly remoteTools?: readonly ToolDeclaration[]
   /** The definition that the requests carry in the place of today's; the code of the agent's tools runs. */
   readonly pinned?: AgentFingerprint
@@ -140,7 +140,7 @@ export interface ToolContext extends CallContext {
   readonly agent: readonly string[]
   /** The transcript so far, as a copy. */
   readonly messages: readonly Message[]
-  /** Live text for whoever watches. It is neither stored nor sent to a model; after the outcome it is dropped. */
+  /** Live text for readers of the run. It is neither stored nor sent to a model; after the outcome it is dropped. */
   emit(delta: string): void
   /** Shows the model an input at the next window. */
   steer(input: AgentInput): Promise<Accepted>
@@ -150,7 +150,7 @@ export interface ToolContext extends CallContext {
   compactAfterTurn(): void
   /** An agent for side work, with the prompt of this one. */
   spawnChild(options?: SpawnChildOptions): Agent
-  /** Makes the events of work that was handed to somebody else, and books what it cost. */
+  /** Makes the events of work that was handed to another agent, and books what it cost. */
   reportChild(report: ChildReport): void
 }
 

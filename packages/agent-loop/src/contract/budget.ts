@@ -18,7 +18,7 @@ export interface Reservation {
   settle(actual: Spending): void
 }
 
-/** Shared by whoever is given it: a run, its subagents, any number of runs at once. */
+/** May be shared: by a run and its subagents, or by any number of runs at once. */
 export interface Budget {
   /** Undefined when it does not fit beside what is used and reserved. */
   reserve(estimate: BudgetEstimate): Reservation | undefined

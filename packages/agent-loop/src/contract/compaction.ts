@@ -16,7 +16,7 @@ export interface CompactionPolicy {
   readonly maxFailures: number
   /** Share by which the estimate must fall. Default 0.1. */
   readonly minShrink: number
-  /** Facts of a message, besides those that the loop finds itself. */
+  /** Facts of a message that the loop does not find itself. */
   readonly facts?: (message: Message) => readonly Fact[]
   /** False: only on request and by hand. Default true. */
   readonly automatic: boolean

@@ -124,10 +124,10 @@ export interface ChildRequest {
   readonly abortSignal: AbortSignal
 }
 
-/** What somebody has decided about an approval that a subagent had asked for; `agent` as the subagent names it. */
+/** The decision on an approval that a subagent had asked for; `agent` as the subagent names it. */
 export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
 
-/** `decided`: of those that were `asked`. `not-started`: the signal was aborted first, and there is nothing of the subagent. */
+/** `decided`: of the approvals in `asked`. `not-started`: the signal was aborted first, and there is nothing of the subagent. */
 export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
   | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
       readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
@@ -258,7 +258,7 @@ export interface RunRow {
   /** By extension. */
   readonly extensionState?: Readonly<Record<string, JSONValue>>
   readonly compactionDue?: CompactionTrigger
-  /** Behind its end, or its suspension, hooks or a compaction may store more: until the run is over nobody else may begin. */
+  /** Behind its end, or its suspension, hooks or a compaction may store more: no other run may begin before this one is over. */
   readonly followed?: true
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]

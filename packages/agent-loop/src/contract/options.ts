@@ -55,7 +55,7 @@ export interface AgentOptions {
   readonly steering?: 'all' | 'one-at-a-time'
   /** How long calls may take to settle once their signal is aborted. Default 2,000. */
   readonly abortGraceMs?: number
-  /** When nobody can say whether a call happened: suspend as `needs-recovery`, or tell the model. Default `stop`. */
+  /** When it is unknown whether a call happened: suspend as `needs-recovery`, or tell the model. Default `stop`. */
   readonly onUnknownOutcome?: OnUnknownOutcome
   /** `rewind` withdraws the input too, unless a tool that is not `pure` has run. Default `keep`. */
   readonly onFailedTurn?: OnFailedTurn

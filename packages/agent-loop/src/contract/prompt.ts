@@ -8,7 +8,7 @@ export type TextSource = string | { readonly file: string } | ((context: Section
 
 /** The system prompt in parts, in this order, joined by a blank line; what is empty is left out. */
 export interface PromptSections {
-  /** Takes the place of the identity, and of nothing else. */
+  /** Takes the place of the identity only. */
   readonly system?: TextSource
   /** Who the agent is, when there is no `system`. */
   readonly soul?: TextSource

@@ -53,7 +53,7 @@ export interface AgentResult {
   readonly runId: string
   readonly status: TurnStatus
   readonly reason: EndReason
-  /** Those that this run added to the transcript, in all its turns. */
+  /** What this run added to the transcript, in all its turns. */
   readonly messages: readonly StoredMessage[]
   /** Of the last answer. */
   readonly text: string

@@ -140,7 +140,7 @@ export interface ToolFacts {
    * must never run twice. Default `once`.
    */
   readonly effect?: ToolEffect
-  /** What to do when nobody can say whether a call happened. Default: the run's. */
+  /** What to do when it is unknown whether a call happened. Default: the run's. */
   readonly onUnknownOutcome?: OnUnknownOutcome
   /** Default 120,000 for a tool with `execute` and none without it; null is none. */
   readonly timeoutMs?: number | null

@@ -20,7 +20,7 @@ export interface RuntimeInputEvent extends RunEventBase {
   readonly characters: number
 }
 
-/** `steer` from whoever holds the run, `notify` from a runtime; both are stored. An `overlay` is shown for one turn only. */
+/** `steer` from the holder of the run, `notify` from a runtime; both are stored. An `overlay` is shown for one turn only. */
 export type InputSource = 'steer' | 'notify' | 'overlay'
 
 /** Where input may come into a turn. */

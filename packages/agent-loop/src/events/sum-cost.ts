@@ -11,7 +11,7 @@ const decimal = /^-?\d+(\.\d+)?$/
 
 /**
  * What the turn cost so far and one more part. Exact. Undefined when a part with tokens has no cost, and for different
- * currencies; a part of which nobody reported any tokens adds nothing.
+ * currencies; a part without reported tokens adds nothing.
  */
 export function sumCost(sofar: Spent, part: Spent): Cost | undefined {
   if (!part.cost) return hasTokens(part.usage) ? undefined : sofar.cost

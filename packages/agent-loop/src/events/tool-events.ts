@@ -65,7 +65,7 @@ export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
 export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
   readonly type: 'approval-resolved'
   readonly approvalId: string
-  /** `cancelled`: nobody decided, and nobody will. */
+  /** `cancelled`: there is no decision, and there will be none. */
   readonly decision: 'approve' | 'deny' | 'cancelled'
   readonly reason?: string
   /** As validated. */
@@ -92,7 +92,7 @@ export interface ToolResult {
   readonly details?: JSONValue
 }
 
-/** A call that waits for somebody outside the run. */
+/** A call that waits for an answer from outside the run. */
 export interface PendingToolCall {
   readonly toolCallId: string
   readonly toolName: string

@@ -90,7 +90,7 @@ export type EndReason =
   | 'policy-error'
   | 'journal-error'
   | 'unknown-outcome'
-  /** Somebody has to decide whether the turn goes on with another definition of its agent. */
+  /** The caller must decide whether the turn goes on with another definition of its agent. */
   | 'definition-changed'
 
 export type AgentErrorCode =

@@ -91,7 +91,7 @@ export interface OpenToolCall {
   readonly toolCall?: ToolCallPart
 }
 
-/** `pending`: not started; `running`: started; `remote`: somebody outside must answer; else the outcome. */
+/** `pending`: not started; `running`: started; `remote`: an answer from outside is awaited; else the outcome. */
 export interface ToolCallView {
   readonly toolCallId: string
   readonly toolName: string

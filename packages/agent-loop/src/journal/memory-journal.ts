@@ -50,7 +50,7 @@ interface Memory {
   /** Segments of the open turn. */
   segments: number
   ended: EndedTurn | undefined
-  /** Of calls of steps that have ended: those that were answered from outside, without the outcome. */
+  /** Calls of ended steps that were answered from outside, without the outcome. */
   answered: CallRow[]
   /** Conversations of subagents, by key. */
   children: Record<string, Memory>

@@ -69,7 +69,7 @@ export class TurnLog {
     this.#row = ending && { state: 'running', ending: { ending } }
   }
 
-  /** Messages of this turn that are stored, without those that were withdrawn again. */
+  /** Stored messages of this turn, without withdrawn ones. */
   get newMessages(): readonly StoredMessage[] {
     return this.#appended
   }

@@ -79,7 +79,7 @@ export interface GivenAnswers {
 export interface RoutedAnswers<Turn> {
   /** For calls of this run, or for no call at all. */
   readonly own: GivenAnswers
-  /** By subagent, also those that get none. `call` is undefined when its call has ended. */
+  /** By subagent, also for subagents without an answer. `call` is undefined when its call has ended. */
   readonly below: readonly { readonly turn: Turn; readonly calls: readonly Call[]; readonly call: Call | undefined; readonly answers: GivenAnswers }[]
 }
 
@@ -97,7 +97,7 @@ export interface Delegation<Turn> {
   close(turn: Turn, call: Call): Promise<{ readonly outcome?: Outcome; readonly end?: ChildReport }>
   /** True: the run of a subagent is bounded by a grace of its own. */
   endsByItself(turn: Turn): boolean
-  /** Looks into the journals of subagents that an earlier segment has started, and marks those that can go on. */
+  /** Looks into the journals of subagents that an earlier segment has started, and marks the ones that can go on. */
   inspect(turn: Turn, calls: readonly Call[]): Promise<void>
   /** Finds out for which subagents answers are. Must change nothing. */
   route(turn: Turn, calls: readonly Call[], answers: GivenAnswers): Promise<RoutedAnswers<Turn>>

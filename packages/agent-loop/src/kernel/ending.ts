@@ -15,7 +15,7 @@ export interface TurnOutcome extends PendingOutcome {
 
 /** What a plug-in does after a turn, besides its hooks. */
 export interface AfterTurn {
-  /** For the row of the run: somebody else does it later. */
+  /** For the row of the run: another process does it later. */
   readonly row?: Pick<RunRow, 'compactionDue'>
   /** Done by this run. */
   readonly work?: () => Promise<unknown>

@@ -34,7 +34,7 @@ interface ModelOptions {
   readonly fallback: readonly (AnyLanguageModel | ModelRef)[]
 }
 
-/** The models of a run: the agent's, as params or a pin choose it, and those that take over. Throws `invalid-config`. */
+/** The models of a run: the agent's, as params or a pin choose it, and its fallbacks. Throws `invalid-config`. */
 export function modelTargets(
   { model, models, runtimeParams: own, fallback }: ModelOptions,
   runtimeParams: RuntimeParams,

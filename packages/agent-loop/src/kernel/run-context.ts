@@ -62,7 +62,7 @@ export interface Ancestry {
 /** What one run brings along: the same for all its turns. */
 export interface RunContext {
   readonly agent: AgentSetup
-  /** The model of each step, and those that take over from it. */
+  /** The model of each step, and its fallbacks. */
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
   /** Those of the agent and the run. */
   readonly params: RuntimeParams

@@ -16,7 +16,7 @@ export interface StopEnding {
 
 export type StopCause = AbortCause | EndingCause
 
-/** Every way to stop a run comes together here: the first cause counts, unless the run belongs to somebody else by now. */
+/** Every way to stop a run comes together here: the first cause counts, unless another process has taken the run over. */
 export class StopSwitch {
   readonly #controller = new AbortController()
   readonly #onStop = new Set<() => void>()
@@ -70,7 +70,7 @@ export class StopSwitch {
     return () => void this.#onStop.delete(listener)
   }
 
-  /** When nothing of the run can be stored any more: it waits for nobody, whatever stopped it before. */
+  /** When nothing of the run can be stored any more: it waits for nothing, whatever stopped it before. */
   onLost(listener: () => void): () => void {
     this.#onLost.add(listener)
     return () => void this.#onLost.delete(listener)

@@ -167,9 +167,9 @@ export class Turn implements LogOwner {
   readonly open: OpenTurn | undefined
   /** Place in the transcript where the turn begins, as far as this segment knows. */
   readonly beginsAt: number
-  /** Of its own limits, when it has such. */
+  /** The budget of the run alone, when it has limits of its own. */
   readonly ownBudget: Budget | undefined
-  /** With those that it shares. */
+  /** The own budget and the shared ones. */
   readonly budgets: readonly Budget[]
   /** What code of this turn has asked plug-ins to do after it. */
   readonly wishes = new Set<'compaction'>()

@@ -68,7 +68,7 @@ async function loadFile(path: string, before: LoadedFile | undefined): Promise<L
 async function importFile(path: string, version: string): Promise<Readonly<Record<string, unknown>>> {
   const url = pathToFileURL(path)
   url.searchParams.set('version', version)
-  // Nothing for a bundler: the files belong to whoever runs the process.
+  // Nothing for a bundler: the files belong to the operator of the process.
   return (await import(/* webpackIgnore: true */ /* @vite-ignore */ url.href)) as Readonly<Record<string, unknown>>
 }
 

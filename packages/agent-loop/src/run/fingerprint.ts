@@ -36,7 +36,7 @@ export class Fingerprints {
     const { provider, modelId } = model
     const hash = hashJson({
       ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
-      // Nobody can pin what a provider runs; that it is another one still is a change.
+      // What a provider runs cannot be pinned; another provider tool still is a change.
       ...(this.#providerTools.length > 0 && { providerTools: plainJson(this.#providerTools) as unknown as JSONValue }),
     })
     this.#last = { statics, model, hash }

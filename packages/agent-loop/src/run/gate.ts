@@ -5,7 +5,7 @@ import type { EventLog } from './event-log.ts'
 export interface GateOptions {
   readonly events: EventLog
   readonly clock: Clock
-  /** A live run waits for nobody. Default false. */
+  /** A live run never waits for a reader. Default false. */
   readonly isOpen?: boolean
   /** Of the run: an abort opens the gate. */
   readonly signal: AbortSignal
@@ -47,7 +47,7 @@ export class Gate {
     this.#driven = true
   }
 
-  /** Nobody drives, and nobody will be waited for. */
+  /** No reader drives the run, and none will be waited for. */
   openUnlessDriven(): void {
     if (!this.#driven) this.open()
   }

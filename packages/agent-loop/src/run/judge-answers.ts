@@ -70,7 +70,7 @@ function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): st
   return agent !== undefined && hashJson([...agent]) !== hashJson([...turn.run.path]) ? 'agent' : undefined
 }
 
-/** Under which ids somebody must still answer. What is out of time is settled by the next run, whoever asks for it. */
+/** Ids that still need an answer. What is out of time is settled by the next run. */
 export function openIdOf(turn: Turn, call: Call): readonly string[] {
   if (isOverdue(call, turn.clock.now())) return []
   const { approval } = call.row

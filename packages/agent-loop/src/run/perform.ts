@@ -148,7 +148,7 @@ function refuse(code: AgentErrorCode, message: string): Entered {
   return { ending: refused({ code, message }) }
 }
 
-/** The turn stays open; somebody else goes on with it. */
+/** The turn stays open; another process goes on with it. */
 function left(turn: Turn): TurnOutcome {
   if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'the run belongs to another process' })
   return { status: 'aborted', reason: 'yielded' }
@@ -168,7 +168,7 @@ function lastResult(run: RunParts, turns: readonly Turn[], ending: TurnOutcome |
 }
 
 function failedResult(run: RunParts, turns: readonly Turn[], asked: RunCommand, error: unknown): AgentResult {
-  // Whoever still works for this run must stop: nothing of it can be stored any more.
+  // All work for this run must stop: nothing of it can be stored any more.
   run.stop.stop({ kind: 'fenced' })
   const data = dataOf(error)
   if (turns.length > 0) return lastResult(run, turns, journalError(data))

@@ -8,7 +8,7 @@ import type { Call } from '../kernel/call.ts'
 import { unknownOutcome, valueOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
 
-/** What a result that somebody outside has given makes of its call. */
+/** The outcome of a call whose result came from outside. */
 export function submittedOutcome(call: Call, result: SubmittedResult): Promise<Outcome> | Outcome {
   return outcomeOf(result, call.tool, call.part.input)
 }

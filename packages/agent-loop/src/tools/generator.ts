@@ -9,7 +9,7 @@ export function isGenerator(value: unknown): value is AsyncIterable<unknown> {
 /** Takes a delta of a running call. False once the call has its outcome: what comes after that is dropped. */
 export type Emit = (delta: string, replace?: true) => boolean
 
-/** Chunks go to whoever watches. Gives what it returns, its `complete`, or else all its deltas; undefined if it has none. */
+/** Chunks go to the readers of the run. Gives what it returns, its `complete`, or else all its deltas; undefined if it has none. */
 export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Emit): Promise<unknown> {
   const chunks = generator[Symbol.asyncIterator]() as AsyncIterator<unknown, unknown>
   let text: string | undefined
@@ -21,7 +21,7 @@ export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Em
       text = chunk.replace ? chunk.delta : (text ?? '') + chunk.delta
       if (emit(chunk.delta, chunk.replace)) continue
     }
-    // Over: with its output, with what is no chunk, or because the call has its outcome and nobody waits for more.
+    // Over: with its output, with what is no chunk, or because the call has its outcome already.
     await chunks.return?.()
     if (!chunk) throw new TypeError('a tool must yield texts, deltas or its complete output')
     if (chunk.type === 'delta') return text

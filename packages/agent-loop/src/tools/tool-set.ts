@@ -15,7 +15,7 @@ export type GivenTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkT
 export interface ToolSet {
   /** Those whose calls this package settles. */
   readonly tools: ReadonlyMap<string, Tool>
-  /** Those that their provider runs. */
+  /** Tools that their provider runs. */
   readonly providerTools: ReadonlyMap<string, ProviderTool>
 }
 

@@ -78,7 +78,7 @@ export class View {
     const compaction = this.#compacted?.compaction
     const gone = new Set<string | undefined>(messageIds)
     this.#all = this.#all.filter(({ id }) => !gone.has(id))
-    // Without the message on which it hangs nobody knows what it stands for.
+    // A compaction means nothing without the message on which it hangs.
     if (compaction) this.setCompaction(gone.has(compaction.firstKeptMessageId || compaction.lastMessageId) ? undefined : compaction)
     else this.#freshFrom = Math.min(this.#freshFrom, this.#all.length)
   }

@@ -8,7 +8,7 @@ import type { Made } from './make-compaction.ts'
 
 /**
  * Makes a compaction and stores it with its events. Whatever goes wrong on the way is its outcome and leaves the view
- * as it is; it rejects only when a commit does. It asks nobody whether it is due.
+ * as it is; it rejects only when a commit does. It does not check whether it is due.
  */
 export async function compact(host: CompactionHost, order: CompactionOrder): Promise<CompactionResult> {
   const tokensBefore = host.estimate.tokens

@@ -36,7 +36,7 @@ export function isDueBeforeCall(state: DueState, reservedOutput: number): boolea
 }
 
 /**
- * Whether a compaction may run that nobody asked for. Trigger `overflow` asks no more than this: the provider itself
+ * Whether a compaction may run that was not asked for. Trigger `overflow` asks no more than this: the provider itself
  * has said that the estimate is wrong.
  */
 export function mayRunByItself({ setting, breaker, model }: DueState): boolean {

@@ -18,7 +18,7 @@ export interface SummaryModelOptions extends Pick<ModelRequest, 'model' | 'model
   readonly clock: Clock
 }
 
-/** Any model that `streamMessage` can call. Of the agent's params those that are meant for its own answers are left out. */
+/** Any model that `streamMessage` can call. Params that are meant for the agent's own answers are left out. */
 export function summaryModel({ model, models, runtimeParams, clock, ...facts }: SummaryModelOptions): SummaryModel {
   const { model: _model, systemPrompt: _prompt, stopSequences: _stops, ...params } = runtimeParams ?? {}
   return {

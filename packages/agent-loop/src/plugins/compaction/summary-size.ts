@@ -4,7 +4,7 @@ import { thresholdOf } from './due.ts'
 import type { CompactionTask } from './host.ts'
 import type { SummaryModel } from './summary-model.ts'
 
-/** Of a model of which nobody says it. */
+/** For a model of unknown size. */
 const assumedWindow = 128_000
 /** A share of the room stays free: characters only tell about how many tokens they are. */
 const usedShare = 0.9

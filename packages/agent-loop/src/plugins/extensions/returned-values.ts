@@ -38,7 +38,7 @@ export function readAgentStart(returned: unknown): { readonly instructions?: str
   return { append, ...optional('instructions', text(fields, 'instructions')) }
 }
 
-/** Messages that are not among the given ones are copied: whoever made them may go on changing them. */
+/** Messages that are not among the given ones are copied: their maker may go on changing them. */
 export function readMessages(returned: unknown, given: readonly Message[]): readonly Message[] {
   const fields = fieldsOf(returned, ['messages'])
   if (!fields) return given

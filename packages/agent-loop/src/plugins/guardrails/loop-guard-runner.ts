@@ -7,7 +7,7 @@ const allowed: GuardrailVerdict<'allow'> = Object.freeze({ action: 'allow', warn
 
 /**
  * For an agent whose only guardrail is the loop guard, as most have it: what only counts needs no copies of what it is
- * shown, no time limit, and nobody to wait for.
+ * shown, no time limit, and no promise.
  */
 export function loopGuardRunner(guardrail: string, watch: LoopWatch, onError: GuardrailRunnerOptions['onError']): GuardrailRunner {
   const state = {}

@@ -34,7 +34,7 @@ export interface GuardrailRunner {
   onTurnEnd(status: TurnStatus): Promise<void>
   /**
    * All are asked, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the end of the run
-   * came first, and nobody has allowed the call.
+   * came first, and the call has not been allowed.
    */
   beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
   /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */

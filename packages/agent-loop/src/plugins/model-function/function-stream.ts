@@ -6,7 +6,7 @@ import { invalidAnswer, readAnswer } from './function-answers.ts'
 import { FunctionBlocks } from './function-blocks.ts'
 
 interface Reading {
-  /** Nobody waits for the stream any more. */
+  /** The stream is not read any more. */
   left: boolean
 }
 
@@ -39,12 +39,11 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
   })
 }
 
-/** One that cannot be told is left when the grace is over. */
 function tellToEnd(stream: Partial<MessageStream>, reason: string): void {
   try {
     stream.abort?.(reason)
   } catch {
-    // Whoever stops the run has nothing to do with it.
+    // A failed abort changes nothing: the stream is left when the grace is over.
   }
 }
 

@@ -28,11 +28,11 @@ interface Entry {
 
 export interface PromptOptions {
   readonly clock?: Clock
-  /** Of whoever waits. */
+  /** Of the caller. */
   readonly abortSignal?: AbortSignal
 }
 
-/** The built prompts of one agent and of those that it spawns: what has been built stays the same to the byte. */
+/** The built prompts of one agent and of the agents that it spawns: what has been built stays the same to the byte. */
 export class PromptCache {
   #sections: MergedSections
   #statics: Promise<Statics> | undefined
@@ -60,7 +60,7 @@ export class PromptCache {
 
   /**
    * Rejects only when the signal is aborted. Callers at one time share a build; one with errors is forgotten when it is
-   * done, and one for which nobody waits any more at once.
+   * done, and one that is not needed any more at once.
    */
   async get(context: SectionContext, { clock, abortSignal }: PromptOptions = {}): Promise<BuiltPrompt> {
     for (;;) {

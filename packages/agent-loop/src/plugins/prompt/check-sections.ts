@@ -29,7 +29,7 @@ const recordOf =
     for (const [key, item] of Object.entries(value as object)) entry(`${path}.${key}`, item)
   }
 
-/** Fields by name; those that are not needed may be absent or undefined. */
+/** Fields by name; optional ones may be absent or undefined. */
 const fields =
   (known: Readonly<Record<string, Check>>, needed: readonly string[] = []): Check =>
   (path, value) => {

@@ -2,7 +2,7 @@
 export interface FileReader {
   /** The whole file as text. Must reject when it is missing, is no text, or is too large. */
   readText(path: string): Promise<string>
-  /** False for what is not there. Must reject when nobody can say. */
+  /** False for what is not there. Must reject when it is unknown. */
   isFolder(path: string): Promise<boolean>
 }
 

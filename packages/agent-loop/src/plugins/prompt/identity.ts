@@ -7,7 +7,7 @@ const withTools = `You are a helpful agent. You do the work yourself, with the t
 - Read what a tool says before you go on: an error or a refusal is an answer too, and the same call again gives the same one.
 - Say only what you did and what the tools said. When something could not be done, say so.`
 
-/** Who the agent is when nobody says so. */
+/** The identity of an agent that is given none. */
 export function defaultIdentity(hasTools: boolean): string {
   return hasTools ? withTools : plain
 }

@@ -31,7 +31,7 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   }
 }
 
-/** Whoever does not say that it begins has begun with its first word. */
+/** A subagent that does not report its start has started with its first event. */
 function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
   const { row } = call

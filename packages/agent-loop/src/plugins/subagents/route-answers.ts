@@ -12,7 +12,7 @@ interface Bin {
   readonly approvals: GivenAnswers['approvals'][number][]
 }
 
-/** Which answers are for which subagent: results go by their path, decisions to whoever asked. */
+/** Which answers are for which subagent: results go by their path, decisions to the subagent that asked. */
 export async function routeAnswers(
   runs: ChildRuns,
   turn: Turn,

@@ -142,7 +142,7 @@ function causeOf({ stop }: Turn): AbortCause {
   return { kind: cause.kind, ...(reason !== undefined && { reason }) }
 }
 
-/** The child was left to another process: then so is its parent, whoever of them was told. */
+/** The child was left to another process: then so is its parent. */
 function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   const fenced = reason === 'journal-error' && (error as AgentErrorData | undefined)?.code === 'fenced'
   if (fenced) turn.stop.stop({ kind: 'fenced' })

@@ -21,7 +21,7 @@ export function tellApprovals(turn: Turn, call: Call): void {
   remember(turn, call, open)
 }
 
-/** Drafts that somebody has decided what a subagent had asked, when the log has told of the question. */
+/** Drafts the decision on an approval of a subagent, when the log has the request. */
 export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEvent): void {
   const { asked = [] } = call.row
   const { approvalId, toolCallId, decision, reason, editedInput, by, agent = [] } = event

@@ -96,6 +96,6 @@ function bookUsage(log: LogState, event: UsageEvent, must: Must): void {
     must(log.isPartial || place >= 0, 'no child has ended that has used this')
     if (place >= 0) log.owed.splice(place, 1)
   }
-  // Behind the turn it is nobody's.
+  // A compaction from outside a turn is not booked to any turn.
   if (log.compaction?.from !== 'outside') book(log, event)
 }
