@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** What a copy of the loop did with one script: lines of text, kept apart where their order is left open. */
 export class Trace {
   readonly #channels = new Map<string, string[]>()
@@ -30,23 +32,17 @@ export class Trace {
   }
 }
 
-/** The order of keys is no difference. */
+/** The order of keys is no difference. Values stand behind tabs. */
 function isSame(line: string, other: string | undefined): boolean {
-  return line === other || (other !== undefined && line.length === other.length && withSortedKeys(line) === withSortedKeys(other))
+  if (line === other) return true
+  if (other === undefined || line.length !== other.length) return false
+  const [values, others] = [line.split('\t'), other.split('\t')]
+  return values.length === others.length && values.every((value, place) => isSameValue(value, others[place] as string))
 }
 
-/** Values stand behind tabs. */
-function withSortedKeys(line: string): string {
-  return line.split('\t').map(sorted).join('\t')
-}
-
-function sorted(text: string): string {
-  if (!text.startsWith('{') && !text.startsWith('[')) return text
-  return JSON.stringify(JSON.parse(text), (_key, value: unknown) => (isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value))
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function isSameValue(text: string, other: string): boolean {
+  if (text === other) return true
+  return /^[{[]/.test(text) && /^[{[]/.test(other) && isDeepStrictEqual(JSON.parse(text), JSON.parse(other))
 }
 
 export interface Difference {
