@@ -23,7 +23,7 @@ export function isFileData(data: unknown): boolean {
   return data['type'] === 'url' && typeof data['url'] === 'string'
 }
 
-/** Of a JSON value. */
+/** Whether a JSON value is the output of a tool. */
 export function isToolOutput(given: unknown): given is ToolOutput {
   if (!isRecord(given)) return false
   switch (given['type']) {

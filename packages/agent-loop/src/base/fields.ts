@@ -1,5 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { copyJson, deepFreeze } from './json.ts'
+import { dropLateFailure, isThenable } from './time-limit.ts'
 
 // Reads what code of the user returned, field by field. All throw for what does not fit.
 
@@ -63,4 +64,11 @@ export function texts(fields: Fields, key: string): readonly string[] | undefine
 export function json(fields: Fields, key: string): JSONValue | undefined {
   const value = fields[key]
   return value === undefined ? undefined : deepFreeze(copyJson(value))
+}
+
+/** Returns what a function of the user answered. Throws for anything but true, false and undefined. */
+export function yesOrNo(name: string, answer: unknown): boolean | undefined {
+  if (answer === undefined || typeof answer === 'boolean') return answer
+  if (isThenable(answer)) dropLateFailure(answer)
+  throw new TypeError(`${name} must return true or false`)
 }

@@ -29,7 +29,7 @@ export function writtenJson(value: unknown): JSONValue {
   return copy(value, { objects: [], keys: [], written: true })
 }
 
-/** What stands above a value, and under which keys. */
+/** The objects around a value, from the outermost, and the key in each. */
 interface Path {
   readonly objects: object[]
   readonly keys: (string | number)[]

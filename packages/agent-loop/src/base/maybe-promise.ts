@@ -1,2 +1,2 @@
-/** What need not be waited for is there at once: a promise costs time also when it is settled. */
+/** A value that may be there at once: a promise costs time even when it is settled. */
 export type MaybePromise<Value> = Value | Promise<Value>

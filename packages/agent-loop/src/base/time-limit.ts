@@ -13,7 +13,7 @@ export interface TimeLimit {
   readonly timeoutMs: number
   /** The run's. Aborting it ends a wait that has begun before, unless that is `patient`. */
   readonly abortSignal: AbortSignal
-  /** Of a run that is being stopped: when it must have ended. Bounds the waits that begin behind the abort. */
+  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. Bounds the waits that begin after the abort. */
   readonly stopDeadline?: (() => number | undefined) | undefined
   /** An abort leaves a wait that has begun the time until `stopDeadline`: what it waits for must not be lost. */
   readonly patient?: boolean | undefined

@@ -55,7 +55,7 @@ export interface Agent {
 
 export interface CompactOptions {
   readonly journal: Journal
-  /** What its events say about who made them. Default: a new id. */
+  /** The run that its events name. Default: a new id. */
   readonly runId?: string
   /** Default `manual`; another one for a compaction that a journal has put off. */
   readonly trigger?: CompactionTrigger
@@ -73,7 +73,7 @@ export interface SpawnChildOptions {
   readonly sessionKey?: string
 }
 
-/** What an agent was: model, whole system prompt and tools. `hash` leaves out what functions and the footer say. */
+/** Model, system prompt and tools of an agent at one time. `hash` leaves out the output of functions and the footer. */
 export interface AgentFingerprint {
   readonly hash: string
   readonly instructions: string
@@ -110,11 +110,11 @@ export interface RunOptions {
   readonly runId?: string
   /** `synchronized`: the run waits for its first iterator at turn-start, step-start and step-end. Default `live`. */
   readonly mode?: 'live' | 'synchronized'
-  /** What a driver that leaves a synchronized run means. Default `continue`. */
+  /** How a synchronized run goes on when its driver leaves it. Default `continue`. */
   readonly onBreak?: 'continue' | 'abort'
   /** How long a synchronized run waits for its driver before it goes on live. Default: for ever. */
   readonly driverTimeoutMs?: number
-  /** What new input does to calls that wait for answers. Default `refuse`. */
+  /** With calls that wait for answers: new input is refused, or cancels them. Default `refuse`. */
   readonly onInputWhilePending?: 'refuse' | 'cancel'
   /** Default: the agent's; a tool's own wins. */
   readonly onUnknownOutcome?: OnUnknownOutcome
@@ -146,7 +146,7 @@ export interface ToolContext extends CallContext {
   steer(input: AgentInput): Promise<Accepted>
   /** As `steer`, for this turn only. */
   overlay(input: AgentInput): Promise<Accepted>
-  /** Asks for a compaction behind the turn. */
+  /** Asks for a compaction after the turn. */
   compactAfterTurn(): void
   /** An agent for side work, with the prompt of this one. */
   spawnChild(options?: SpawnChildOptions): Agent
@@ -162,7 +162,7 @@ export interface ToolOptions<Schema extends InputSchema, Details extends JSONVal
   readonly needsApproval?: boolean | ((input: InferInput<Schema>, context: ToolContext) => boolean | Promise<boolean>)
   /** Asked after a crash, before a `once` call counts as unknown. */
   readonly reconcile?: (input: InferInput<Schema>, context: ReconcileContext) => Promise<Reconciled<Details>>
-  /** What the model sees of a value that the tool returned. */
+  /** Makes the output that the model sees of a returned value. */
   readonly toModelOutput?: (value: ToolReturnValue<Details>) => ToolOutput
 }
 
@@ -184,10 +184,10 @@ export interface Tool extends ToolFacts {
   readonly sequential: boolean
   readonly timeoutMs: number | null
   readonly maxOutputCharacters: number
-  /** A tool that its provider defines and that runs here: what the model is told of it. */
+  /** For a tool that its provider defines and that runs here: its entry in the request. */
   readonly declaration?: LanguageModelV4ProviderTool
   readonly execute?: (input: JSONValue, context: ToolContext) => unknown
-  /** Of a tool that hands work to a subagent, and has no `execute`. */
+  /** For a tool that hands work to a subagent; it has no `execute`. */
   readonly subagent?: Subagent
   readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>

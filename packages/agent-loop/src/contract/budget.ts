@@ -1,6 +1,6 @@
 import type { Cost, Decimal, Usage } from '@bowline/llm'
 
-/** What a call may use at most, as far as it can be said before. */
+/** The most that a call may use, as estimated before it. */
 export interface BudgetEstimate {
   readonly tokens: number
   /** Absent when no price is known. */

@@ -48,7 +48,7 @@ export interface ExtensionContext {
   steer(input: AgentInput): Promise<Accepted>
   followUp(input: AgentInput): Promise<Accepted>
   overlay(input: AgentInput): Promise<Accepted>
-  /** Asks for a compaction behind the turn. */
+  /** Asks for a compaction after the turn. */
   compactAfterTurn(): void
   abort(reason?: string): void
   /** Resolves when the run has ended: awaiting it inside of a hook would wait for itself. */

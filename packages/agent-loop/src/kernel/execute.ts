@@ -12,7 +12,7 @@ export type Execution = ExecutionEnding & { readonly timedOut: boolean }
 const deltaCharacters = 1_000_000
 
 /**
- * Runs a tool to its end. It must not reject. When the run is stopped, or the call is out of time, the call's signal is
+ * Runs a tool to its end. It rejects only when the clock throws. When the run is stopped, or the call is out of time, the call's signal is
  * aborted and it has the agent's grace to settle; what it says after that is dropped. `tell` is given what the loop is to
  * do meanwhile.
  */

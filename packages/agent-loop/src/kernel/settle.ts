@@ -116,8 +116,18 @@ async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call
     if (!calls.some((call) => call.running)) break
     // Boundary: the intent is durable before the effect.
     await turn.commit()
-    for (const call of starting) void execute(turn, call, arrivals.push).then((execution) => arrivals.push(() => conclude(turn, call, execution)))
-    for (const work of beside) void work.start().then((take) => arrivals.push(() => doThen(take(), () => again(work.call))))
+    for (const call of starting) {
+      void execute(turn, call, arrivals.push).then(
+        (execution) => arrivals.push(() => conclude(turn, call, execution)),
+        (error: unknown) => arrivals.push(() => conclude(turn, call, { kind: 'threw', error, timedOut: false })),
+      )
+    }
+    for (const work of beside) {
+      void work.start().then(
+        (take) => arrivals.push(() => doThen(take(), () => again(work.call))),
+        (error: Error) => arrivals.push(() => Promise.reject(error)),
+      )
+    }
     await arrivals.take()
   }
   appendResults(turn, calls)

@@ -1,8 +1,8 @@
 import { addUsage } from '@bowline/llm'
 import type { Usage } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import { isDelta, isDurable } from '../../src/index.ts'
 import { sumUsage } from '../../src/events/sum-usage.ts'
+import { defineExtension, isDelta, isDurable } from '../../src/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import { echo, remote } from '../support/tools.ts'
 
@@ -91,7 +91,10 @@ describe('events', () => {
     expect(closing.join(' ')).toBe('turn-start turn-end save-point turn-start turn-end save-point turn-start turn-end save-point settled')
   })
 
-  it('A43: not settled while other runs are queued', async () => {
+  it.each([
+    ['', {}],
+    [', told to an extension', { extensions: [defineExtension({ name: 'watcher', hooks: { onSavePoint: () => undefined } })] }],
+  ])('A43: not settled while other runs are queued%s', async (_what, options) => {
     const talk = conversation({
       wrap: (journal) => ({
         ...journal,
@@ -99,7 +102,7 @@ describe('events', () => {
           expect?.nothingQueued ? Promise.resolve({ ok: false, reason: 'runs-queued' }) : journal.commit(records, expect),
       }),
     })
-    const { result } = await talk.play(agentOf([{ text: 'x' }]), 'go')
+    const { result } = await talk.play(agentOf([{ text: 'x' }], options), 'go')
     expect(result.status).toBe('completed')
     expect(talk.types().at(-1)).toBe('save-point')
     expect((await talk.memory.load()).open).toBeUndefined()

@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { defineAgent, defineTool } from '../../src/index.ts'
 import type { ModelFunctionMessage, Reconciled, ToolEffect, ToolOptions } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
+import { extension } from '../extensions/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { mortal } from '../support/mortal.ts'
 import { resultsOf } from '../support/prompts.ts'
 import { echo, gated, remote, until } from '../support/tools.ts'
-import { extension } from '../extensions/support.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
 
@@ -39,7 +39,7 @@ async function diedInTool(effect: ToolEffect, options: Partial<ToolOptions<objec
 }
 
 describe('re-entry', () => {
-  it('an open message is withdrawn, its usage estimated, and the call made again', async () => {
+  it('A39: an open message is withdrawn, its usage estimated, and the call made again', async () => {
     let commits = 0
     const talk = conversation({
       unfinished: true,

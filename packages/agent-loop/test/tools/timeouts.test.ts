@@ -1,3 +1,4 @@
+import type { Clock } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import { defineTool } from '../../src/index.ts'
 import type { AgentOptions, ToolEffect } from '../../src/index.ts'
@@ -51,5 +52,21 @@ describe('time limits', () => {
   it('A59: a once tool that does not settle is unknown with tell-model', async () => {
     const { outcome } = await outOfTime('once', { onUnknownOutcome: 'tell-model' })
     expect(outcome).toMatchObject({ status: 'unknown', output: { value: expect.stringContaining('may or may not have happened') as string } })
+  })
+
+  it('A52: a tool whose time limit cannot be set is an error, and the turn goes on', async () => {
+    const talk = conversation()
+    const clock: Clock = {
+      now: () => talk.clock.now(),
+      setTimer: (at, run) => {
+        if (at === 1_500) throw new Error('no timer is left')
+        return talk.clock.setTimer(at, run)
+      },
+    }
+    const tool = defineTool({ name: 'slow', description: '', inputSchema: {}, timeoutMs: 500, effect: 'pure', execute: () => 'done' })
+    const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }, { text: 'went on' }], { tools: [tool] })
+    const { result } = await talk.play(agent, 'go', { clock })
+    expect(result).toMatchObject({ status: 'completed', text: 'went on' })
+    expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({ status: 'error', output: { value: 'no timer is left' } })
   })
 })

@@ -13,7 +13,7 @@ export interface HandlerCallsOptions {
   readonly clock: Clock
   /** The run's. Aborting it ends the wait for a hook. */
   readonly abortSignal: AbortSignal
-  /** Of a run that is being stopped: when it must have ended. */
+  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. */
   readonly stopDeadline?: () => number | undefined
   /** The turn has ended: what fails now cannot end it any more. Default: it has not. */
   readonly hasEnded?: () => boolean

@@ -10,7 +10,7 @@ export interface GuardrailRunnerOptions {
   readonly clock: Clock
   /** The run's. Aborting it ends the wait for a guardrail. */
   readonly abortSignal: AbortSignal
-  /** Of a run that is being stopped: when it must have ended. */
+  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. */
   readonly stopDeadline?: () => number | undefined
   readonly contextOf: () => Omit<GuardrailContext, 'state'>
   /** Told of each failure, none of which ends the turn. Must not throw. */

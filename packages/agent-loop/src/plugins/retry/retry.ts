@@ -1,6 +1,6 @@
 import type { AssistantMessage, ModelError } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
-import { yesOrNo } from '../../base/yes-or-no.ts'
+import { yesOrNo } from '../../base/fields.ts'
 import type { RetryRow } from '../../contract/journal.ts'
 import type { RetryPolicy } from '../../contract/retry-policy.ts'
 import type { AnswerVerdict } from '../../kernel/answer.ts'

@@ -1,4 +1,4 @@
-import { yesOrNo } from '../../base/yes-or-no.ts'
+import { yesOrNo } from '../../base/fields.ts'
 import type { StopCondition } from '../../contract/options.ts'
 import { aborted, modelWouldStop } from '../../kernel/ending.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
