@@ -1,9 +1,20 @@
 export { AgentError } from './base/agent-error.ts'
 export { defineAgent } from './agent/define-agent.ts'
 export { subagentsOf } from './plugins/subagents/delegate-tools.ts'
-export type { Loaded, LoadedList } from './base/loaded.ts'
+export type { Diagnostic, Loaded, LoadedList } from './base/loaded.ts'
 export type { Accepted, AgentInput, Answers, ApprovalDecision, SubmittedResult } from './contract/input.ts'
-export type { Agent, AgentFingerprint, CompactOptions, OnFailedTurn, RunOptions, SpawnChildOptions, ToolDeclaration } from './contract/agent.ts'
+export type {
+  Agent,
+  AgentFingerprint,
+  CompactOptions,
+  OnFailedTurn,
+  RunOptions,
+  SpawnChildOptions,
+  Tool,
+  ToolContext,
+  ToolDeclaration,
+  ToolOptions,
+} from './contract/agent.ts'
 export type {
   AgentModel,
   AgentOptions,
@@ -17,8 +28,7 @@ export type {
   StopCondition,
 } from './contract/options.ts'
 export type { AgentResult, AgentRun, Limits, Phase, ReaderOptions, SubmissionReceipt } from './contract/run.ts'
-export type { Diagnostic } from './base/loaded.ts'
-export { parseInput } from './transcript/parse-input.ts'
+export { parseInput } from './transcript/input.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
 export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
 export { nullCompaction } from './plugins/compaction/policy.ts'
@@ -163,13 +173,12 @@ export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journ
 export { createBudget } from './plugins/budget/budget.ts'
 export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './contract/budget.ts'
 export type { RetryPolicy } from './contract/retry-policy.ts'
-export type { SectionContext } from './contract/prompt.ts'
-export type { DocsSection, Footer, PromptSections, Skill, TextSource } from './contract/prompt.ts'
+export type { DocsSection, Footer, PromptSections, SectionContext, Skill, TextSource } from './contract/prompt.ts'
 export { phaseOf } from './kernel/phases.ts'
 export { adoptTool, defineTool } from './tools/define-tool.ts'
 export type { AdoptedToolOptions } from './tools/define-tool.ts'
-export type { AiSdkTool } from './contract/tool.ts'
 export type {
+  AiSdkTool,
   CallContext,
   ChildReport,
   InferInput,
@@ -185,7 +194,6 @@ export type {
   ToolReturn,
   ToolReturnValue,
 } from './contract/tool.ts'
-export type { Tool, ToolContext, ToolOptions } from './contract/agent.ts'
 export { repairTranscript } from './transcript/repair.ts'
 export type { TranscriptRepair } from './transcript/repair.ts'
 export type { TranscriptRepairCode } from './transcript/read-message.ts'

@@ -1,8 +1,8 @@
 import { manualClock } from '@bowline/llm/testing'
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { isThenable, settleWithin, untilAborted } from '../src/base/time-limit.ts'
-import type { TimeLimit } from '../src/base/time-limit.ts'
+import { isThenable, settleWithin, untilAborted } from '../src/base/promises.ts'
+import type { TimeLimit } from '../src/base/promises.ts'
 
 function limited(options: Partial<TimeLimit> = {}) {
   const clock = manualClock(1000)

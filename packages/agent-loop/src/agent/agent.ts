@@ -1,6 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import type { RuntimeParams } from '@bowline/llm'
-import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/check-options.ts'
+import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
 import type { Agent, AgentFingerprint, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'
 import { modelTarget } from '../kernel/model-target.ts'

@@ -1,5 +1,5 @@
 import { holdingClock, systemClock } from '@bowline/llm'
-import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from '../base/check-options.ts'
+import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkText } from '../base/checks.ts'
 import { systemIds } from '../base/ids.ts'
 import type { CompactOptions } from '../contract/agent.ts'
 import type { CompactionResult } from '../contract/compaction.ts'

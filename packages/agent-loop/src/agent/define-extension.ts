@@ -9,12 +9,12 @@ import {
   checkOneOf,
   checkWhole,
   refuseConfig,
-} from '../base/check-options.ts'
+} from '../base/checks.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { Extension, HookName, Hooks } from '../contract/extension.ts'
 import { makeGuardrail } from '../plugins/guardrails/define-guardrail.ts'
 import { checkPromptSections } from '../plugins/prompt/check-sections.ts'
-import type { GivenTools } from '../tools/tool-set.ts'
+import type { GivenTools } from '../tools/define-tool.ts'
 import { toolsOfExtension } from './extension-tools.ts'
 
 const optionKeys = [

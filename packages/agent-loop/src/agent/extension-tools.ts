@@ -1,11 +1,11 @@
 import { messageOf } from '../base/agent-error.ts'
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
-import type { ProviderTool } from '../tools/declaration.ts'
-import { toolSetOf } from '../tools/tool-set.ts'
-import type { GivenTools, ToolSet } from '../tools/tool-set.ts'
+import { toolSetOf } from '../tools/define-tool.ts'
+import type { GivenTools, ToolSet } from '../tools/define-tool.ts'
+import type { ProviderTool } from '../tools/tool.ts'
 
 /** Throws `invalid-config` that names the extension. */
 export function toolsOfExtension(extension: string, given: GivenTools): ToolSet {

@@ -1,18 +1,19 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
-import { checkAgentModel, checkModel } from '../base/check-model.ts'
 import {
+  checkAgentModel,
   checkFunction,
   checkKeys,
   checkList,
   checkMethods,
+  checkModel,
   checkOneOf,
   checkRuntimeParams,
   checkText,
   checkToolChoice,
   checkWhole,
   refuseConfig,
-} from '../base/check-options.ts'
+} from '../base/checks.ts'
 import { openLoaded, reloadLists } from '../base/loaded.ts'
 import type { LoadedList } from '../base/loaded.ts'
 import type { Tool } from '../contract/agent.ts'
@@ -50,9 +51,9 @@ import { childRuns } from '../run/agent-run.ts'
 import type { AgentDefinition } from '../run/definition.ts'
 import { fingerprintPlugin, Fingerprints } from '../run/fingerprint.ts'
 import { limitsOf } from '../run/limits-of.ts'
-import { declarationOf } from '../tools/declaration.ts'
-import type { ProviderTool } from '../tools/declaration.ts'
-import { toolSetOf } from '../tools/tool-set.ts'
+import { toolSetOf } from '../tools/define-tool.ts'
+import { declarationOf } from '../tools/tool.ts'
+import type { ProviderTool } from '../tools/tool.ts'
 import { defineExtensions } from './define-extension.ts'
 import { extensionTools } from './extension-tools.ts'
 

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { copyJson, deepFreeze } from './json.ts'
-import { dropLateFailure, isThenable } from './time-limit.ts'
+import { dropLateFailure, isThenable } from './promises.ts'
 
 // Reads what code of the user returned, field by field. All throw for what does not fit.
 

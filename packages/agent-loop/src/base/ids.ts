@@ -1,5 +1,5 @@
 import { v7 } from 'uuid'
-import { checkName } from './check-options.ts'
+import { checkName } from './checks.ts'
 
 /** Where ids come from. `kind` is the prefix; two calls must never give the same id. */
 export interface IdSource {

@@ -1,5 +1,5 @@
 import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type {
   AgentEvent,
   Compaction,

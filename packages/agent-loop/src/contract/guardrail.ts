@@ -1,5 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { OutcomeStatus, ToolEffect, ToolResult, TurnStatus } from '../events/types.ts'
 
 /** Undefined is `allow`. `warn` adds the reason to the output; `halt` ends the turn. */

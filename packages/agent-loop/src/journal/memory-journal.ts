@@ -1,7 +1,7 @@
 import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message, Usage } from '@bowline/llm'
 import { AgentError } from '../base/agent-error.ts'
-import { checkKeys, checkObject, checkRequired } from '../base/check-options.ts'
+import { checkKeys, checkObject, checkRequired } from '../base/checks.ts'
 import { copyJson, isRecord } from '../base/json.ts'
 import type {
   CallRow,

@@ -1,6 +1,6 @@
 import type { JSONValue, ToolCallPart } from '@bowline/llm'
 import { hashJson } from '../base/hash-json.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { HookedCall } from '../contract/extension.ts'
 import type { ApprovalDecision, SubmittedResult } from '../contract/input.ts'

@@ -1,9 +1,9 @@
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { ToolContext } from '../contract/agent.ts'
 import type { CallContext } from '../contract/tool.ts'
-import { drainGenerator, isGenerator } from '../tools/generator.ts'
-import type { Emit } from '../tools/generator.ts'
 import { returnedOutcome } from '../tools/outcome.ts'
+import { drainGenerator, isGenerator } from '../tools/output.ts'
+import type { Emit } from '../tools/output.ts'
 import type { Call, ExecutionEnding, Reporter, Wires } from './call.ts'
 import type { Turn } from './turn.ts'
 

@@ -1,5 +1,5 @@
 import { messageOf } from '../base/agent-error.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { ChildReport } from '../contract/tool.ts'
 import type { ToolResult } from '../events/types.ts'
 import { cancelledOutcome, errorOutcome, unknownOutcome, valueOutcome } from '../tools/outcome.ts'

@@ -1,7 +1,7 @@
 import { describeModel, LlmError, mergeRuntimeParams } from '@bowline/llm'
 import type { AnyLanguageModel, ModelInfo, ModelRef, Models, RuntimeParams } from '@bowline/llm'
 import { messageOf } from '../base/agent-error.ts'
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import type { AgentFingerprint } from '../contract/agent.ts'
 import type { AgentModel, ModelFunction } from '../contract/options.ts'
 import type { ModelName } from '../events/types.ts'

@@ -1,5 +1,5 @@
 import { AgentError } from '../base/agent-error.ts'
-import { checkJournal } from '../base/check-options.ts'
+import { checkJournal } from '../base/checks.ts'
 import type { Journal } from '../contract/journal.ts'
 import type { Phase } from '../contract/run.ts'
 

@@ -1,5 +1,5 @@
-import { refuseConfig } from '../base/check-options.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import { refuseConfig } from '../base/checks.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { Delegation } from './call.ts'
 import type { HookList, HookName, Hooks, Plugins, SubjectOf, Turn } from './turn.ts'
 

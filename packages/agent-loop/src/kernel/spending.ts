@@ -1,5 +1,5 @@
 import { costOf } from '@bowline/llm'
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import type { Budget, BudgetEstimate, Reservation, Spending } from '../contract/budget.ts'
 import type { Limits } from '../contract/run.ts'
 import type { ModelTarget } from './model-target.ts'

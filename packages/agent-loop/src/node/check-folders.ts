@@ -1,4 +1,4 @@
-import { checkKeys, checkName, checkRequired } from '../base/check-options.ts'
+import { checkKeys, checkName, checkRequired } from '../base/checks.ts'
 
 export interface Folders {
   readonly folders: readonly string[]

@@ -1,5 +1,5 @@
 import { definedFields } from '@bowline/llm/arguments'
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import { systemIds } from '../base/ids.ts'
 import type { RunOptions } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'

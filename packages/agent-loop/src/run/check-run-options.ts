@@ -13,9 +13,9 @@ import {
   checkText,
   checkWhole,
   refuseConfig,
-} from '../base/check-options.ts'
+} from '../base/checks.ts'
 import type { RunOptions } from '../contract/agent.ts'
-import { checkToolName, checkToolSchema } from '../tools/build-tool.ts'
+import { checkToolName, checkToolSchema } from '../tools/tool.ts'
 
 const optionKeys: readonly (keyof RunOptions)[] = [
   ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'source'] as const),

@@ -10,7 +10,7 @@ import { modelTarget } from '../kernel/model-target.ts'
 import type { Plugin } from '../kernel/plugin.ts'
 import type { PromptCache } from '../plugins/prompt/cache.ts'
 import type { Statics } from '../plugins/prompt/statics.ts'
-import type { ProviderTool } from '../tools/declaration.ts'
+import type { ProviderTool } from '../tools/tool.ts'
 
 type PinnedTool = AgentFingerprint['tools'][number]
 

@@ -6,7 +6,7 @@ import { awaitsApproval, isOverdue } from '../kernel/call.ts'
 import type { Call } from '../kernel/call.ts'
 import type { Turn } from '../kernel/turn.ts'
 import { canonicalDecision, editProblem } from '../plugins/approvals/approvals.ts'
-import { validate } from '../tools/validate.ts'
+import { validate } from '../tools/tool.ts'
 import { answerHashOf, isRepeat, isUnknown } from './submitted-result.ts'
 
 /** What is said about one answer: to be taken, known already, or refused. */

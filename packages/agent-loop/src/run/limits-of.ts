@@ -1,5 +1,5 @@
 import { definedFields } from '@bowline/llm/arguments'
-import { checkDecimal, checkKeys, checkWhole } from '../base/check-options.ts'
+import { checkDecimal, checkKeys, checkWhole } from '../base/checks.ts'
 import type { Limits } from '../contract/run.ts'
 
 const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }

@@ -1,6 +1,6 @@
 import type { UserMessage } from '@bowline/llm'
 import { AgentError, errorData, messageOf } from '../base/agent-error.ts'
-import type { MaybePromise } from '../base/maybe-promise.ts'
+import type { MaybePromise } from '../base/promises.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { JournalState } from '../contract/journal.ts'
 import type { AgentResult, SubmissionReceipt } from '../contract/run.ts'

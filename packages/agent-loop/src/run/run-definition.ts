@@ -1,9 +1,8 @@
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import type { AgentFingerprint, RunOptions, Tool } from '../contract/agent.ts'
 import type { Journal } from '../contract/journal.ts'
 import { withHostedTools } from '../plugins/subagents/delegate-tools.ts'
-import { buildTool } from '../tools/build-tool.ts'
-import { declarationOf } from '../tools/declaration.ts'
+import { buildTool, declarationOf } from '../tools/tool.ts'
 import type { AgentDefinition } from './definition.ts'
 
 /** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */

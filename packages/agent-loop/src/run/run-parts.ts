@@ -1,7 +1,7 @@
 import { holdingClock, mergeRuntimeParams, systemClock } from '@bowline/llm'
 import type { Clock, JSONValue, RuntimeParams } from '@bowline/llm'
 import { messageOf } from '../base/agent-error.ts'
-import { refuseConfig } from '../base/check-options.ts'
+import { refuseConfig } from '../base/checks.ts'
 import { systemIds } from '../base/ids.ts'
 import type { IdSource } from '../base/ids.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'

@@ -1,4 +1,4 @@
-import { checkBoolean, checkKeys, checkRequired } from '../base/check-options.ts'
+import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { isRecord } from '../base/json.ts'
 import { isDelta, isDurable } from '../events/kinds.ts'
 import type { AgentEvent } from '../events/types.ts'

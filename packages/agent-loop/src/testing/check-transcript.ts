@@ -1,7 +1,7 @@
 import type { Message } from '@bowline/llm'
-import { checkBoolean, checkKeys, checkRequired } from '../base/check-options.ts'
+import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { copyJson, isRecord, NotJsonError } from '../base/json.ts'
-import { clientCalls } from '../transcript/client-calls.ts'
+import { clientCalls } from '../base/messages.ts'
 
 export interface CheckTranscriptOptions {
   /** The last answer may have calls without results, as in a suspended turn. Default false. */

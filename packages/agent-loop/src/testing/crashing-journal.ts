@@ -1,6 +1,6 @@
 import { needed } from '@bowline/llm/arguments'
 import { AgentError } from '../base/agent-error.ts'
-import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../base/check-options.ts'
+import { checkJournal, checkKeys, checkOneOf, checkWhole } from '../base/checks.ts'
 import type { Journal } from '../contract/journal.ts'
 import { otherMembers } from './other-members.ts'
 

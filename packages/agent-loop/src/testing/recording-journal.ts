@@ -1,4 +1,4 @@
-import { checkJournal, checkRequired } from '../base/check-options.ts'
+import { checkJournal, checkRequired } from '../base/checks.ts'
 import type { Journal, JournalRecord } from '../contract/journal.ts'
 import type { AgentEvent, DurableEvent } from '../events/types.ts'
 import { otherMembers } from './other-members.ts'

@@ -1,6 +1,6 @@
 import type { AssistantMessage, JSONValue, ToolCallPart, ToolOutput, UserMessage } from '@bowline/llm'
 import type fastCheck from 'fast-check'
-import { checkKeys, checkRequired, checkWhole } from '../base/check-options.ts'
+import { checkKeys, checkRequired, checkWhole } from '../base/checks.ts'
 import type { OutcomeStatus, ToolResult } from '../events/types.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 import { isRecord } from '../base/json.ts'

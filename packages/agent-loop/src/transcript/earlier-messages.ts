@@ -2,12 +2,10 @@ import type { AssistantMessage, Message, ToolOutput } from '@bowline/llm'
 import { describeValue } from '@bowline/llm/arguments'
 import { AgentError, messageOf } from '../base/agent-error.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'
+import { isOutcomeStatus, neverRan, wrongShape } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 import type { OutcomeStatus } from '../events/types.ts'
-import { neverRan } from './client-calls.ts'
-import { idGiver } from './free-ids.ts'
-import { TranscriptGuard } from './guard.ts'
-import { isOutcomeStatus, wrongShape } from './message-shape.ts'
+import { idGiver, TranscriptGuard } from './guard.ts'
 
 /**
  * A given transcript as it is stored: copied, with ids where there were none, and with the fields of stored results.

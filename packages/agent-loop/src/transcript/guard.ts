@@ -1,8 +1,7 @@
 import type { AssistantMessage, ToolCallPart } from '@bowline/llm'
 import { AgentError } from '../base/agent-error.ts'
+import { clientCalls, neverRan } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
-import { clientCalls, neverRan } from './client-calls.ts'
-import { FreeIds } from './free-ids.ts'
 
 /**
  * Keeps what must hold for every transcript: ids are unique, each call has exactly one result, results stand directly
@@ -96,4 +95,45 @@ export class TranscriptGuard {
 
 function invalid(message: string): AgentError {
   return new AgentError('invalid-transcript', message)
+}
+
+/** The ids that are used, and how to get one that is not. */
+class FreeIds {
+  readonly #taken = new Set<string>()
+  /** The copy to try next of a wanted id, so that a thousand equal ids need no million tries. */
+  readonly #next = new Map<string, number>()
+
+  has(id: string): boolean {
+    return this.#taken.has(id)
+  }
+
+  add(id: string): void {
+    this.#taken.add(id)
+  }
+
+  /** The wanted id when nothing has it, else the first of `<id>~2`, `<id>~3` … that nothing has. It is not yet taken. */
+  freeFor(wanted: string, alsoTaken: (id: string) => boolean = () => false): string {
+    if (!this.#taken.has(wanted) && !alsoTaken(wanted)) return wanted
+    let copy = this.#next.get(wanted) ?? 2
+    while (this.#taken.has(`${wanted}~${copy}`)) copy++
+    this.#next.set(wanted, copy)
+    while (this.#taken.has(`${wanted}~${copy}`) || alsoTaken(`${wanted}~${copy}`)) copy++
+    return `${wanted}~${copy}`
+  }
+}
+
+/**
+ * Gives each of many entries an id of its own, in their order: the first that has an id keeps it, and no new id is one
+ * that a later entry has. `fallback` is for entries without an id.
+ */
+export function idGiver(given: Iterable<unknown>): (id: unknown, fallback: string) => string {
+  const kept = new Set(given)
+  const free = new FreeIds()
+  return (id, fallback) => {
+    const own = typeof id === 'string' && id !== '' && !free.has(id)
+    const base = typeof id === 'string' && id !== '' ? id : fallback
+    const chosen = own ? id : free.freeFor(base, (other) => kept.has(other))
+    free.add(chosen)
+    return chosen
+  }
 }

@@ -1,9 +1,31 @@
 import type { ContentPart, UserMessage } from '@bowline/llm'
+import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
-import { checkInput, refuseInput } from '../base/check-input.ts'
+import { checkInput, refuseInput } from '../base/checks.ts'
 import { copyJson, deepFreeze, isRecord, NotJsonError } from '../base/json.ts'
-import type { AgentInput, ApprovalDecision, SubmittedResult } from '../contract/input.ts'
-import { answersOf } from './answers.ts'
+import type { AgentInput, Answers, ApprovalDecision, SubmittedResult } from '../contract/input.ts'
+
+/** An input as a frozen copy in its one stored form. Throws `invalid-input`. */
+export function parseInput(input: AgentInput): UserMessage | Answers {
+  const order = orderOf(input)
+  switch (order.kind) {
+    case 'message':
+      return order.message
+    case 'answers': {
+      const { results, approvals } = order
+      return Object.freeze({
+        ...(results.length > 0 && { toolResults: results }),
+        ...(approvals.length > 0 && { approvals }),
+      })
+    }
+    case 'resume':
+      return refuseInput('input must be given; received undefined')
+    default: {
+      const unknown: never = order
+      return unknown
+    }
+  }
+}
 
 /** What a run was asked to do, as a frozen copy. */
 export type Order =
@@ -108,4 +130,77 @@ function partsOf(path: string, given: readonly unknown[]): readonly ContentPart[
   checkInput.checkRequired(path, given, 'a list of at least one part', () => given.length > 0)
   for (const [index, part] of given.entries()) checkInput.checkContentPart(`${path}[${index}]`, part)
   return given as readonly ContentPart[]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Answers to a suspended turn: results, decisions or both. Throws `invalid-input`. */
+function answersOf(given: Record<string, unknown>): {
+  readonly results: readonly SubmittedResult[]
+  readonly approvals: readonly ApprovalDecision[]
+} {
+  checkInput.checkKeys('input', given, ['toolResults', 'approvals'])
+  const results = listOf('toolResults', given['toolResults'], resultOf)
+  const approvals = listOf('approvals', given['approvals'], decisionOf)
+  if (results.length + approvals.length === 0) refuseInput('input must have at least one of toolResults or approvals; received none')
+  return { results, approvals }
+}
+
+function listOf<Entry>(path: string, given: unknown, read: (path: string, entry: unknown) => Entry): readonly Entry[] {
+  checkInput.checkList(path, given)
+  return ((given ?? []) as readonly unknown[]).map((entry, index) => read(`${path}[${index}]`, entry))
+}
+
+const forms = ['output', 'error', 'unknown'] as const
+/** The fields of a pending call, beside its id, path and `unknown`. */
+const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
+const besideOutput = ['details', 'isError'] as const
+
+/** In exactly one form. A pending call may be handed back with its answer. */
+function resultOf(path: string, given: unknown): SubmittedResult {
+  checkInput.checkKeys(path, given, ['toolCallId', 'path', ...forms, ...besideOutput, ...callFields])
+  const fields = given as Fields
+  checkInput.checkName(`${path}.toolCallId`, fields['toolCallId'])
+  checkTexts(`${path}.path`, fields['path'])
+  checkCall(path, fields)
+  const form = formOf(path, fields)
+  const stray = besideOutput.find((name) => form !== 'output' && fields[name] !== undefined)
+  if (stray !== undefined) refuseInput(`${path}.${stray} belongs to an output; received ${form}`)
+  if (form === 'error') checkInput.checkRequired(`${path}.error`, fields['error'], 'a text', (value) => typeof value === 'string')
+  checkInput.checkBoolean(`${path}.isError`, fields['isError'])
+  const { unknown: _unknown, ...answer } = fields
+  return (form === 'unknown' ? fields : answer) as unknown as SubmittedResult
+}
+
+/** A pending call says `unknown` of itself: beside its other fields that answers nothing. */
+function formOf(path: string, fields: Fields): (typeof forms)[number] {
+  checkInput.checkOneOf(`${path}.unknown`, fields['unknown'], [true])
+  const isCall = callFields.some((name) => fields[name] !== undefined)
+  const answered = forms.filter((name) => name in fields && name !== 'unknown')
+  const [form, other] = answered.length === 0 && fields['unknown'] === true && !isCall ? (['unknown'] as const) : answered
+  if (form !== undefined && other === undefined && (isCall || form === 'unknown' || fields['unknown'] === undefined)) return form
+  const received = forms.filter((name) => name in fields).join(' and ') || 'none of them'
+  return refuseInput(`${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? ', which a pending call says of itself' : ''}`)
+}
+
+function checkCall(path: string, { toolName, deadlineAt, agent, background }: Fields): void {
+  checkInput.checkText(`${path}.toolName`, toolName)
+  checkInput.checkNumber(`${path}.deadlineAt`, deadlineAt, 0)
+  checkTexts(`${path}.agent`, agent)
+  checkTexts(`${path}.background`, background)
+}
+
+function checkTexts(path: string, given: unknown): void {
+  checkInput.checkList(path, given)
+  for (const [index, text] of ((given ?? []) as readonly unknown[]).entries()) checkInput.checkName(`${path}[${index}]`, text)
+}
+
+function decisionOf(path: string, given: unknown): ApprovalDecision {
+  checkInput.checkKeys(path, given, ['approvalId', 'decision', 'inputHash', 'reason', 'by', 'input'])
+  const { approvalId, decision, inputHash, reason, by } = given as Fields
+  checkInput.checkName(`${path}.approvalId`, approvalId)
+  checkInput.checkOneOf(`${path}.decision`, needed(decision), ['approve', 'deny'])
+  for (const [name, text] of Object.entries({ inputHash, reason, by })) checkInput.checkText(`${path}.${name}`, text)
+  if (decision === 'deny' && isRecord(given) && 'input' in given) refuseInput(`${path}.input belongs to an approval; received deny`)
+  return given as ApprovalDecision
 }

@@ -1,7 +1,6 @@
 import type { AssistantMessage, JSONValue, Message, ToolResultMessage, UserMessage } from '@bowline/llm'
-import { isContentPart, isToolOutput } from '../base/content-part.ts'
 import { copyJson, isRecord } from '../base/json.ts'
-import { isAssistantPart, isOutcomeStatus, isStopReason } from './message-shape.ts'
+import { isAssistantPart, isContentPart, isOutcomeStatus, isStopReason, isToolOutput } from '../base/messages.ts'
 
 type Note = (code: TranscriptRepairCode) => void
 type Fields = Record<string, JSONValue>

@@ -1,7 +1,7 @@
-import type { Message } from '@bowline/llm'
+import type { Message, UserMessage } from '@bowline/llm'
+import { deepFreeze } from '../base/json.ts'
 import type { StoredMessage } from '../contract/journal.ts'
-import type { Compaction } from '../events/types.ts'
-import { markedSummary } from './marked-summary.ts'
+import type { Compaction, Fact } from '../events/types.ts'
 
 /** The shown part of a conversation while a compaction is in force. */
 interface Compacted {
@@ -93,4 +93,23 @@ export class View {
     const place = id === undefined ? -1 : this.#all.findLastIndex((message) => message.id === id)
     return place === -1 ? undefined : place
   }
+}
+
+/** A name for the facts of a kind; other kinds have their own. */
+const titles: Readonly<Record<string, string>> = {
+  'file-read': 'Files read',
+  'file-modified': 'Files changed',
+  tool: 'Tools used',
+}
+
+/** What a model is shown for the messages that were summarised: the same compaction gives the same bytes. */
+export function markedSummary({ compactionId, summary, facts }: Pick<Compaction, 'compactionId' | 'summary' | 'facts'>): UserMessage {
+  const lines = ['[Summary of earlier messages, which were left out]', summary, ...factLines(facts), '[End of the summary]']
+  return deepFreeze({ role: 'user', id: compactionId, content: lines.join('\n\n') })
+}
+
+function factLines(facts: readonly Fact[]): readonly string[] {
+  const byKind = Map.groupBy(facts, ({ kind }) => kind)
+  const lines = [...byKind].map(([kind, ofKind]) => `${titles[kind] ?? kind}: ${ofKind.map(({ value }) => value).join(', ')}`)
+  return lines.length > 0 ? [lines.join('\n')] : []
 }

@@ -1,9 +1,9 @@
 import { jsonSchema, tool } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { AgentError, adoptTool, defineTool } from '../../src/index.ts'
-import { declarationOf } from '../../src/tools/declaration.ts'
-import { toolSetOf } from '../../src/tools/tool-set.ts'
+import { adoptTool, AgentError, defineTool } from '../../src/index.ts'
+import { toolSetOf } from '../../src/tools/define-tool.ts'
+import { declarationOf } from '../../src/tools/tool.ts'
 import { echo } from '../support/tools.ts'
 
 const plain = { name: 'w', description: 'weather', inputSchema: {} }

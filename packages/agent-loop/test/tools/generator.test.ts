@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { drainGenerator, isGenerator } from '../../src/tools/generator.ts'
-import { outputOf } from '../../src/tools/output.ts'
+import { drainGenerator, isGenerator, outputOf } from '../../src/tools/output.ts'
 
 function chunks(values: readonly unknown[]) {
   const state = { taken: 0, closed: false }

@@ -1,6 +1,6 @@
 import type { Cost, Usage } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
-import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/check-options.ts'
+import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
 import type { Budget, BudgetLimits, Spending } from '../../contract/budget.ts'
 
 const decimals = 15

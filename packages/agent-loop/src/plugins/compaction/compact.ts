@@ -1,7 +1,7 @@
 import { deepFreeze } from '../../base/json.ts'
 import type { CompactionResult } from '../../contract/compaction.ts'
 import type { Compaction } from '../../events/types.ts'
-import { markedSummary } from '../../transcript/marked-summary.ts'
+import { markedSummary } from '../../transcript/view.ts'
 import type { CompactionHost, CompactionOrder, CompactionTask } from './host.ts'
 import { makeCompaction } from './make-compaction.ts'
 import type { Made } from './make-compaction.ts'

@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
-import { clientCalls } from '../../transcript/client-calls.ts'
+import { clientCalls } from '../../base/messages.ts'
 
 /** A place in a list of messages: what stands before it is summarised. */
 export interface Cut {

@@ -1,8 +1,8 @@
 import type { JSONValue, Message, ToolCallPart } from '@bowline/llm'
 import { isRecord } from '../../base/json.ts'
-import { dropLateFailure, isThenable } from '../../base/time-limit.ts'
+import { clientCalls } from '../../base/messages.ts'
+import { dropLateFailure, isThenable } from '../../base/promises.ts'
 import type { Fact, ToolEffect } from '../../events/types.ts'
-import { clientCalls } from '../../transcript/client-calls.ts'
 
 /** The latest ones are kept: facts are shown with every summary. */
 const mostFacts = 500

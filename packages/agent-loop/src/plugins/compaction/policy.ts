@@ -1,5 +1,4 @@
-import { checkModel } from '../../base/check-model.ts'
-import { checkBoolean, checkFunction, checkKeys, checkName, checkRequired, checkText, checkWhole } from '../../base/check-options.ts'
+import { checkBoolean, checkFunction, checkKeys, checkModel, checkName, checkRequired, checkText, checkWhole } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
 import type { CompactionPolicy, Compactor } from '../../contract/compaction.ts'
 

@@ -1,5 +1,5 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
-import { textOf } from '../../transcript/client-calls.ts'
+import { textOf } from '../../base/messages.ts'
 import { plainText } from './plain-text.ts'
 
 /** What is to be summarised. */

@@ -1,7 +1,7 @@
 import { mergeRuntimeParams } from '@bowline/llm'
 import type { JSONValue, Message, SchemaIssue, SchemaResult, UserMessage } from '@bowline/llm'
 import { optional } from '../../base/fields.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { CallDecision, CompactionDecision, HookedCall, HookedResult, RequestPatch } from '../../contract/extension.ts'
 import type { HandlerCalls, HookEvent } from './call-handlers.ts'
 import { patchResult } from './patch-result.ts'

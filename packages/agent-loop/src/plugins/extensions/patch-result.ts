@@ -1,5 +1,5 @@
 import type { JSONValue, ToolOutput } from '@bowline/llm'
-import { isToolOutput } from '../../base/content-part.ts'
+import { isToolOutput } from '../../base/messages.ts'
 import type { HookedResult, ResultPatch } from '../../contract/extension.ts'
 import type { OutcomeStatus } from '../../events/types.ts'
 import { outputOf } from '../../tools/output.ts'

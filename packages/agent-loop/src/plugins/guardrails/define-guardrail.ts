@@ -1,4 +1,4 @@
-import { checkFunction, checkKeys, checkNotBlank, checkOneOf, checkRequired, checkText } from '../../base/check-options.ts'
+import { checkFunction, checkKeys, checkNotBlank, checkOneOf, checkRequired, checkText } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
 import type { Guardrail } from '../../contract/guardrail.ts'
 

@@ -1,4 +1,4 @@
-import { checkKeys, checkRequired, checkWhole } from '../../base/check-options.ts'
+import { checkKeys, checkRequired, checkWhole } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
 
 interface WarnAndBlock {

@@ -1,7 +1,7 @@
 import { messageOf } from '../../base/agent-error.ts'
 import { optional } from '../../base/fields.ts'
-import { snapshot } from '../../base/snapshot.ts'
-import { settleWithin } from '../../base/time-limit.ts'
+import { snapshot } from '../../base/json.ts'
+import { settleWithin } from '../../base/promises.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
 import type { TurnStatus } from '../../events/types.ts'
 import { foldDecisions, readDecision } from './decisions.ts'
@@ -9,8 +9,6 @@ import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
 import { loopGuardRunner } from './loop-guard-runner.ts'
 import { loopWatchOf } from './loop-guard.ts'
 import type { ActionAfter, GuardrailHandler, GuardrailRunner, GuardrailRunnerOptions } from './runner.ts'
-
-
 
 const timeoutMs = 5_000
 const actionsBefore = ['allow', 'warn', 'block', 'halt'] as const

@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
 import type { TurnStatus } from '../../events/types.ts'
 import type { Action, GuardrailVerdict } from './decisions.ts'

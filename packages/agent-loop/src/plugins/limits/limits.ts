@@ -1,4 +1,5 @@
 import type { AssistantMessage } from '@bowline/llm'
+import { clientCalls } from '../../base/messages.ts'
 import { isSettled } from '../../kernel/call.ts'
 import { limited } from '../../kernel/ending.ts'
 import type { TurnOutcome } from '../../kernel/ending.ts'
@@ -6,7 +7,6 @@ import type { Plugin } from '../../kernel/plugin.ts'
 import type { EndedStep } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { cancelledOutcome } from '../../tools/outcome.ts'
-import { clientCalls } from '../../transcript/client-calls.ts'
 
 /** Ends turns that have asked the model, or run tools, as often as they may. */
 export const limitsPlugin: Plugin = {

@@ -1,14 +1,12 @@
 import { classifyError } from '@bowline/llm'
 import type { AssistantMessage, ModelError } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
-import { isToolOutput } from '../../base/content-part.ts'
 import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
+import { clientCalls, isAssistantPart, isOutcomeStatus, isStopReason, isToolOutput, neverRan } from '../../base/messages.ts'
 import type { ModelFunctionMessage } from '../../contract/options.ts'
 import type { GivenResult, ModelAnswer } from '../../kernel/answer.ts'
 import { failedAnswer } from '../../kernel/model-call.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { clientCalls, neverRan } from '../../transcript/client-calls.ts'
-import { isAssistantPart, isOutcomeStatus, isStopReason } from '../../transcript/message-shape.ts'
 import { wrongField } from './answer-fields.ts'
 
 export type Answers = readonly [ModelAnswer, ...ModelAnswer[]]

@@ -1,7 +1,7 @@
 import type { BlockEvent } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { copyJson, isRecord } from '../../base/json.ts'
-import { isAssistantPart } from '../../transcript/message-shape.ts'
+import { isAssistantPart } from '../../base/messages.ts'
 
 /** The fields of each kind of event that must be texts. */
 const textFields: Readonly<Record<BlockEvent['type'], readonly string[]>> = {

@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { reloadLists } from '../../base/loaded.ts'
 import type { Diagnostic } from '../../base/loaded.ts'
-import { untilAborted } from '../../base/time-limit.ts'
+import { untilAborted } from '../../base/promises.ts'
 import type { SectionContext } from '../../contract/prompt.ts'
 import { assemblePrompt } from './assemble.ts'
 import type { BuiltPrompt } from './assemble.ts'

@@ -1,4 +1,4 @@
-import { checkKeys, checkRequired } from '../../base/check-options.ts'
+import { checkKeys, checkRequired } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
 import type { PromptSections, TextSource } from '../../contract/prompt.ts'
 

@@ -1,6 +1,6 @@
 import type { ModelError } from '@bowline/llm'
 import { definedFields } from '@bowline/llm/arguments'
-import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/check-options.ts'
+import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/checks.ts'
 import type { RetryPolicy } from '../../contract/retry-policy.ts'
 
 const defaultRetry: RetryPolicy = {

@@ -1,11 +1,11 @@
 import type { Message } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
-import { settleWithin } from '../../base/time-limit.ts'
+import { wrongShape } from '../../base/messages.ts'
+import { settleWithin } from '../../base/promises.ts'
 import type { AgentOptions } from '../../contract/options.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import type { RequestDraft } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { wrongShape } from '../../transcript/message-shape.ts'
 import { stepContext } from './step-context.ts'
 
 const timeoutMs = 5_000

@@ -1,12 +1,10 @@
 import { describeValue } from '@bowline/llm/arguments'
-import { refuseConfig } from '../../base/check-options.ts'
+import { refuseConfig } from '../../base/checks.ts'
 import type { Agent, Subagent, Tool } from '../../contract/agent.ts'
 import type { ChildHost } from '../../contract/journal.ts'
 import { isDefined } from '../../kernel/run-context.ts'
 import type { AgentSetup } from '../../kernel/run-context.ts'
-import { buildTool } from '../../tools/build-tool.ts'
-import { declarationOf } from '../../tools/declaration.ts'
-import { isTool } from '../../tools/tool.ts'
+import { buildTool, declarationOf, isTool } from '../../tools/tool.ts'
 import { delegateSchema } from './delegate-schema.ts'
 
 const namePattern = /^[a-z][a-z0-9_-]{0,51}$/

@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../base/hash-json.ts'
+import { clientCalls } from '../../base/messages.ts'
 import type { MessageDiscardedEvent, UsageEvent } from '../../events/types.ts'
-import { clientCalls } from '../../transcript/client-calls.ts'
 import { BlockGrammar } from './block-grammar.ts'
 import { inTurn, move } from './log-state.ts'
 import type { CallState, LogState, Must, Rules } from './log-state.ts'

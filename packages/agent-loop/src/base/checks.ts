@@ -1,6 +1,7 @@
-import { runtimeParamsSchema } from '@bowline/llm'
+import { describeModel, LlmError, runtimeParamsSchema } from '@bowline/llm'
+import type { AnyLanguageModel } from '@bowline/llm'
 import { argumentChecks } from '@bowline/llm/arguments'
-import { AgentError } from './agent-error.ts'
+import { AgentError, messageOf } from './agent-error.ts'
 import { isRecord } from './json.ts'
 
 const check = argumentChecks((message) => new AgentError('invalid-config', message))
@@ -60,4 +61,37 @@ export function checkRuntimeParams(value: unknown): void {
 
 function pathText(text: string, key: PropertyKey): string {
   return typeof key === 'number' ? `${text}[${key}]` : `${text}.${String(key)}`
+}
+
+/** Checks of inputs: each throws `invalid-input` that names the place and the kind of value received. */
+export const checkInput = argumentChecks((message) => new AgentError('invalid-input', message))
+
+/** Throws `invalid-input` that says what is wrong. */
+export function refuseInput(message: string): never {
+  throw new AgentError('invalid-input', message)
+}
+
+/** Throws `invalid-config` for what is no model, name or function. The run finds out whether a name means a model. */
+export function checkAgentModel(path: string, model: unknown): void {
+  if (typeof model !== 'function') checkModel(path, model, 'a model of the AI SDK, the name of one, or a function')
+}
+
+/** The same without functions. */
+export function checkModel(path: string, model: unknown, wanted = 'a model of the AI SDK or the name of one'): void {
+  if (typeof model === 'string' ? model !== '' : isRef(model)) return
+  checkRequired(path, model, wanted, isRecord)
+  try {
+    describeModel({ model: model as AnyLanguageModel })
+  } catch (error) {
+    if (!LlmError.isInstance(error)) throw error
+    refuseConfig(`${path} must be ${wanted}: ${messageOf(error)}`)
+  }
+}
+
+function isRef(model: unknown): boolean {
+  return isRecord(model) && !('specificationVersion' in model) && isName(model['provider']) && isName(model['model'])
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
 }

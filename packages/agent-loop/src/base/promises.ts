@@ -1,5 +1,8 @@
 import type { Clock } from '@bowline/llm'
 
+/** A value that may be there at once: a promise costs time even when it is settled. */
+export type MaybePromise<Value> = Value | Promise<Value>
+
 /** How the wait for code of the user ended. */
 export type Settled<Value> =
   | { readonly kind: 'value'; readonly value: Value }

@@ -1,7 +1,47 @@
-import type { AssistantPart, StopReason } from '@bowline/llm'
-import { isContentPart, isFileData, isOptionalText, isToolOutput } from '../base/content-part.ts'
-import { isRecord } from '../base/json.ts'
+import type { AssistantMessage, AssistantPart, ContentPart, Message, StopReason, ToolCallPart, ToolOutput } from '@bowline/llm'
 import type { OutcomeStatus } from '../events/types.ts'
+import { isRecord } from './json.ts'
+
+/** A text or file part, of a user's message or of a tool's output. */
+export function isContentPart(value: unknown): value is ContentPart {
+  if (!isRecord(value) || !isOptions(value['providerOptions'])) return false
+  if (value['type'] === 'text') return typeof value['text'] === 'string'
+  return value['type'] === 'file' && typeof value['mediaType'] === 'string' && isOptionalText(value['filename']) && isFileData(value['data'])
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string'
+}
+
+/** Absent, or one object for each provider. */
+function isOptions(value: unknown): boolean {
+  return value === undefined || (isRecord(value) && Object.values(value).every(isRecord))
+}
+
+function isFileData(data: unknown): boolean {
+  if (!isRecord(data)) return false
+  if (data['type'] === 'data') return typeof data['data'] === 'string'
+  return data['type'] === 'url' && typeof data['url'] === 'string'
+}
+
+/** Whether a JSON value is the output of a tool. */
+export function isToolOutput(given: unknown): given is ToolOutput {
+  if (!isRecord(given)) return false
+  switch (given['type']) {
+    case 'text':
+    case 'error-text':
+      return typeof given['value'] === 'string'
+    case 'json':
+    case 'error-json':
+      return given['value'] !== undefined
+    case 'execution-denied':
+      return isOptionalText(given['reason'])
+    case 'content':
+      return Array.isArray(given['value']) && given['value'].every(isContentPart)
+    default:
+      return false
+  }
+}
 
 /** What is wrong with the shape of a JSON value that should be a message; undefined when nothing is. */
 export function wrongShape(given: unknown): string | undefined {
@@ -57,4 +97,20 @@ export function isAssistantPart(value: unknown): value is AssistantPart {
   if (type === 'tool-call') return 'input' in value
   if (type === 'tool-result') return 'result' in value
   return (type !== 'file' && type !== 'reasoning-file') || isFileData(value['data'])
+}
+
+/** The calls of an answer that are ours to run, in order. */
+export function clientCalls(answer: AssistantMessage): readonly ToolCallPart[] {
+  return answer.content.filter((part): part is ToolCallPart => part.type === 'tool-call' && !part.providerExecuted)
+}
+
+/** The answer failed, was stopped or was cut: none of its calls may have run. */
+export function neverRan({ stopReason }: AssistantMessage): boolean {
+  return stopReason !== 'stop' && stopReason !== 'tool-calls'
+}
+
+/** The joined text of a message. */
+export function textOf(message: Message | undefined): string {
+  if (message?.role !== 'assistant') return ''
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
