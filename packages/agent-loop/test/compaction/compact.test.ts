@@ -206,7 +206,7 @@ describe('a compaction', () => {
       throw new Error('no facts')
     }
     const host = testHost({ messages: turns, compaction: { facts } })
-    expect(await host.run()).toMatchObject({ outcome: 'failed', reason: 'no facts' })
+    expect(await host.run()).toMatchObject({ outcome: 'failed', reason: 'compaction.facts failed: no facts' })
     expect(host.scripted.calls).toEqual([])
   })
 })
@@ -232,7 +232,8 @@ describe('extensions at a compaction', () => {
 
   it.each(['r-c-a1', 'u1', 'nobody'])('A131: a replacement cannot cut at %s', async (firstKeptMessageId) => {
     const host = testHost({ messages: turns, beforeCompaction: async () => ({ compaction: { summary: 'mine', firstKeptMessageId } }) })
-    expect(await host.run()).toMatchObject({ outcome: 'failed', reason: expect.stringContaining(firstKeptMessageId) as string })
+    const reason = `the compaction of an extension failed: the conversation cannot be cut at "${firstKeptMessageId}"`
+    expect(await host.run()).toMatchObject({ outcome: 'failed', reason })
     expect(host.view.compaction).toBeUndefined()
   })
 
@@ -296,13 +297,20 @@ describe('a compactor', () => {
   })
 
   it.each([
-    ['throws', () => Promise.reject(new Error('broken'))],
-    ['parts a pair', async () => ({ ...made, firstKeptMessageId: 'r-c-a1' })],
-    ['says nothing', async () => ({ ...made, summary: '' })],
-    ['gives what is no JSON', async () => ({ ...made, facts: [() => 1] as never })],
-  ])('A134: one that %s makes it fail', async (_name, compact) => {
+    ['rejects', () => Promise.reject(new Error('broken')), 'broken'],
+    ['throws', () => { throw new Error('broken') }, 'broken'],
+    ['parts a pair', async () => ({ ...made, firstKeptMessageId: 'r-c-a1' }), 'the conversation cannot be cut at "r-c-a1"'],
+    ['says nothing', async () => ({ ...made, summary: '' }), 'the summary is empty'],
+    ['gives null', async () => null as never, 'the compaction that it returns must be an object; received null'],
+    ['gives a number', async () => 7 as never, 'the compaction that it returns must be an object; received 7'],
+    ['gives a list', async () => [made] as never, 'the compaction that it returns must be an object; received a list of 1'],
+    ['gives what is no JSON', async () => ({ ...made, facts: [() => 1] as never }), '/facts/0 is not a JSON value'],
+    ['gives facts of another form', async () => ({ ...made, facts: 7 as never }), 'facts must be a list of { kind, value }'],
+  ] as const)('A134: one that %s makes it fail, and is named', async (_name, compact, problem) => {
     const host = testHost({ messages: turns, compaction: compactorOf(compact) })
-    expect(await host.run()).toMatchObject({ outcome: 'failed' })
+    const reason = expect.stringContaining(`the compactor mine failed: ${problem}`) as string
+    expect(await host.run()).toMatchObject({ outcome: 'failed', reason })
+    expect(host.events).toContainEqual(expect.objectContaining({ type: 'compaction-end', outcome: 'failed', reason }))
     expect(host.view.compaction).toBeUndefined()
   })
 

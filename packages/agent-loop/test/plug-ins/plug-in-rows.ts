@@ -147,7 +147,6 @@ const otherRows: readonly PlugInRow[] = [
     make: (bad) => ({ agent: { compaction: { name: 'bad', compact: bad as never } } }),
     fails: { ...fine, compaction: 'failed' },
     aborted: { ...fine, compaction: 'cancelled' },
-    accepts: { null: { ...fine, compaction: 'skipped' } },
   },
   {
     name: 'compaction.facts',

@@ -1,4 +1,5 @@
 import type { JSONValue, Message, ToolCallPart } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
 import { isRecord } from '../../base/json.ts'
 import { clientCalls } from '../../base/messages.ts'
 import { dropLateFailure, isThenable } from '../../base/promises.ts'
@@ -21,8 +22,16 @@ export function findFacts(
   const ran = new Set(messages.flatMap((message) => (message.role === 'tool-result' && mayHaveRun(message) ? message.toolCallId : [])))
   return messages.flatMap((message) => {
     const calls = message.role === 'assistant' ? clientCalls(message).filter(({ toolCallId }) => ran.has(toolCallId)) : []
-    return [...calls.flatMap((call) => factsOfCall(call, effectOf(call.toolName))), ...checkedFacts(ownFacts?.(message))]
+    return [...calls.flatMap((call) => factsOfCall(call, effectOf(call.toolName))), ...(ownFacts ? factsFrom(ownFacts, message) : [])]
   })
+}
+
+function factsFrom(ownFacts: (message: Message) => readonly Fact[], message: Message): readonly Fact[] {
+  try {
+    return checkedFacts(ownFacts(message))
+  } catch (error) {
+    throw new TypeError(`compaction.facts failed: ${messageOf(error)}`, { cause: error })
+  }
 }
 
 /** Returns facts that code of the user gave. Throws for what is no list of them. */

@@ -1,5 +1,6 @@
 import type { Cost, Message, Usage } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
+import { checkObject } from '../../base/checks.ts'
 import { copyJson } from '../../base/json.ts'
 import { untilAborted } from '../../base/promises.ts'
 import type { CompactionPolicy, Compactor } from '../../contract/compaction.ts'
@@ -37,8 +38,12 @@ export async function makeCompaction(host: CompactionHost, setting: ActiveSettin
   try {
     return await produce(host, { setting, task, cut })
   } catch (error) {
-    return host.abortSignal.aborted ? stopped : { outcome: 'failed', reason: messageOf(error) }
+    return failureOf(host, error)
   }
+}
+
+function failureOf({ abortSignal }: CompactionHost, error: unknown): Made {
+  return abortSignal.aborted ? stopped : { outcome: 'failed', reason: messageOf(error) }
 }
 
 interface Plan {
@@ -63,10 +68,15 @@ async function produce(host: CompactionHost, { setting, task, cut }: Plan): Prom
   if (decision && 'cancel' in decision) return { outcome: 'cancelled', reason: decision.reason ?? 'an extension cancelled it' }
   if (decision && 'compaction' in decision) {
     const { summary, firstKeptMessageId } = decision.compaction
-    return placed(host, { summary, firstKeptMessageId, source: 'extension' }, (index) => factsUpTo(host, setting.policy, index))
+    const made = placed(host, { summary, firstKeptMessageId, source: 'extension' }, (index) => factsUpTo(host, setting.policy, index))
+    return named('the compaction of an extension', made)
   }
   const focus = focusOf(...asked, decision?.instructions)
-  if (setting.kind === 'compactor') return askCompactor(host, setting.compactor, task, focus)
+  if (setting.kind === 'compactor') {
+    const { compactor } = setting
+    const made = await askCompactor(host, compactor, task, focus).catch((error: unknown) => failureOf(host, error))
+    return named(`the compactor ${compactor.name}`, made)
+  }
   return cut ? summarise(host, setting.policy, task, cut, focus) : stopped
 }
 
@@ -130,6 +140,7 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
       ...(focus.length > 0 && { instructions: focus.join('\n') }),
     }))
     const answer = await untilAborted(work, abortSignal)
+    checkObject('the compaction that it returns', answer)
     if (!answer) return { outcome: 'skipped', reason: `${compactor.name} left the view as it is` }
     const given = copyJson(answer) as unknown as Partial<Compaction>
     spent = { usage: given.usage ?? {} }
@@ -141,13 +152,18 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
   }
 }
 
+/** Names in the reason of a failure what has failed. */
+function named(what: string, made: Made): Made {
+  return made.outcome === 'failed' ? { ...made, reason: `${what} failed: ${made.reason}` } : made
+}
+
 /** A summary that was given: it must be a text, and what is kept must begin where the conversation can be cut. */
 function placed(
   { view }: CompactionHost,
   { summary, firstKeptMessageId, source }: Partial<Pick<Compaction, 'summary' | 'firstKeptMessageId'>> & { readonly source: string },
   factsOf: (index: number) => readonly Fact[],
 ): Made {
-  if (typeof summary !== 'string' || summary.trim() === '') return { outcome: 'failed', reason: `the summary of ${source} is empty` }
+  if (typeof summary !== 'string' || summary.trim() === '') return { outcome: 'failed', reason: 'the summary is empty' }
   const { uncompacted } = view
   const index = firstKeptMessageId === '' ? uncompacted.length : uncompacted.findIndex(({ id }) => id === firstKeptMessageId)
   if (index < 1 || !isLegalCut(uncompacted, index)) {
