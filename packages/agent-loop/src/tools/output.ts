@@ -1,4 +1,5 @@
 import type { ContentItem, JSONValue, ToolOutput } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { copyJson, isRecord } from '../base/json.ts'
 import { isContentPart, isToolOutput } from '../base/messages.ts'
 import type { ToolChunk, ToolReturnValue } from '../contract/tool.ts'
@@ -18,7 +19,7 @@ export function outputOf(output: unknown, isError: boolean, at?: readonly string
 /** What a tool's own `toModelOutput` gave. Throws when it is none of the six shapes. */
 export function modelOutputOf(given: unknown): ToolOutput {
   const output = copyJson(given)
-  if (!isToolOutput(output)) throw new TypeError('toModelOutput must return a tool output')
+  if (!isToolOutput(output)) throw new TypeError(`toModelOutput must return a tool output; received ${describeValue(output)}`)
   return output
 }
 

@@ -195,6 +195,11 @@ function checkTexts(path: string, given: unknown): void {
   for (const [index, text] of ((given ?? []) as readonly unknown[]).entries()) checkInput.checkName(`${path}[${index}]`, text)
 }
 
+/** One decision, as a frozen copy. Throws `invalid-input`. */
+export function decisionFrom(path: string, given: unknown): ApprovalDecision {
+  return deepFreeze(decisionOf(path, copied(path, given)))
+}
+
 function decisionOf(path: string, given: unknown): ApprovalDecision {
   checkInput.checkKeys(path, given, ['approvalId', 'decision', 'inputHash', 'reason', 'by', 'input'])
   const { approvalId, decision, inputHash, reason, by } = given as Fields

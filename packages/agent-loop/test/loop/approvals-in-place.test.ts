@@ -66,7 +66,9 @@ describe('onApproval', () => {
     ['a decision about something else', () => Promise.resolve({ approvalId: 'other', decision: 'approve' }), 'other'],
     ['a decision about another input', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', inputHash: 'x' }), 'input'],
     ['an edited input that is not valid', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input: { to: 1 } }), 'input'],
-    ['what is no decision', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'yes' } as never), 'must be one of approve, deny'],
+    ['null', () => Promise.resolve(null as never), 'onApproval() must be an object; received null'],
+    ['false', () => Promise.resolve(false as never), 'onApproval() must be an object; received false'],
+    ['what is no decision', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'yes' } as never), 'onApproval().decision must be one of approve, deny; received "yes"'],
     ['what is no JSON', ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve', input: { to: () => 1 } } as never), 'JSON'],
   ])('A81: %s suspends the run, and the question stays open', async (_what, onApproval, message) => {
     const { result, events, talk, agent, sent } = await answeredBy(onApproval)

@@ -11,7 +11,6 @@ import { echo, until } from '../support/tools.ts'
 const call = (id: string) => ({ toolCalls: [{ id, name: 'a', input: {} }] })
 const overloaded = new APICallError({ message: 'busy', url: 'http://x', requestBodyValues: {}, statusCode: 503, isRetryable: true })
 const errorsOf = (talk: Conversation) => talk.journal.events.flatMap((event) => (event.type === 'error' ? [event] : []))
-const wrongMessage = 'ephemeral must return messages'
 
 describe('ephemeral messages', () => {
   it('A102: they are last in one request and in no other, and stored nowhere', async () => {
@@ -56,11 +55,12 @@ describe('ephemeral messages', () => {
   it.each<[string, () => unknown, string]>([
     ['throws', () => { throw new Error('no idea') }, 'no idea'],
     ['rejects', () => Promise.reject(new Error('no idea')), 'no idea'],
-    ['gives no list', () => 'now', wrongMessage],
-    ['gives nothing', () => undefined, wrongMessage],
-    ['gives a role that there is not', () => [{ role: 'system', content: 'now' }], wrongMessage],
-    ['gives a message without content', () => [{ role: 'user' }], wrongMessage],
-    ['gives parts that are none', () => [{ role: 'user', content: [{ type: 'video' }] }], wrongMessage],
+    ['gives no list', () => 'now', 'ephemeral() must be a list of messages; received a text of 3 characters'],
+    ['gives nothing', () => undefined, 'ephemeral() must be a list of messages; received undefined'],
+    ['gives a role that there is not', () => [{ role: 'system', content: 'now' }], 'ephemeral()[0] has no role of a message'],
+    ['gives a message without content', () => [{ role: 'user' }], 'ephemeral()[0] has content that is neither text nor parts'],
+    ['gives parts that are none', () => Promise.resolve([{ role: 'user', content: 'x' }, { role: 'user', content: [{ type: 'video' }] }]), 'ephemeral()[1] has content that is neither text nor parts'],
+    ['gives a message that throws when it is read', () => [new Proxy({}, { get: () => { throw new Error('no idea') } })], 'no idea'],
   ])('A102: a source that %s is left out and said', async (_what, source, message) => {
     const talk = conversation()
     const agent = agentOf([{ text: 'x' }], { ephemeral: source as NonNullable<AgentOptions['ephemeral']> })

@@ -201,6 +201,7 @@ describe('prepareStep', () => {
     ['has an unknown key', () => ({ typo: 1 }) as never],
     ['has no list', () => ({ activeTools: 'a' }) as never],
     ['is no object', () => 'patch' as never],
+    ['is null', () => null as never],
     ['has messages of another kind', () => ({ messages: [{ role: 'system', content: 'x' }] }) as never],
     ['has a text for a message', () => ({ messages: ['x'] }) as never],
     ['has an unknown tool choice', () => ({ toolChoice: 'any' }) as never],

@@ -21,6 +21,12 @@ function endedOf({ result, events }: PlayedPlugIn): Ended {
   return { end: `${result.status}/${result.reason}`, ...(call && { call }), ...(compaction && { compaction }) }
 }
 
+/** How an error says what it received. */
+const received: { readonly [Kind in BadKind]?: RegExp } = {
+  ...{ number: /; received 7$/, text: /; received a text of 4 characters$/, null: /; received null$/ },
+  array: /; received a list of 1$|\[0\] is no message$/,
+}
+
 function errorsOf({ events }: PlayedPlugIn) {
   return events.flatMap((event) => (event.type === 'error' ? [event] : []))
 }
@@ -37,7 +43,10 @@ describe.each(plugInRows)('A200: a bad plug-in: $name', (row) => {
     if (accepted || !told) return void expect(errors).toEqual([])
     expect(errors).toHaveLength(played.asked)
     const [source, name, hook] = told
-    for (const error of errors) expect([error.source, error.name, error.hook]).toEqual([source, name, hook])
+    for (const error of errors) {
+      expect([error.source, error.name, error.hook]).toEqual([source, name, hook])
+      expect(error.message).toMatch(received[kind] ?? /./)
+    }
   })
 
   it('that never answers', async () => {

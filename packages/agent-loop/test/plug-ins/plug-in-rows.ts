@@ -76,7 +76,6 @@ const ownerRows: readonly PlugInRow[] = [
     told: ['extension', 'prepareStep'],
     fails: { end: 'error/extension-error' },
     aborted,
-    accepts: { null: fine },
   },
   {
     name: 'stopWhen',
@@ -125,7 +124,6 @@ const otherRows: readonly PlugInRow[] = [
     told: ['tool', 'tool', 'onApproval'],
     fails: { end: 'awaiting-approval/pending' },
     aborted: { ...aborted, call: 'cancelled' },
-    accepts: { null: { end: 'awaiting-approval/pending' } },
   },
   {
     name: 'tool, execute',

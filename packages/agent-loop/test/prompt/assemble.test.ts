@@ -65,7 +65,7 @@ describe('the system prompt', () => {
     expect(errors).toEqual([
       { section: 'append', message: 'no appendix' },
       { section: 'memory', message: 'no memory' },
-      { section: 'user', message: 'it gave 5, which is no text' },
+      { section: 'user', message: 'the section must be a text; received 5' },
     ])
   })
 

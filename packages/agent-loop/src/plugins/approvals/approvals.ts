@@ -17,7 +17,7 @@ import type { Turn } from '../../kernel/turn.ts'
 import { deniedOutcome } from '../../tools/outcome.ts'
 import type { Outcome } from '../../tools/outcome.ts'
 import { validate } from '../../tools/tool.ts'
-import { orderOf } from '../../transcript/input.ts'
+import { decisionFrom } from '../../transcript/input.ts'
 
 /** Tool call ids about whose approval `onApproval` was asked. */
 const askedOf = turnState(() => new Set<string>())
@@ -90,17 +90,11 @@ async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecision | u
   if (!request || !onApproval) return undefined
   try {
     const decision = await turn.stop.until(onApproval(request))
-    return decision && copied(decision)
+    return decision === undefined ? undefined : decisionFrom('onApproval()', decision)
   } catch (error) {
     if (!turn.stop.requested) tellProblem(turn, call, messageOf(error))
     return undefined
   }
-}
-
-/** Throws `invalid-input`. */
-function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
-  const order = orderOf({ approvals: [decision] })
-  return order.kind === 'answers' ? order.approvals[0] : undefined
 }
 
 function tellProblem(turn: Turn, call: Call, message: string): void {

@@ -1,5 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { messageOf } from '../../base/agent-error.ts'
 import type { SectionContext, TextSource } from '../../contract/prompt.ts'
 import { withinTime } from './deadline.ts'
@@ -24,7 +25,7 @@ export async function readSource(
   if (typeof source === 'string') return { text: tidy(source) }
   try {
     const text = await withinTime({ clock, limitMs, abortSignal }, ask(source, context))
-    return typeof text === 'string' ? { text: tidy(text) } : { error: `it gave ${String(text)}, which is no text` }
+    return typeof text === 'string' ? { text: tidy(text) } : { error: `the section must be a text; received ${describeValue(text)}` }
   } catch (error) {
     return { error: messageOf(error) }
   }

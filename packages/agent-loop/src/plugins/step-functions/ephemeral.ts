@@ -1,7 +1,9 @@
 import type { Message } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
+import { checkRequired, refuseConfig } from '../../base/checks.ts'
 import { wrongShape } from '../../base/messages.ts'
-import { settleWithin } from '../../base/promises.ts'
+import { isThenable, settleWithin } from '../../base/promises.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { AgentOptions } from '../../contract/options.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import type { RequestDraft } from '../../kernel/subjects.ts'
@@ -27,18 +29,24 @@ async function add(turn: Turn, ephemeral: Ephemeral, request: RequestDraft): Pro
 async function ask(turn: Turn, ephemeral: Ephemeral): Promise<readonly Message[]> {
   if (turn.stop.requested) return []
   const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs }
-  const settled = await settleWithin(limit, () => ephemeral(stepContext(turn)))
+  const settled = await settleWithin(limit, () => checkWhenThere(ephemeral(stepContext(turn))))
   if (settled.kind === 'stopped') return []
-  if (settled.kind === 'value' && areMessages(settled.value)) return settled.value
-  turn.log.record({ type: 'error', source: 'ephemeral', message: objection(settled), fatal: false })
+  if (settled.kind === 'value') return settled.value
+  const message = settled.kind === 'failed' ? messageOf(settled.error) : `no answer within ${timeoutMs} ms`
+  turn.log.record({ type: 'error', source: 'ephemeral', message, fatal: false })
   return []
 }
 
-function areMessages(value: unknown): value is readonly Message[] {
-  return Array.isArray(value) && value.every((item: unknown) => wrongShape(item) === undefined)
+function checkWhenThere(returned: ReturnType<Ephemeral>): MaybePromise<readonly Message[]> {
+  return isThenable(returned) ? Promise.resolve(returned).then(checked) : checked(returned)
 }
 
-function objection(settled: { readonly kind: string; readonly error?: unknown }): string {
-  if (settled.kind === 'failed') return messageOf(settled.error)
-  return settled.kind === 'value' ? 'ephemeral must return messages' : `no answer within ${timeoutMs} ms`
+/** Throws for what is no list of messages, or cannot be read. */
+function checked(messages: readonly Message[]): readonly Message[] {
+  checkRequired('ephemeral()', messages, 'a list of messages', Array.isArray)
+  for (const [index, message] of messages.entries()) {
+    const wrong = wrongShape(message)
+    if (wrong !== undefined) refuseConfig(`ephemeral()[${index}] ${wrong}`)
+  }
+  return messages
 }

@@ -17,7 +17,7 @@ export function prepareStepPlugin(prepareStep: PrepareStep): Plugin {
 
 async function patchPlan(turn: Turn, prepareStep: PrepareStep, plan: StepPlan): Promise<void> {
   const asked = await askOwner(turn, 'prepareStep', async () => {
-    const patch = checkedPatch((await prepareStep(stepContext(turn))) ?? {})
+    const patch = checkedPatch(await prepareStep(stepContext(turn)))
     const named = patch.model ?? patch.runtimeParams?.model
     if (named === undefined) return { patch }
     const model = modelTarget(named, turn.agent.models, {})
@@ -36,7 +36,8 @@ async function patchPlan(turn: Turn, prepareStep: PrepareStep, plan: StepPlan): 
 
 const patchKeys: readonly (keyof StepPatch)[] = ['model', 'runtimeParams', 'toolChoice', 'activeTools', 'instructions', 'messages']
 
-function checkedPatch(patch: StepPatch): StepPatch {
+function checkedPatch(patch: StepPatch | undefined): StepPatch {
+  if (patch === undefined) return {}
   checkKeys('the patch of prepareStep', patch, patchKeys)
   for (const key of ['activeTools', 'messages'] as const) checkList(key, patch[key])
   checkText('instructions', patch.instructions)
