@@ -22,12 +22,25 @@ export type {
   ModelFunctionMessage,
   ModelFunctionRequest,
   PrepareStep,
+  RetryPolicy,
   StepContext,
   StepPatch,
   StepState,
   StopCondition,
 } from './contract/options.ts'
-export type { AgentResult, AgentRun, Limits, Phase, ReaderOptions, SubmissionReceipt } from './contract/run.ts'
+export type {
+  AgentResult,
+  AgentRun,
+  Budget,
+  BudgetEstimate,
+  BudgetLimits,
+  Limits,
+  Phase,
+  ReaderOptions,
+  Reservation,
+  Spending,
+  SubmissionReceipt,
+} from './contract/run.ts'
 export { parseInput } from './transcript/input.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
 export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
@@ -171,8 +184,6 @@ export type {
 export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
 export { createBudget } from './plugins/budget/budget.ts'
-export type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from './contract/budget.ts'
-export type { RetryPolicy } from './contract/retry-policy.ts'
 export type { DocsSection, Footer, PromptSections, SectionContext, Skill, TextSource } from './contract/prompt.ts'
 export { phaseOf } from './kernel/phases.ts'
 export { adoptTool, defineTool } from './tools/define-tool.ts'

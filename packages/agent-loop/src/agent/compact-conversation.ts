@@ -3,14 +3,19 @@ import { checkJournal, checkKeys, checkMethods, checkOneOf, checkSignal, checkTe
 import { systemIds } from '../base/ids.ts'
 import type { CompactOptions } from '../contract/agent.ts'
 import type { CompactionResult } from '../contract/compaction.ts'
-import type { CompactionTrigger } from '../events/types.ts'
+import type { Extension, ExtensionContext } from '../contract/extension.ts'
+import type { Accepted, AgentInput } from '../contract/input.ts'
+import type { CompactionTrigger } from '../events/message-events.ts'
 import { modelTarget } from '../kernel/model-target.ts'
-import { releaseJournal, takeJournal } from '../kernel/phases.ts'
+import { phaseOf, releaseJournal, takeJournal } from '../kernel/phases.ts'
 import { compactJournal } from '../plugins/compaction/compact-journal.ts'
+import type { CompactionWatch, WatchedCompaction } from '../plugins/compaction/compact-journal.ts'
 import { summaryModelFor } from '../plugins/compaction/compaction.ts'
+import { askCompaction } from '../plugins/extensions/ask-hooks.ts'
+import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
+import { stepFields } from '../plugins/extensions/extension-context.ts'
 import type { AgentDefinition } from '../run/definition.ts'
-import { watchCompaction } from './compaction-observers.ts'
-import type { Spawn } from './compaction-observers.ts'
+import { userMessageFor } from '../transcript/input.ts'
 
 const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window', 'requested', 'manual']
 
@@ -39,4 +44,75 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
     releaseJournal(journal)
     end()
   })
+}
+
+const watching = ['beforeCompaction', 'afterCompaction', 'onEvent'] as const
+
+type Spawn = ExtensionContext['spawnChild']
+
+interface Outside {
+  readonly ended: Promise<void>
+  readonly spawnChild: Spawn
+}
+
+/** The hooks of the agent's extensions, for one compaction that no turn asked for. */
+async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, { ended, spawnChild }: Outside): Promise<CompactionWatch> {
+  const { clock, stop, note } = compaction
+  if (!agent.extensions.some(({ hooks }) => watching.some((hook) => hooks[hook] !== undefined))) return {}
+  const contexts = new Map<Extension, ExtensionContext>()
+  let prompt = ''
+  const calls = new HandlerCalls({
+    ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
+    // There is no turn that could end for it.
+    hasEnded: () => true,
+    contextOf(extension) {
+      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ended, spawnChild, prompt: () => prompt })
+      contexts.set(extension, context)
+      return context
+    },
+    onError: ({ extension: name, hook, message, fatal }) => note({ type: 'error', source: 'extension', name, hook, message, fatal }),
+  })
+  prompt = agent.pinnedInstructions ?? (await promptOf(agent, compaction))
+  return {
+    beforeCompaction: (event) => askCompaction(calls, event),
+    afterCompaction: (compacted) => calls.tell('afterCompaction', { compaction: compacted }),
+    onEvent: (event) => calls.show(event),
+  }
+}
+
+/** Empty for a compaction that is stopped meanwhile. */
+async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, stop }: WatchedCompaction): Promise<string> {
+  const options = { clock, abortSignal: stop.signal }
+  const built = await promptCache.get({ tools: toolNames, now: clock.now() }, options).catch(() => undefined)
+  return built?.text ?? ''
+}
+
+const refused: Accepted = { ok: false, reason: 'run-ended' }
+
+/** What belongs to a turn is empty, and takes no input. A follow-up needs a journal that can queue it. */
+function contextWithoutTurn(
+  agent: AgentDefinition,
+  { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
+  { ended, spawnChild, prompt }: Outside & { readonly prompt: () => string },
+): ExtensionContext {
+  const queue = async (input: AgentInput): Promise<Accepted> => journal.enqueue?.(userMessageFor(input)) ?? refused
+  return Object.freeze({
+    ...{ runId, turn, step: 0, agent: Object.freeze([]), model, abortSignal: stop.signal, usage: Object.freeze({}), state: {} },
+    ...(agent.models && { models: agent.models }),
+    get journal() {
+      return phaseOf(journal)
+    },
+    contextUsage,
+    instructions: prompt,
+    isIdle: () => phaseOf(journal) === 'idle',
+    hasPendingInputs: () => false,
+    steer: async () => refused,
+    followUp: queue,
+    overlay: async () => refused,
+    compactAfterTurn: () => undefined,
+    abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
+    waitForIdle: () => ended,
+    spawnChild,
+    logStep: (fields) => note({ type: 'orchestration-step', ...stepFields(fields) }),
+  } satisfies ExtensionContext)
 }

@@ -1,9 +1,108 @@
-import type { Agent } from '../contract/agent.ts'
+import { systemClock } from '@bowline/llm'
+import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
+import type { Agent, AgentFingerprint, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { AgentInput } from '../contract/input.ts'
 import type { AgentOptions } from '../contract/options.ts'
-import { agentOf, spawnChildIn } from './agent.ts'
+import { modelTarget } from '../kernel/model-target.ts'
+import { compile } from '../kernel/plugin.ts'
+import { definitionKey } from '../kernel/run-context.ts'
+import { startRun } from '../run/agent-run.ts'
+import type { AgentDefinition, SpawningRun } from '../run/definition.ts'
+import { compactConversation } from './compact-conversation.ts'
 import { makeDefinition } from './make-definition.ts'
 
 /** Throws `invalid-config` that names the option at fault. */
 export function defineAgent(options: AgentOptions): Agent {
   return agentOf(makeDefinition(options, spawnChildIn))
+}
+
+/** The face of a definition. */
+function agentOf(definition: AgentDefinition): Agent {
+  const { name, description } = definition
+  return Object.freeze({
+    [definitionKey]: definition,
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    tools: Object.freeze([...definition.tools.values()]),
+    get diagnostics() {
+      return definition.diagnostics()
+    },
+    run: (input: AgentInput | undefined, options: RunOptions = {}) => startRun(definition, input, options),
+    compact: (options: CompactOptions) => compactConversation(definition, options, (child) => spawnChildOf(definition, child)),
+    spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
+    reload: () => definition.reload(),
+    invalidatePrompt(channel?: string) {
+      checkText('channel', channel)
+      definition.promptCache.invalidate(channel)
+    },
+    fingerprint: () => fingerprintOf(definition),
+  } satisfies Agent & { readonly [definitionKey]: AgentDefinition })
+}
+
+async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerprint> {
+  const { fingerprints, model, models, runtimeParams, toolNames, pinnedInstructions, runDefaults = {} } = definition
+  const { name } = modelTarget(model, models, runtimeParams)
+  const { channel, sessionKey, clock = systemClock } = runDefaults
+  const fingerprint = await fingerprints.of(name, {
+    ...{ tools: toolNames, now: clock.now() },
+    ...(channel !== undefined && { channel }),
+    ...(sessionKey !== undefined && { sessionKey }),
+  })
+  return pinnedInstructions === undefined ? fingerprint : { ...fingerprint, instructions: pinnedInstructions }
+}
+
+/**
+ * An agent for side work. It shares model, params, prompt cache and all tools, so that prompt and tools of its requests
+ * are the parent's to the byte; what is not on its list gets an error outcome. Throws `invalid-config`.
+ */
+function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}): Agent {
+  checkKeys('spawnChild.options', options, ['tools', 'channel', 'sessionKey'])
+  checkList('tools', options.tools)
+  const { tools = [], channel, sessionKey } = options
+  for (const [index, name] of tools.entries()) checkName(`tools[${index}]`, name)
+  checkText('channel', channel)
+  checkText('sessionKey', sessionKey)
+  const unknown = tools.find((name) => !mayRun(parent, name))
+  if (unknown !== undefined) refuseConfig(`tools: the parent has no tool "${unknown}" that it may run`)
+  const pluginList = () => parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction')
+  return agentOf({
+    ...parent,
+    allowed: new Set(tools),
+    pluginList,
+    plugins: () => compile(pluginList()),
+    extensions: [],
+    compaction: { kind: 'off' },
+    runDefaults: { ...parent.runDefaults, ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },
+  })
+}
+
+/** The same inside of a run: then the parent is the agent as that run has it, with the prompt and params of its requests. */
+function spawnChildIn(run: SpawningRun, instructions: string, options: SpawnChildOptions = {}): Agent {
+  const { agent } = run
+  const { channel = run.channel, sessionKey = run.sessionKey } = options
+  const samePrompt = channel === run.channel && sessionKey === run.sessionKey
+  const [target] = run.models
+  // The run has resolved the model, or has a pinned one.
+  const { model: _resolved, ...runtimeParams } = run.params
+  return spawnChildOf(
+    {
+      ...agent,
+      model: target.kind === 'function' ? target.call : target.model,
+      runtimeParams,
+      // Before the prompt of the run is built it is empty: then the child builds it.
+      pinnedInstructions: (samePrompt ? instructions : '') || run.pinnedInstructions,
+      runDefaults: {
+        clock: run.clock,
+        ...(channel !== undefined && { channel }),
+        ...(sessionKey !== undefined && { sessionKey }),
+        ...(run.context !== undefined && { context: run.context }),
+      },
+    },
+    options,
+  )
+}
+
+/** A child that may not do something must not be able to let others do it. */
+function mayRun({ tools, allowed }: AgentDefinition, name: string): boolean {
+  return tools.has(name) && (allowed?.has(name) ?? true)
 }

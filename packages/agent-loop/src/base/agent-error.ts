@@ -1,5 +1,5 @@
 import { createRedaction } from '@bowline/llm'
-import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
+import type { AgentErrorCode, AgentErrorData } from '../events/turn-events.ts'
 
 const marker = Symbol.for('bowline.agent-loop.error')
 

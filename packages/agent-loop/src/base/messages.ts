@@ -1,5 +1,5 @@
 import type { AssistantMessage, AssistantPart, ContentPart, Message, StopReason, ToolCallPart, ToolOutput } from '@bowline/llm'
-import type { OutcomeStatus } from '../events/types.ts'
+import type { OutcomeStatus } from '../events/turn-events.ts'
 import { isRecord } from './json.ts'
 
 /** A text or file part, of a user's message or of a tool's output. */

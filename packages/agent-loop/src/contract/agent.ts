@@ -1,12 +1,12 @@
 import type { Clock, JSONSchema7, JSONValue, LanguageModelV4ProviderTool, Message, RuntimeParams, ToolOutput } from '@bowline/llm'
 import type { IdSource } from '../base/ids.ts'
 import type { Diagnostic } from '../base/loaded.ts'
-import type { ApprovalRequest, CompactionTrigger, ToolEffect } from '../events/types.ts'
-import type { Budget } from './budget.ts'
+import type { CompactionTrigger } from '../events/message-events.ts'
+import type { ApprovalRequest, ToolEffect } from '../events/tool-events.ts'
 import type { CompactionResult } from './compaction.ts'
 import type { Accepted, AgentInput, ApprovalDecision } from './input.ts'
 import type { Journal } from './journal.ts'
-import type { AgentRun, Limits } from './run.ts'
+import type { AgentRun, Budget, Limits } from './run.ts'
 import type {
   CallContext,
   ChildReport,

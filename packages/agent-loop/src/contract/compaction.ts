@@ -1,5 +1,5 @@
 import type { AnyLanguageModel, Message, ModelRef, Usage } from '@bowline/llm'
-import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../events/types.ts'
+import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../events/message-events.ts'
 
 export interface CompactionPolicy {
   /** A compaction is due after a turn when less than this is free in the window. Default 16,384. */

@@ -1,16 +1,9 @@
 import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
 import type { MaybePromise } from '../base/promises.ts'
-import type {
-  AgentEvent,
-  Compaction,
-  CompactionTrigger,
-  ModelName,
-  OutcomeStatus,
-  RetryEndEvent,
-  RetryStartEvent,
-  ToolEffect,
-  TurnStatus,
-} from '../events/types.ts'
+import type { AgentEvent } from '../events/agent-event.ts'
+import type { Compaction, CompactionTrigger, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
+import type { ToolEffect } from '../events/tool-events.ts'
+import type { ModelName, OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
 import type { Agent, SpawnChildOptions, Tool } from './agent.ts'
 import type { Guardrail } from './guardrail.ts'
 import type { Accepted, AgentInput } from './input.ts'

@@ -1,6 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import type { MaybePromise } from '../base/promises.ts'
-import type { OutcomeStatus, ToolEffect, ToolResult, TurnStatus } from '../events/types.ts'
+import type { ToolEffect, ToolResult } from '../events/tool-events.ts'
+import type { OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
 
 /** Undefined is `allow`. `warn` adds the reason to the output; `halt` ends the turn. */
 export type Decision<Action extends string> = { readonly action: Action; readonly reason?: string; readonly code?: string } | undefined

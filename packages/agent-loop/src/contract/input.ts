@@ -1,5 +1,5 @@
 import type { ContentPart, JSONValue, UserMessage } from '@bowline/llm'
-import type { PendingToolCall } from '../events/types.ts'
+import type { PendingToolCall } from '../events/tool-events.ts'
 import type { ToolReturnValue } from './tool.ts'
 
 /** Copied when it is accepted. Several texts or parts make one message. */

@@ -1,25 +1,18 @@
 import type { AssistantMessage, Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
+import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
+import type { Compaction, CompactionTrigger } from '../events/message-events.ts'
+import type { ApprovalRequest, ApprovalResolvedEvent, ChildUpdateEvent, PendingToolCall, ToolEffect, ToolResult } from '../events/tool-events.ts'
 import type {
   AgentErrorData,
-  ApprovalRequest,
-  ApprovalResolvedEvent,
   CallReceipt,
-  ChildUpdateEvent,
-  Compaction,
-  CompactionTrigger,
-  DeltaEvent,
-  DurableEvent,
   EndReason,
   InputSource,
   OutcomeStatus,
-  PendingToolCall,
   ResumeCause,
-  ToolEffect,
-  ToolResult,
   TurnError,
   TurnStatus,
   Window,
-} from '../events/types.ts'
+} from '../events/turn-events.ts'
 import type { Accepted, AgentInput } from './input.ts'
 
 /**

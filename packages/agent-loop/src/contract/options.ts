@@ -5,6 +5,7 @@ import type {
   JSONValue,
   Message,
   MessageStream,
+  ModelError,
   ModelRef,
   Models,
   RuntimeParams,
@@ -12,15 +13,13 @@ import type {
   Usage,
 } from '@bowline/llm'
 import type { LoadedList } from '../base/loaded.ts'
-import type { ToolResult } from '../events/types.ts'
+import type { ToolResult } from '../events/tool-events.ts'
 import type { Agent, OnFailedTurn, Tool, ToolDeclaration } from './agent.ts'
-import type { Budget } from './budget.ts'
 import type { CompactionPolicy, Compactor } from './compaction.ts'
 import type { Extension } from './extension.ts'
 import type { Guardrail } from './guardrail.ts'
 import type { PromptSections, TextSource } from './prompt.ts'
-import type { RetryPolicy } from './retry-policy.ts'
-import type { Limits } from './run.ts'
+import type { Budget, Limits } from './run.ts'
 import type { AiSdkTool, OnUnknownOutcome } from './tool.ts'
 
 export interface AgentOptions {
@@ -122,3 +121,23 @@ export interface StepContext {
 
 /** What stands behind a step. */
 export type StepState = StepContext
+
+/** What a failed model call leads to. Counters are per step and begin again after each answer. */
+export interface RetryPolicy {
+  /** Default 3. */
+  readonly maxRetries: number
+  /** Doubled with each retry. Default 2,000. */
+  readonly baseDelayMs: number
+  /** Of our own delay. Default 30,000. */
+  readonly maxDelayMs: number
+  /** The share by which a delay grows at random, so that many callers do not come back together. Default 0.25. */
+  readonly jitter: number
+  /** The provider's own delay is a minimum; above this the turn ends at once. Default 60,000. */
+  readonly maxServerDelayMs: number
+  /** Of all waits of a turn. Default 180,000. */
+  readonly maxTotalDelayMs: number
+  /** `turn` goes back to the last message after which only `pure` tools ran. Default `attempt`. */
+  readonly rewind: 'attempt' | 'turn'
+  /** Undefined: as the error says itself. */
+  readonly isRetryable?: (error: ModelError) => boolean | undefined
+}

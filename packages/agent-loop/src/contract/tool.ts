@@ -1,5 +1,6 @@
 import type { ContentItem, Cost, FunctionTool, JSONObject, JSONValue, ModelError, ProviderOptions, Usage } from '@bowline/llm'
-import type { AgentErrorData, ChildUpdateEvent, ToolEffect, TurnStatus } from '../events/types.ts'
+import type { ChildUpdateEvent, ToolEffect } from '../events/tool-events.ts'
+import type { AgentErrorData, TurnStatus } from '../events/turn-events.ts'
 
 /** zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. */
 export type InputSchema = FunctionTool['inputSchema']

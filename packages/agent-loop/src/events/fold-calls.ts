@@ -1,6 +1,6 @@
-import type { Change, Folds } from './folds.ts'
-import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './types.ts'
+import type { Change, Folds } from './fold-turn.ts'
 import { statusOf } from './status.ts'
+import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './tool-events.ts'
 import type { ChildView, RunView, ToolCallView } from './view.ts'
 
 /** Calls, what they wait for, and what they hand to others. */

@@ -1,9 +1,7 @@
+import type { AgentEvent, DeltaEvent, DurableEvent } from './agent-event.ts'
 import { foldCall } from './fold-calls.ts'
-import { foldContext } from './fold-context.ts'
-import { foldMessage } from './fold-messages.ts'
-import { foldTurn } from './fold-turn.ts'
-import type { Folds } from './folds.ts'
-import type { AgentEvent, DeltaEvent, DurableEvent } from './types.ts'
+import { foldContext, foldMessage, foldTurn } from './fold-turn.ts'
+import type { Folds } from './fold-turn.ts'
 
 type EventType = AgentEvent['type']
 

@@ -1,9 +1,9 @@
-import { foldDelta } from './fold-deltas.ts'
-import type { Change } from './folds.ts'
+import type { AgentEvent, DeltaEvent, DurableEvent } from './agent-event.ts'
+import type { Change } from './fold-turn.ts'
 import { folds, isDelta, isDurable } from './kinds.ts'
-import type { AgentEvent, DurableEvent } from './types.ts'
 import { statusOf } from './status.ts'
-import type { RunView } from './view.ts'
+import { progressCharacters, toolCallOf } from './view.ts'
+import type { OpenBlock, OpenMessage, OpenToolCall, RunView } from './view.ts'
 
 /**
  * The fold of a log. Pure and total: it never throws, and values that are no event, unknown types, repeated numbers, durable events without a
@@ -24,4 +24,69 @@ function withoutAbsent(change: Change): RunView {
     if (change[key] === undefined) delete change[key]
   }
   return change as RunView
+}
+
+type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
+
+/** A delta without its open message, block or running call leaves the view as it is. */
+function foldDelta(view: RunView, event: DeltaEvent): RunView {
+  if (event.type === 'tool-execution-delta') {
+    if (toolCallOf(view, event.toolCallId)?.state !== 'running') return view
+    const before = event.replace ? '' : (view.progress[event.toolCallId] ?? '')
+    const text = keepTail(before + event.delta)
+    return { ...view, progress: { ...view.progress, [event.toolCallId]: text } }
+  }
+  const { open } = view
+  if (!open || open.messageId !== event.messageId) return view
+  const blocks = foldBlock(open, event)
+  return blocks ? { ...view, open: { ...open, blocks } } : view
+}
+
+function foldBlock(open: OpenMessage, event: BlockDelta): readonly OpenBlock[] | undefined {
+  const { blocks } = open
+  const place = blocks.findLastIndex((block) => block.index === event.index)
+  const block = blocks[place]
+  switch (event.type) {
+    case 'text-start':
+      return block ? undefined : [...blocks, { type: 'text', index: event.index, text: '', closed: false }]
+    case 'reasoning-start':
+      return block ? undefined : [...blocks, { type: 'reasoning', index: event.index, text: '', closed: false }]
+    case 'text-delta':
+    case 'reasoning-delta':
+      return isText(block) && !block.closed ? blocks.with(place, { ...block, text: block.text + event.delta }) : undefined
+    case 'text-end':
+    case 'reasoning-end':
+      return isText(block) ? blocks.with(place, { ...block, text: event.text, closed: true }) : undefined
+    case 'tool-call-start': {
+      const { index, toolCallId, toolName } = event
+      return block ? undefined : [...blocks, { type: 'tool-call', index, toolCallId, toolName, inputText: '' }]
+    }
+    case 'tool-call-delta':
+      return isCall(block) && !block.toolCall
+        ? blocks.with(place, { ...block, inputText: block.inputText + event.delta })
+        : undefined
+    case 'tool-call-end':
+      return isCall(block) ? blocks.with(place, { ...block, toolCall: event.toolCall }) : undefined
+    case 'content-part': {
+      const part: OpenBlock = { type: 'part', index: event.index, part: event.part }
+      return block ? blocks.with(place, part) : [...blocks, part]
+    }
+    default: {
+      const unknown: never = event
+      return unknown
+    }
+  }
+}
+
+function isText(block: OpenBlock | undefined): block is Extract<OpenBlock, { type: 'text' | 'reasoning' }> {
+  return block?.type === 'text' || block?.type === 'reasoning'
+}
+
+function isCall(block: OpenBlock | undefined): block is OpenToolCall {
+  return block?.type === 'tool-call'
+}
+
+/** Cuts only when twice too long, so that the cost of cutting is spread over many deltas. */
+function keepTail(text: string): string {
+  return text.length > 2 * progressCharacters ? text.slice(-progressCharacters) : text
 }

@@ -1,7 +1,7 @@
-import type { JSONValue, ToolOutput } from '@bowline/llm'
-import type { StepEventBase } from './event-base.ts'
+import type { Cost, JSONValue, ModelError, ToolOutput, Usage } from '@bowline/llm'
+import type { AgentErrorData, OutcomeStatus, RunEventBase, StepEventBase, TurnStatus } from './turn-events.ts'
 
-export interface ToolEventBase extends StepEventBase {
+interface ToolEventBase extends StepEventBase {
   readonly toolCallId: string
 }
 
@@ -75,9 +75,6 @@ export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
 
 export type ToolEffect = 'pure' | 'idempotent' | 'once'
 
-/** The exactly one outcome of a call. */
-export type OutcomeStatus = 'result' | 'error' | 'denied' | 'cancelled' | 'unknown'
-
 /** A tool-result message as the loop stores it. `details` is for the UI and is never sent to a model. */
 export interface ToolResult {
   readonly role: 'tool-result'
@@ -123,4 +120,39 @@ export interface ApprovalRequest {
   readonly background?: readonly string[]
   /** Behind it the call counts as denied. */
   readonly deadlineAt?: number
+}
+
+interface ChildEventBase extends RunEventBase {
+  readonly toolCallId: string
+  readonly childRunId: string
+}
+
+/** A tool call hands work to another agent; of work delegated over a bridge the ids are the request's and the agent's. */
+export interface ChildStartEvent extends ChildEventBase {
+  readonly type: 'child-start'
+  readonly step: number
+  readonly subagent: string
+  readonly description?: string
+  /** Set if the child works in the background: its call ends before it does. */
+  readonly taskId?: string
+}
+
+/** Reports the answer of a step of the child. It is repeated with another status when the child starts to wait after that step, and when it resumes. */
+export interface ChildUpdateEvent extends ChildEventBase {
+  readonly type: 'child-update'
+  /** The child's own count. */
+  readonly step: number
+  readonly status: 'running' | TurnStatus
+  /** At most 500 characters. */
+  readonly text?: string
+  readonly toolNames: readonly string[]
+}
+
+export interface ChildEndEvent extends ChildEventBase {
+  readonly type: 'child-end'
+  readonly step: number
+  readonly status: TurnStatus
+  readonly usage: Usage
+  readonly cost?: Cost
+  readonly error?: ModelError | AgentErrorData
 }

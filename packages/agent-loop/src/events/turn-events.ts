@@ -1,6 +1,93 @@
-import type { Cost, JSONValue, ModelError, Usage } from '@bowline/llm'
-import type { ModelName, RunEventBase, StepEventBase } from './event-base.ts'
-import type { OutcomeStatus } from './tool-events.ts'
+import type { Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
+
+/**
+ * `at` is epoch milliseconds; the durable events of one commit carry one time. `seq` is absent until the commit gave it.
+ */
+interface EventBase {
+  readonly at: number
+  readonly seq?: number
+}
+
+/** Events of a run. `turn` counts the turns of the conversation, `step` the model calls of the turn, both from 1. */
+export interface RunEventBase extends EventBase {
+  readonly runId: string
+  readonly turn: number
+  /** Names of the agents from the root to the one that made the event; absent at the root. */
+  readonly agent?: readonly string[]
+}
+
+export interface StepEventBase extends RunEventBase {
+  readonly step: number
+}
+
+export interface ModelName {
+  readonly provider: string
+  readonly modelId: string
+}
+
+export interface SessionStartEvent extends EventBase {
+  readonly type: 'session-start'
+  readonly sessionKey: string
+  /** The transcript came from elsewhere (fork, import): a reader loads it. */
+  readonly copied?: true
+}
+
+export interface SessionEndEvent extends EventBase {
+  readonly type: 'session-end'
+  readonly sessionKey: string
+  readonly reason: 'deleted' | 'expired'
+}
+
+export interface RunQueuedEvent extends EventBase {
+  readonly type: 'run-queued'
+  readonly runId: string
+  readonly kind: 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
+  /** As it was given; null for a run without input. */
+  readonly input: JSONValue
+  readonly inputId?: string
+}
+
+/** The conversation goes on elsewhere in its tree. Entry ids; null is the root. */
+export interface BranchSwitchedEvent extends EventBase {
+  readonly type: 'branch-switched'
+  readonly from: string | null
+  readonly to: string | null
+  readonly summaryEntryId?: string
+}
+
+/** Made by an extension, through `logStep`. */
+export interface OrchestrationStepEvent extends RunEventBase {
+  readonly type: 'orchestration-step'
+  readonly name: string | null
+  readonly previous?: string
+  readonly because: string
+  readonly sequenceIndex: number
+}
+
+export interface UserMessageEvent extends RunEventBase {
+  readonly type: 'user-message'
+  readonly messageId: string
+  readonly message: UserMessage
+  readonly source: string
+  readonly inputId?: string
+}
+
+/** Input that came while the turn was under way. An overlay never has its message here. */
+export interface RuntimeInputEvent extends RunEventBase {
+  readonly type: 'runtime-input'
+  readonly inputId: string
+  readonly source: InputSource
+  readonly placement: Window
+  readonly message?: UserMessage
+  /** Length of the text. */
+  readonly characters: number
+}
+
+/** `steer` from the holder of the run, `notify` from a runtime; both are stored. An `overlay` is shown for one turn only. */
+export type InputSource = 'steer' | 'notify' | 'overlay'
+
+/** Where input may come into a turn. */
+export type Window = 'turn-start' | 'step-start' | 'step-end'
 
 export interface TurnStartEvent extends RunEventBase {
   readonly type: 'turn-start'
@@ -55,6 +142,9 @@ export interface CallReceipt {
   readonly toolName: string
   readonly status: OutcomeStatus
 }
+
+/** The exactly one outcome of a call. */
+export type OutcomeStatus = 'result' | 'error' | 'denied' | 'cancelled' | 'unknown'
 
 /** How a segment ends. `needs-recovery` wins over pending calls, these over approvals; without any of them a subagent is waited for. */
 export type TurnStatus =

@@ -1,17 +1,8 @@
 import type { AssistantMessage, Cost, JSONValue, ModelError, ToolCallPart, Usage, UserMessage, WholePart } from '@bowline/llm'
-import type {
-  AgentErrorData,
-  ApprovalRequest,
-  Compaction,
-  ModelName,
-  OutcomeStatus,
-  PendingToolCall,
-  RetryStartEvent,
-  ToolResult,
-  TurnError,
-  TurnStatus,
-} from './types.ts'
+import type { Compaction, RetryStartEvent } from './message-events.ts'
 import type { Status } from './status.ts'
+import type { ApprovalRequest, PendingToolCall, ToolResult } from './tool-events.ts'
+import type { AgentErrorData, ModelName, OutcomeStatus, TurnError, TurnStatus } from './turn-events.ts'
 
 /**
  * What a reader of the log knows. A view is never changed: each event gives a new one that shares what stayed the

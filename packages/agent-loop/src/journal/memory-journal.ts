@@ -15,8 +15,10 @@ import type {
   RunRow,
   StoredMessage,
 } from '../contract/journal.ts'
-import { sumCost } from '../events/sum-cost.ts'
-import type { Compaction, DurableEvent, TurnError } from '../events/types.ts'
+import type { DurableEvent } from '../events/agent-event.ts'
+import type { Compaction } from '../events/message-events.ts'
+import { sumCost } from '../events/spending.ts'
+import type { TurnError } from '../events/turn-events.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
 
 export interface MemoryJournal extends Journal {

@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { AgentError, messageOf } from '../base/agent-error.ts'
 import { deepFreeze, freezeWithin } from '../base/json.ts'
 import type { CallRow, CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from '../contract/journal.ts'
-import type { DurableEvent } from '../events/types.ts'
+import type { DurableEvent } from '../events/agent-event.ts'
 
 /** The durable events that a run makes. */
 type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 'run-queued' | 'branch-switched' }>

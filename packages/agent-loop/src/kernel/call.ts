@@ -6,7 +6,7 @@ import type { HookedCall } from '../contract/extension.ts'
 import type { ApprovalDecision, SubmittedResult } from '../contract/input.ts'
 import type { CallApproval, CallRow, CallState } from '../contract/journal.ts'
 import type { ChildReport, ToolReturnValue } from '../contract/tool.ts'
-import type { ApprovalRequest, PendingToolCall } from '../events/types.ts'
+import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
 import type { Outcome } from '../tools/outcome.ts'
 
 /** What the calls of a subagent wait for, as its parent sees it. */

@@ -1,6 +1,7 @@
 import type { AssistantMessage } from '@bowline/llm'
 import type { PendingOutcome, RunRow } from '../contract/journal.ts'
-import type { ApprovalRequest, CallReceipt, EndReason, OutcomeStatus, PendingToolCall } from '../events/types.ts'
+import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
+import type { CallReceipt, EndReason, OutcomeStatus } from '../events/turn-events.ts'
 import { isSettled, pendingApprovals, pendingToolCalls } from './call.ts'
 import type { Call } from './call.ts'
 import type { StopSwitch } from './stop-switch.ts'

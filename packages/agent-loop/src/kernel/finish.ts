@@ -1,7 +1,7 @@
 import { messageOf } from '../base/agent-error.ts'
 import type { MaybePromise } from '../base/promises.ts'
 import type { ChildReport } from '../contract/tool.ts'
-import type { ToolResult } from '../events/types.ts'
+import type { ToolResult } from '../events/tool-events.ts'
 import { cancelledOutcome, errorOutcome, unknownOutcome, valueOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import { capOutput } from '../tools/output.ts'

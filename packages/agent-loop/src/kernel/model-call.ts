@@ -1,7 +1,7 @@
 import { classifyError, costOf, readEvents, streamMessage } from '@bowline/llm'
 import type { AssistantMessage, AssistantPart, BlockEvent, ToolCallPart } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
-import type { DeltaEvent } from '../events/types.ts'
+import type { DeltaEvent } from '../events/agent-event.ts'
 import { weigh } from '../transcript/estimate.ts'
 import type { Transcript } from '../transcript/transcript.ts'
 import type { ModelAnswer } from './answer.ts'

@@ -4,7 +4,7 @@ import { messageOf } from '../base/agent-error.ts'
 import { refuseConfig } from '../base/checks.ts'
 import type { AgentFingerprint } from '../contract/agent.ts'
 import type { AgentModel, ModelFunction } from '../contract/options.ts'
-import type { ModelName } from '../events/types.ts'
+import type { ModelName } from '../events/turn-events.ts'
 
 /** A model that a step can call, and what is known about it. */
 export type ModelTarget = { readonly name: ModelName; readonly info: ModelInfo } & (

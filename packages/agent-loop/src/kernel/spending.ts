@@ -1,7 +1,6 @@
 import { costOf } from '@bowline/llm'
 import { refuseConfig } from '../base/checks.ts'
-import type { Budget, BudgetEstimate, Reservation, Spending } from '../contract/budget.ts'
-import type { Limits } from '../contract/run.ts'
+import type { Budget, BudgetEstimate, Limits, Reservation, Spending } from '../contract/run.ts'
 import type { ModelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 

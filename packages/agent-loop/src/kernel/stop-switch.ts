@@ -1,5 +1,5 @@
 import type { AbortCause } from '../contract/journal.ts'
-import type { EndReason, TurnError } from '../events/types.ts'
+import type { EndReason, TurnError } from '../events/turn-events.ts'
 
 /** A stop that says how the turn ends: a limit, a guardrail, an extension that failed. */
 export interface EndingCause extends StopEnding {

@@ -1,5 +1,5 @@
 import { installFileReader } from '../plugins/prompt/file-reader.ts'
-import { nodeFileReader } from './node-file-reader.ts'
+import { nodeFileReader } from './files.ts'
 
 export type { Loaded } from '../base/loaded.ts'
 export { loadGuardrails } from './load-guardrails.ts'

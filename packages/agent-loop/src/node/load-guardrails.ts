@@ -5,10 +5,8 @@ import { messageOf } from '../base/agent-error.ts'
 import { makeLoaded } from '../base/loaded.ts'
 import type { Diagnostic, Loaded } from '../base/loaded.ts'
 import type { Guardrail } from '../contract/guardrail.ts'
-import { checkFolders } from './check-folders.ts'
-import { exportedGuardrails } from './exported-guardrails.ts'
-import { listFolder } from './list-folder.ts'
-import { readText } from './read-text.ts'
+import { defineGuardrail, handlerNames } from '../plugins/guardrails/define-guardrail.ts'
+import { checkFolders, listFolder, readText } from './files.ts'
 
 export interface LoadGuardrailsOptions {
   /** In the order of their right to a name: built-in, user, project. */
@@ -88,4 +86,34 @@ function uniqueGuardrails(files: readonly LoadedFile[]): {
     }
   }
   return { guardrails: [...winners.values()].map(({ guardrail }) => guardrail), diagnostics }
+}
+
+/** In the order of the exports' names. Throws for a module that has none, or one that is not whole. */
+function exportedGuardrails(module: Readonly<Record<string, unknown>>): readonly Guardrail[] {
+  const names = Object.keys(module).sort()
+  const found = names.flatMap((name) => {
+    const meant = itemsOf(module[name]).filter((item) => name === 'guardrail' || name === 'guardrails' || hasHandler(item))
+    return meant.map((item) => defined(name, item))
+  })
+  if (found.length === 0) throw new Error('it exports no guardrail')
+  return found
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [value]
+}
+
+/** Other things may be exported beside guardrails. */
+function hasHandler(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && handlerNames.some((name) => name in value)
+}
+
+function defined(exportName: string, value: unknown): Guardrail {
+  try {
+    const guardrail = defineGuardrail(value as Guardrail)
+    if (hasHandler(guardrail)) return guardrail
+  } catch (error) {
+    throw new Error(`its export ${exportName} is no guardrail: ${messageOf(error)}`, { cause: error })
+  }
+  throw new Error(`its export ${exportName} is no guardrail: it has none of ${handlerNames.join(', ')}`)
 }

@@ -1,4 +1,4 @@
-import type { DeltaEvent } from '../events/types.ts'
+import type { DeltaEvent } from '../events/agent-event.ts'
 
 type TextDelta = Extract<DeltaEvent, { delta: string }>
 type Start = Extract<DeltaEvent, { type: `${string}-start` }>

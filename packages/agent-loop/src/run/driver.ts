@@ -1,4 +1,4 @@
-import type { AgentEvent } from '../events/types.ts'
+import type { AgentEvent } from '../events/agent-event.ts'
 import type { EventLog } from './event-log.ts'
 import type { Gate } from './gate.ts'
 import type { Reader, ReadResult } from './reader.ts'

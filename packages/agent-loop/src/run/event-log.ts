@@ -1,5 +1,5 @@
 import type { ReaderOptions } from '../contract/run.ts'
-import type { AgentEvent, DeltaEvent } from '../events/types.ts'
+import type { AgentEvent, DeltaEvent } from '../events/agent-event.ts'
 import { DeltaSource, Stretch } from './delta-source.ts'
 import { Reader } from './reader.ts'
 import type { Catchup, ReadableLog, WaitingReaders } from './reader.ts'

@@ -3,7 +3,7 @@ import type { IdSource } from '../base/ids.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { QueuedInput } from '../contract/journal.ts'
 import type { Limits } from '../contract/run.ts'
-import type { InputSource } from '../events/types.ts'
+import type { InputSource } from '../events/turn-events.ts'
 import type { InputQueue, Taking } from '../kernel/run-context.ts'
 import { userMessageFor } from '../transcript/input.ts'
 

@@ -1,7 +1,7 @@
 import { hashJson } from '../base/hash-json.ts'
 import type { ApprovalDecision, SubmittedResult } from '../contract/input.ts'
 import type { CallRow } from '../contract/journal.ts'
-import type { AgentErrorCode } from '../events/types.ts'
+import type { AgentErrorCode } from '../events/turn-events.ts'
 import { awaitsApproval, isOverdue } from '../kernel/call.ts'
 import type { Call } from '../kernel/call.ts'
 import type { Turn } from '../kernel/turn.ts'

@@ -1,6 +1,6 @@
 import type { ApprovalDecision, SubmittedResult } from '../contract/input.ts'
 import type { SubmissionReceipt } from '../contract/run.ts'
-import type { AgentErrorCode, AgentErrorData } from '../events/types.ts'
+import type { AgentErrorCode, AgentErrorData } from '../events/turn-events.ts'
 import type { Call, GivenAnswers } from '../kernel/call.ts'
 import { finish } from '../kernel/finish.ts'
 import type { Turn } from '../kernel/turn.ts'

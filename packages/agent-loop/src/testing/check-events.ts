@@ -1,8 +1,13 @@
 import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { isRecord } from '../base/json.ts'
+import type { AgentEvent, DeltaEvent, DurableEvent } from '../events/agent-event.ts'
 import { isDelta, isDurable } from '../events/kinds.ts'
-import type { AgentEvent } from '../events/types.ts'
-import { createEventGrammar } from './grammar/event-grammar.ts'
+import type { TurnEndEvent } from '../events/turn-events.ts'
+import { callRules } from './grammar/call-rules.ts'
+import { move, startOfLog } from './grammar/log-state.ts'
+import type { GrammarOptions, LogState, Must, Rule, Rules } from './grammar/log-state.ts'
+import { messageRules } from './grammar/message-rules.ts'
+import { turnRules } from './grammar/turn-rules.ts'
 
 export interface CheckEventsOptions {
   /** Every delta is there, as in the log of a `recordingJournal`; a reader may have missed some. Default false. */
@@ -19,8 +24,9 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
   checkBoolean('allDeltas', options.allDeltas)
   checkBoolean('unfinished', options.unfinished)
   const problems: string[] = []
-  const grammar = createEventGrammar({ allDeltas: options.allDeltas ?? false })
+  const log = startOfLog()
   let seq: number | undefined
+  let isKnown: boolean | undefined
   for (const [place, event] of events.entries()) {
     const say = (problem: string): void => void problems.push(`${place} ${event.type}: ${problem}`)
     if (!isDelta(event) && !isDurable(event)) {
@@ -34,8 +40,95 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
       else if (seq !== undefined && event.seq !== seq + 1) say(`seq ${event.seq} follows ${seq}`)
       seq = event.seq ?? seq
     }
-    for (const problem of grammar.take(event)) say(problem)
+    isKnown ??= !(event.type === 'turn-start' && event.resumed)
+    isKnown ||= findPlace(log, event)
+    if (!isKnown) continue
+    const must: Must = (holds, problem) => void (holds || say(problem))
+    if (isDelta(event)) takeDelta(log, event, must)
+    else takeDurable(log, event, must, { allDeltas: options.allDeltas ?? false })
   }
-  if (!options.unfinished) problems.push(...grammar.atEnd().map((problem) => `end: ${problem}`))
+  if (!options.unfinished && log.place !== 'outside') problems.push(`end: the log stops at ${log.previous ?? 'its start'}`)
   return problems
+}
+
+const rules: Rules<DurableEvent['type']> = { ...turnRules, ...messageRules, ...callRules }
+
+/** Other parts of the system write these: what stands around them does not see them. */
+const anywhere: ReadonlySet<string> = new Set(['session-start', 'session-end', 'run-queued', 'branch-switched', 'orchestration-step', 'error'])
+
+/** They name the turn that has handed the work on, whatever is open by now. */
+const ofChildren: ReadonlySet<string> = new Set(['child-start', 'child-update', 'child-end'])
+
+/** Steps of the turn, not of a child; a message that is withdrawn may be one of an earlier step. */
+const withoutStep: ReadonlySet<string> = new Set(['child-update', 'message-discarded', 'step-start', 'compaction-start', 'compaction-end'])
+
+/** A log that is read from a later segment on: nothing can be said before its first step, nor what its turn cost. */
+function findPlace(log: LogState, event: AgentEvent): boolean {
+  if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
+  if (event.type !== 'step-start') return false
+  move(log, { place: 'turn', runId: event.runId, turn: event.turn, step: event.step - 1, hasInput: true, spent: undefined, isPartial: true })
+  return true
+}
+
+function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
+  if (event.type === 'tool-execution-delta') {
+    return must(log.calls.get(event.toolCallId)?.running === true, `${event.toolCallId} is not running`)
+  }
+  if (log.message?.id !== event.messageId || log.message.lost) return must(false, `message ${event.messageId} is not open`)
+  const problem = log.message.blocks.check(event)
+  must(problem === undefined, problem ?? '')
+}
+
+/** What a run in the background asks, and what became of that, may stand anywhere. */
+function takeBackground(log: LogState, event: DurableEvent, must: Must): void {
+  if (event.type === 'approval-requested') {
+    must(!log.usedIds.has(event.approvalId), `the id ${event.approvalId} is used`)
+    log.usedIds.add(event.approvalId)
+    log.asked.add(event.approvalId)
+  }
+  if (event.type === 'approval-resolved') must(log.asked.delete(event.approvalId), `${event.approvalId} was not requested`)
+}
+
+function takeDurable(log: LogState, event: DurableEvent, must: Must, options: GrammarOptions): void {
+  if ('background' in event) return takeBackground(log, event, must)
+  if (event.type === 'error' && event.path) return
+  if (event.type === 'turn-end' && log.place !== 'closing' && event.runId !== log.runId) {
+    return endUnbegun(log, event, must)
+  }
+  leaveLostCompaction(log, event)
+  const rule = rules[event.type] as Rule<DurableEvent>
+  must(rule.at.includes(log.place), `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
+  must(log.previous !== 'awaiting-tools' || event.type === 'turn-end' || anywhere.has(event.type) || ofChildren.has(event.type), 'stands between awaiting-tools and turn-end')
+  if (!ofChildren.has(event.type)) checkPosition(log, event, must)
+  rule.take(log, event, must, options)
+  if (anywhere.has(event.type) || ofChildren.has(event.type)) return
+  if (event.type !== 'runtime-input' && !isBoundaryOf(event)) log.window = undefined
+  log.previous = event.type
+}
+
+/** A run that never began has its end alone: it was stopped, or could not be executed. */
+function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must: Must): void {
+  log.queued.delete(runId)
+  must((status === 'aborted' || status === 'error') && steps === 0, `belongs to run ${runId}, not to ${log.runId ?? 'any'}`)
+  if (log.place === 'outside') log.previous = 'turn-end'
+}
+
+function isBoundaryOf({ type }: DurableEvent): boolean {
+  return type === 'turn-start' || type === 'step-start' || type === 'step-end'
+}
+
+/** Its process died in it. */
+function leaveLostCompaction(log: LogState, event: DurableEvent): void {
+  const begins = event.type === 'user-message' || event.type === 'turn-start' || event.type === 'compaction-start'
+  if (log.compaction && begins) move(log, { place: log.compaction.from, compaction: undefined })
+}
+
+/** In a turn all events name it, and the step that is open. */
+function checkPosition(log: LogState, event: DurableEvent, must: Must): void {
+  const begins = event.type === 'user-message' || event.type === 'turn-start'
+  if (begins || log.place === 'outside' || log.compaction?.from === 'outside' || !('runId' in event) || event.type === 'run-queued') return
+  const inside = log.place !== 'input'
+  must(event.runId === log.runId && (!inside || event.turn === log.turn), `belongs to turn ${event.turn} of run ${event.runId}`)
+  if (!('step' in event) || withoutStep.has(event.type)) return
+  must(event.step === log.step, `belongs to step ${event.step}, not ${log.step}`)
 }

@@ -1,7 +1,8 @@
 import type { AssistantMessage, JSONValue, ToolCallPart, ToolOutput, UserMessage } from '@bowline/llm'
 import type fastCheck from 'fast-check'
 import { checkKeys, checkRequired, checkWhole } from '../base/checks.ts'
-import type { OutcomeStatus, ToolResult } from '../events/types.ts'
+import type { OutcomeStatus } from '../events/turn-events.ts'
+import type { ToolResult } from '../events/tool-events.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 import { isRecord } from '../base/json.ts'
 

@@ -4,7 +4,8 @@ import { truth } from '../base/fields.ts'
 import { copyJson } from '../base/json.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { ToolReturnValue } from '../contract/tool.ts'
-import type { OutcomeStatus, ToolExecutionEndEvent } from '../events/types.ts'
+import type { ToolExecutionEndEvent } from '../events/tool-events.ts'
+import type { OutcomeStatus } from '../events/turn-events.ts'
 import { isReturnValue, modelOutputOf, outputOf } from './output.ts'
 
 type Executed = ToolExecutionEndEvent['executed']

@@ -4,7 +4,7 @@ import { AgentError, messageOf } from '../base/agent-error.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'
 import { isOutcomeStatus, neverRan, wrongShape } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
-import type { OutcomeStatus } from '../events/types.ts'
+import type { OutcomeStatus } from '../events/turn-events.ts'
 import { idGiver, TranscriptGuard } from './guard.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { AssistantMessage, AssistantPart, ContentPart, JSONValue, Message, ToolOutput } from '@bowline/llm'
-import type { ModelName } from '../events/types.ts'
+import type { ModelName } from '../events/turn-events.ts'
 
 /** What of a message a model has to read. */
 interface Weight {

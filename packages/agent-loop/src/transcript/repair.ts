@@ -2,7 +2,7 @@ import type { AssistantMessage, AssistantPart, Message, ToolCallPart, ToolResult
 import { describeValue } from '@bowline/llm/arguments'
 import { AgentError } from '../base/agent-error.ts'
 import { clientCalls, neverRan } from '../base/messages.ts'
-import type { ToolResult } from '../events/types.ts'
+import type { ToolResult } from '../events/tool-events.ts'
 import { idGiver } from './guard.ts'
 import { readMessage } from './read-message.ts'
 import type { TranscriptRepairCode } from './read-message.ts'

@@ -1,7 +1,7 @@
 import type { Message, UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import type { StoredMessage } from '../contract/journal.ts'
-import type { Compaction, Fact } from '../events/types.ts'
+import type { Compaction, Fact } from '../events/message-events.ts'
 
 /** The shown part of a conversation while a compaction is in force. */
 interface Compacted {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredMessage } from '../../src/contract/journal.ts'
-import type { Compaction } from '../../src/events/types.ts'
+import type { Compaction } from '../../src/events/message-events.ts'
 import { View } from '../../src/transcript/view.ts'
 import { answer, call, result, user } from './messages.ts'
 

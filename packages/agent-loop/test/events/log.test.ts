@@ -1,7 +1,7 @@
 import { addUsage } from '@bowline/llm'
 import type { Usage } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
-import { sumUsage } from '../../src/events/sum-usage.ts'
+import { sumUsage } from '../../src/events/spending.ts'
 import { defineExtension, isDelta, isDurable } from '../../src/index.ts'
 import { agentOf, conversation, readAll } from '../support/conversation.ts'
 import { echo, remote } from '../support/tools.ts'

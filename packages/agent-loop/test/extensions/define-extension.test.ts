@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { defineExtension, defineExtensions } from '../../src/agent/define-extension.ts'
-import { extensionTools } from '../../src/agent/extension-tools.ts'
+import { defineExtension, defineExtensions, extensionTools } from '../../src/agent/define-extension.ts'
 import type { Extension } from '../../src/contract/extension.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 import { bench } from './support.ts'

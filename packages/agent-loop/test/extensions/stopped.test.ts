@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AgentEvent } from '../../src/events/types.ts'
+import type { AgentEvent } from '../../src/events/agent-event.ts'
 import { askCall, askContext, askResult } from '../../src/plugins/extensions/ask-hooks.ts'
 import { bench, callOf, extension, never, resultOf, untyped } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readFrontMatter } from '../../src/node/front-matter.ts'
+import { readFrontMatter } from '../../src/node/load-skills.ts'
 
 const head = (...lines: readonly string[]) => Object.fromEntries(readFrontMatter(['---', ...lines, '---', 'name: body'].join('\n')) ?? [])
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
+import type { AgentEvent } from '../../src/events/agent-event.ts'
 import { isDelta } from '../../src/events/kinds.ts'
-import type { AgentEvent } from '../../src/events/types.ts'
 import { EventLog } from '../../src/run/event-log.ts'
 import type { ReadResult } from '../../src/run/reader.ts'
 import { discarded, savePoint, textDelta, toolDelta, toolEnd } from '../support/events.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentInput } from '../../src/contract/input.ts'
-import { Inbox } from '../../src/run/inbox.ts'
 import type { Taking } from '../../src/kernel/run-context.ts'
+import { Inbox } from '../../src/run/inbox.ts'
 import type { InputKind } from '../../src/run/inbox.ts'
-import { fakeIds } from '../../src/testing/fake-ids.ts'
+import { fakeIds } from '../../src/testing/doubles.ts'
 
 const runEnded = { ok: false, reason: 'run-ended' }
 const accepted = (number: number) => ({ ok: true, inputId: `input_${number}` })

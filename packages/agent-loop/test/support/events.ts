@@ -1,4 +1,4 @@
-import type { AgentEvent, DeltaEvent } from '../../src/events/types.ts'
+import type { AgentEvent, DeltaEvent } from '../../src/events/agent-event.ts'
 
 const base = { at: 0, runId: 'r', turn: 1, step: 1 } as const
 

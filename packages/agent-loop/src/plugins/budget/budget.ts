@@ -1,7 +1,7 @@
 import type { Cost, Usage } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
-import type { Budget, BudgetLimits, Spending } from '../../contract/budget.ts'
+import type { Budget, BudgetLimits, Spending } from '../../contract/run.ts'
 
 const decimals = 15
 

@@ -1,6 +1,6 @@
 import type { AssistantMessage } from '@bowline/llm'
-import type { Budget, BudgetEstimate, Reservation } from '../../contract/budget.ts'
-import type { EndReason } from '../../events/types.ts'
+import type { Budget, BudgetEstimate, Reservation } from '../../contract/run.ts'
+import type { EndReason } from '../../events/turn-events.ts'
 import { limited } from '../../kernel/ending.ts'
 import type { TurnOutcome } from '../../kernel/ending.ts'
 import { withEstimate } from '../../kernel/model-call.ts'

@@ -1,5 +1,5 @@
 import type { Journal } from '../../contract/journal.ts'
-import type { ModelName } from '../../events/types.ts'
+import type { ModelName } from '../../events/turn-events.ts'
 import { modelKey } from '../../transcript/estimate.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { deepFreeze } from '../../base/json.ts'
 import type { CompactionResult } from '../../contract/compaction.ts'
-import type { Compaction } from '../../events/types.ts'
+import type { Compaction } from '../../events/message-events.ts'
 import { markedSummary } from '../../transcript/view.ts'
 import type { CompactionHost, CompactionOrder, CompactionTask } from './host.ts'
 import { makeCompaction } from './make-compaction.ts'

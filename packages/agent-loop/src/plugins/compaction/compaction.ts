@@ -1,6 +1,6 @@
 import type { Clock, Models, RuntimeParams } from '@bowline/llm'
 import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
-import type { CompactionTrigger } from '../../events/types.ts'
+import type { CompactionTrigger } from '../../events/message-events.ts'
 import { modelTarget } from '../../kernel/model-target.ts'
 import type { ModelTarget } from '../../kernel/model-target.ts'
 import { inPhase } from '../../kernel/phases.ts'

@@ -1,5 +1,6 @@
 import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
-import type { Compaction, ModelName } from '../../events/types.ts'
+import type { Compaction } from '../../events/message-events.ts'
+import type { ModelName } from '../../events/turn-events.ts'
 import type { Breaker } from './breaker.ts'
 import type { CompactionSetting } from './policy.ts'
 

@@ -3,7 +3,8 @@ import { messageOf } from '../../base/agent-error.ts'
 import { isRecord } from '../../base/json.ts'
 import { clientCalls } from '../../base/messages.ts'
 import { dropLateFailure, isThenable } from '../../base/promises.ts'
-import type { Fact, ToolEffect } from '../../events/types.ts'
+import type { Fact } from '../../events/message-events.ts'
+import type { ToolEffect } from '../../events/tool-events.ts'
 
 /** The latest ones are kept: facts are shown with every summary. */
 const mostFacts = 500

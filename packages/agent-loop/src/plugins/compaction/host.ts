@@ -1,17 +1,11 @@
 import type { Cost, Usage } from '@bowline/llm'
 import type { IdSource } from '../../base/ids.ts'
-import type { Reservation } from '../../contract/budget.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
 import type { BeforeCompaction, CompactionDecision } from '../../contract/extension.ts'
-import type {
-  Compaction,
-  CompactionEndEvent,
-  CompactionStartEvent,
-  CompactionTrigger,
-  ModelName,
-  ToolEffect,
-  UsageEvent,
-} from '../../events/types.ts'
+import type { Reservation } from '../../contract/run.ts'
+import type { Compaction, CompactionEndEvent, CompactionStartEvent, CompactionTrigger, UsageEvent } from '../../events/message-events.ts'
+import type { ToolEffect } from '../../events/tool-events.ts'
+import type { ModelName } from '../../events/turn-events.ts'
 import type { FactsOf } from '../../journal/turn-log.ts'
 import type { ContextEstimate } from '../../transcript/estimate.ts'
 import type { View } from '../../transcript/view.ts'

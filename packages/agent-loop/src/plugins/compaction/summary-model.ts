@@ -1,6 +1,6 @@
 import { streamMessage } from '@bowline/llm'
 import type { AssistantMessage, Clock, ModelRequest } from '@bowline/llm'
-import type { ModelName } from '../../events/types.ts'
+import type { ModelName } from '../../events/turn-events.ts'
 import type { SummaryRequest } from './summary.ts'
 
 /** What writes summaries. `call` must always resolve: a failure is an answer with an error, as in `streamMessage`. */

@@ -4,8 +4,8 @@ import { snapshot } from '../../base/json.ts'
 import { isThenable, settleWithin } from '../../base/promises.ts'
 import type { Settled } from '../../base/promises.ts'
 import type { Extension, ExtensionContext, HookName, Hooks } from '../../contract/extension.ts'
+import type { AgentEvent } from '../../events/agent-event.ts'
 import { isDelta } from '../../events/kinds.ts'
-import type { AgentEvent } from '../../events/types.ts'
 
 export interface HandlerCallsOptions {
   /** In the order in which their hooks run. */

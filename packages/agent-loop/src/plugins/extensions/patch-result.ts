@@ -1,7 +1,7 @@
 import type { JSONValue, ToolOutput } from '@bowline/llm'
 import { isToolOutput } from '../../base/messages.ts'
 import type { HookedResult, ResultPatch } from '../../contract/extension.ts'
-import type { OutcomeStatus } from '../../events/types.ts'
+import type { OutcomeStatus } from '../../events/turn-events.ts'
 import { outputOf } from '../../tools/output.ts'
 
 const outputKeys = ['type', 'value', 'reason']

@@ -4,7 +4,7 @@ import { fieldsOf, fieldsOfAction, json, list, optional, refuse, text, texts, tr
 import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
 import type { CallDecision, CompactionDecision, RequestPatch, ResultPatch } from '../../contract/extension.ts'
 import type { AgentInput } from '../../contract/input.ts'
-import type { OutcomeStatus } from '../../events/types.ts'
+import type { OutcomeStatus } from '../../events/turn-events.ts'
 import { userMessageFor } from '../../transcript/input.ts'
 
 // What hooks return, hook by hook. Each reader throws for a value that is not of its hook, and gives frozen copies.

@@ -2,7 +2,7 @@ import { checkFunction, checkKeys, checkNotBlank, checkOneOf, checkRequired, che
 import { isRecord } from '../../base/json.ts'
 import type { Guardrail } from '../../contract/guardrail.ts'
 
-const handlerNames = ['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const
+export const handlerNames = ['onTurnStart', 'onTurnEnd', 'beforeCall', 'afterCall'] as const
 const optionKeys = ['name', 'description', 'onError', ...handlerNames] satisfies (keyof Guardrail)[]
 
 const defined = new WeakSet<Guardrail>()

@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
-import type { TurnStatus } from '../../events/types.ts'
+import type { TurnStatus } from '../../events/turn-events.ts'
 import type { Action, GuardrailVerdict } from './decisions.ts'
 
 export interface GuardrailRunnerOptions {

@@ -1,7 +1,7 @@
 import type { ModelError } from '@bowline/llm'
 import { definedFields } from '@bowline/llm/arguments'
 import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/checks.ts'
-import type { RetryPolicy } from '../../contract/retry-policy.ts'
+import type { RetryPolicy } from '../../contract/options.ts'
 
 const defaultRetry: RetryPolicy = {
   maxRetries: 3,

@@ -1,7 +1,7 @@
 import { deepFreeze } from '../../base/json.ts'
 import type { AgentInput } from '../../contract/input.ts'
 import type { QueuedInput } from '../../contract/journal.ts'
-import type { InputSource, Window } from '../../events/types.ts'
+import type { InputSource, Window } from '../../events/turn-events.ts'
 import { charactersOf, placeInput } from '../../kernel/enter.ts'
 import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'

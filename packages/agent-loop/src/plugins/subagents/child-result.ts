@@ -1,7 +1,6 @@
-import type { Spending } from '../../contract/budget.ts'
-import type { AgentResult } from '../../contract/run.ts'
+import type { AgentResult, Spending } from '../../contract/run.ts'
 import type { ChildReport, ToolReturnValue } from '../../contract/tool.ts'
-import type { TurnStatus } from '../../events/types.ts'
+import type { TurnStatus } from '../../events/turn-events.ts'
 import { cutMiddle } from '../../tools/output.ts'
 
 /** How the run of a subagent ended. */

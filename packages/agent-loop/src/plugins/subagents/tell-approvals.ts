@@ -1,4 +1,4 @@
-import type { ApprovalRequest, ApprovalResolvedEvent } from '../../events/types.ts'
+import type { ApprovalRequest, ApprovalResolvedEvent } from '../../events/tool-events.ts'
 import { writeRows } from '../../kernel/call.ts'
 import type { Call } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'

@@ -1,5 +1,5 @@
+import type { AwaitingToolsEvent, ChildEndEvent, ChildUpdateEvent } from '../../events/tool-events.ts'
 import { inTurn } from './log-state.ts'
-import type { AwaitingToolsEvent, ChildEndEvent, ChildUpdateEvent } from '../../events/types.ts'
 import type { CallState, ChildState, LogState, Must, Place, Rules } from './log-state.ts'
 
 const at: readonly Place[] = ['calls']

@@ -1,8 +1,7 @@
 import { canonicalJson } from '../../base/hash-json.ts'
 import { clientCalls } from '../../base/messages.ts'
-import type { MessageDiscardedEvent, UsageEvent } from '../../events/types.ts'
-import { BlockGrammar } from './block-grammar.ts'
-import { inTurn, move } from './log-state.ts'
+import type { MessageDiscardedEvent, UsageEvent } from '../../events/message-events.ts'
+import { BlockGrammar, inTurn, move } from './log-state.ts'
 import type { CallState, LogState, Must, Rules } from './log-state.ts'
 import { book } from './turn-rules.ts'
 

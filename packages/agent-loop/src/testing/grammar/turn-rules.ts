@@ -1,8 +1,8 @@
 import { canonicalJson } from '../../base/hash-json.ts'
+import type { UsageEvent } from '../../events/message-events.ts'
+import { sumCost, sumUsage } from '../../events/spending.ts'
 import { isSuspended } from '../../events/status.ts'
-import { sumCost } from '../../events/sum-cost.ts'
-import { sumUsage } from '../../events/sum-usage.ts'
-import type { TurnEndEvent, TurnStartEvent, UsageEvent } from '../../events/types.ts'
+import type { TurnEndEvent, TurnStartEvent } from '../../events/turn-events.ts'
 import { inTurn, move } from './log-state.ts'
 import type { LogState, Must, Place, Rule, Rules } from './log-state.ts'
 

@@ -1,7 +1,7 @@
 import type { Cost, Usage } from '@bowline/llm'
 
 /** Tokens of a turn, or of a part of it, and what they cost as far as that is known. */
-export interface Spent {
+interface Spent {
   readonly usage: Usage
   readonly cost?: Cost | undefined
 }
@@ -38,4 +38,27 @@ function addDecimals(a: string, b: string): string {
 function scaled(text: string, scale: number): bigint {
   const [whole = '', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.padEnd(scale, '0'))
+}
+
+const counts = [
+  'inputTokens',
+  'noCacheTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'outputTokens',
+  'textTokens',
+  'reasoningTokens',
+  'totalTokens',
+] as const
+
+/** Like `addUsage` of `@bowline/llm`, which this entry must not load: a number is missing only when both lack it. */
+export function sumUsage(a: Usage, b: Usage): Usage {
+  const sum: { -readonly [Key in keyof Usage]: Usage[Key] } = {}
+  for (const count of counts) {
+    const left = a[count]
+    const right = b[count]
+    if (left !== undefined || right !== undefined) sum[count] = (left ?? 0) + (right ?? 0)
+  }
+  if (a.estimated || b.estimated) sum.estimated = true
+  return sum
 }
