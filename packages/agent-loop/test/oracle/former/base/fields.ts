@@ -1,4 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { copyJson, deepFreeze } from './json.ts'
 
 // Reads what somebody else's code returned, field by field. All throw for what does not fit.
@@ -13,7 +14,7 @@ export function refuse(what: string): never {
 export function fieldsOf(returned: unknown, known: readonly string[]): Fields | undefined {
   if (returned === undefined) return undefined
   if (typeof returned !== 'object' || returned === null || Array.isArray(returned)) {
-    return refuse('must be an object or undefined')
+    return refuse(`must be an object or undefined; received ${describeValue(returned)}`)
   }
   const unknown = Object.keys(returned).find((key) => !known.includes(key))
   return unknown === undefined ? (returned as Fields) : refuse(`has an unknown field "${unknown}"`)
@@ -28,7 +29,7 @@ export function fieldsOfAction<Action extends string>(
   const names = Object.keys(actions) as Action[]
   const action = typeof returned === 'object' && returned !== null && 'action' in returned ? returned.action : undefined
   const name = names.find((each) => each === action)
-  if (name === undefined) return refuse(`must have an action of ${names.join(', ')}`)
+  if (name === undefined) return refuse(`must have an action of ${names.join(', ')}; received ${describeValue(action ?? returned)}`)
   return fieldsOf(returned, ['action', ...actions[name]]) as Fields & { readonly action: Action }
 }
 

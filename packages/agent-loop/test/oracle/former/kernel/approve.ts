@@ -5,7 +5,7 @@ import type { ApprovalDecision } from '../contract/input.ts'
 import type { CallApproval } from '../contract/journal.ts'
 import { deniedOutcome } from '../tools/outcome.ts'
 import type { Outcome } from '../tools/outcome.ts'
-import { orderOf } from '../transcript/input.ts'
+import { decisionFrom } from '../transcript/input.ts'
 import { approvalRequest, awaitsApproval, isOverdue, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { finalize } from './finalize.ts'
@@ -30,7 +30,7 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
   if (!request || !onApproval) return undefined
   try {
     const decision = await turn.stop.until(onApproval(request))
-    return decision && copied(decision)
+    return decision === undefined ? undefined : decisionFrom('onApproval()', decision)
   } catch (error) {
     if (!turn.stop.requested) {
       const { toolName } = call.row
@@ -38,12 +38,6 @@ export async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecis
     }
     return undefined
   }
-}
-
-/** Throws `invalid-input`. */
-function copied(decision: ApprovalDecision): ApprovalDecision | undefined {
-  const order = orderOf({ approvals: [decision] })
-  return order.kind === 'answers' ? order.approvals[0] : undefined
 }
 
 /** What somebody in this process has decided. What is no valid decision, or comes too late, leaves the question open. */

@@ -66,7 +66,7 @@ function checkTexts(path: string, given: unknown): void {
   for (const [index, text] of ((given ?? []) as readonly unknown[]).entries()) checkInput.checkName(`${path}[${index}]`, text)
 }
 
-function decisionOf(path: string, given: unknown): ApprovalDecision {
+export function decisionOf(path: string, given: unknown): ApprovalDecision {
   checkInput.checkKeys(path, given, ['approvalId', 'decision', 'inputHash', 'reason', 'by', 'input'])
   const { approvalId, decision, inputHash, reason, by } = given as Fields
   checkInput.checkName(`${path}.approvalId`, approvalId)

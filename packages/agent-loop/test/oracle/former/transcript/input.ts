@@ -3,7 +3,7 @@ import { messageOf } from '../base/agent-error.ts'
 import { checkInput, refuseInput } from '../base/check-input.ts'
 import { copyJson, deepFreeze, isRecord, NotJsonError } from '../base/json.ts'
 import type { AgentInput, ApprovalDecision, SubmittedResult } from '../contract/input.ts'
-import { answersOf } from './answers.ts'
+import { answersOf, decisionOf } from './answers.ts'
 
 /** What a run was asked to do, as a frozen copy. */
 export type Order =
@@ -25,6 +25,11 @@ export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
 export function userMessageFor(input: AgentInput): UserMessage {
   const order = orderOf(input)
   return order.kind === 'message' ? order.message : refuseInput('answers can only be given to a suspended turn')
+}
+
+/** One decision, as a frozen copy. Throws `invalid-input`. */
+export function decisionFrom(path: string, given: unknown): ApprovalDecision {
+  return deepFreeze(decisionOf(path, copied(path, given)))
 }
 
 function copied(path: string, input: unknown): unknown {
