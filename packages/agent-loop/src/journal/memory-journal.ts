@@ -1,4 +1,3 @@
-import { addUsage } from '@bowline/llm'
 import type { JSONValue, Message, Usage } from '@bowline/llm'
 import { AgentError } from '../base/agent-error.ts'
 import { checkKeys, checkObject, checkRequired } from '../base/checks.ts'
@@ -17,7 +16,7 @@ import type {
 } from '../contract/journal.ts'
 import type { DurableEvent } from '../events/agent-event.ts'
 import type { Compaction } from '../events/message-events.ts'
-import { sumCost } from '../events/spending.ts'
+import { sumCost, sumUsage } from '../events/spending.ts'
 import type { TurnError } from '../events/turn-events.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
 
@@ -145,7 +144,7 @@ function apply(memory: Memory, record: JournalRecord): void {
 
 function endedBy(run: RunRow, before: EndedTurn | undefined): EndedTurn {
   const { status = 'completed', step: steps, error } = run
-  const usage = addUsage(before?.usage ?? {}, run.usage)
+  const usage = sumUsage(before?.usage ?? {}, run.usage)
   const cost = sumCost({ usage: before?.usage ?? {}, cost: before?.cost }, { usage: run.usage, cost: run.cost })
   return { status, steps, usage, ...(cost && { cost }), ...(error !== undefined && { error: error as unknown as TurnError }) }
 }

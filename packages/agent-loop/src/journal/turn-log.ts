@@ -79,7 +79,7 @@ export class TurnLog {
     return this.#stage === 'ended' || this.#stage === 'closed'
   }
 
-  /** Drafts a durable event. The commit adds its time and freezes it. */
+  /** Drafts a durable event, and makes it of the facts themselves unless they are frozen. The commit adds its time and freezes it. */
   record(facts: EventFacts): void {
     this.#records.push(recordOf(facts, this.#owner))
   }
@@ -209,11 +209,11 @@ export class TurnLog {
     const events: DurableEvent[] = []
     for (const record of records) {
       if (record.type === 'event') {
-        const { event } = record
-        const seq = firstSeq + events.length
+        // A journal may have frozen it. What is in it is frozen since before the commit.
+        const event = (Object.isFrozen(record.event) ? { ...record.event } : record.event) as Drafted<RunEvent>
+        event.seq = firstSeq + events.length
         if (event.type === 'turn-end') this.#stage = 'ended'
-        // What is in it is frozen since before the commit.
-        events.push(Object.freeze(Object.isFrozen(event) ? { ...event, seq } : Object.assign(event, { seq })))
+        events.push(Object.freeze(event))
       } else if (record.type === 'append') this.#appended.push(record.message)
       else if (record.type === 'discard') this.#appended = this.#appended.filter(({ id }) => !record.messageIds.includes(id))
     }
@@ -229,7 +229,12 @@ export class TurnLog {
 }
 
 function recordOf(facts: EventFacts, { runId, number: turn }: LogOwner): EventRecord {
-  return { type: 'event', event: { type: facts.type, at: 0, runId, turn, ...(facts as object) } as DurableEvent }
+  // In place: a copy of each event would be half of the work of a commit.
+  const event = (Object.isFrozen(facts) ? { ...facts } : facts) as Drafted<RunEvent>
+  event.at = 0
+  event.runId = runId
+  event.turn = turn
+  return { type: 'event', event }
 }
 
 /** Of the rows of one call that are stored together only the last one counts. */
@@ -240,10 +245,15 @@ function latestRows(records: readonly JournalRecord[]): ReadonlyMap<string, Jour
 }
 
 function dated(record: EventRecord, at: number): EventRecord {
-  const event = Object.isFrozen(record.event) ? { ...record.event, at } : Object.assign(record.event, { at })
+  // A journal that refused the commit may have frozen it.
+  if (Object.isFrozen(record.event)) return dated({ type: 'event', event: { ...record.event } }, at)
+  const event = record.event as Drafted<RunEvent>
+  event.at = at
   freezeWithin(event)
-  return event === record.event ? record : { type: 'event', event }
+  return record
 }
+
+type Drafted<Event> = { -readonly [Key in keyof Event]: Event[Key] }
 
 function failureOf(error: unknown): AgentError {
   if (AgentError.isInstance(error) && error.code === 'fenced') return error

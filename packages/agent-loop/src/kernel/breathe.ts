@@ -1,20 +1,22 @@
+import type { Clock } from '@bowline/llm'
 import type { RunContext } from './run-context.ts'
 
 declare const setImmediate: ((run: () => void) => unknown) | undefined
 
-/** How long a run may go on without a macrotask, in ms. */
+/** How long runs may go on without a macrotask, in ms. */
 const longestMs = 10
-const breaths = new WeakMap<object, number>()
+/** When runs have let go of the thread, by the clock that they share. */
+const breaths = new WeakMap<Clock, number>()
 
 /**
  * Lets timers and sockets have their turn: a model and tools that answer at once must not starve them, nor must many short
- * runs one after the other. Undefined as long as the run has let go of the thread a short while ago, by its own clock.
+ * runs one after the other. Undefined as long as a run of the same clock has let go of the thread a short while ago.
  * A journal that publishes deltas has watchers elsewhere: they get the last ones before the message is closed.
  */
-export function breathe(run: RunContext): Promise<void> | undefined {
-  const before = breaths.get(run)
-  if (before !== undefined && !run.journal.publish && run.clock.now() - before < longestMs) return undefined
-  return nextMacrotask().then(() => void breaths.set(run, run.clock.now()))
+export function breathe({ clock, journal }: RunContext): Promise<void> | undefined {
+  const before = breaths.get(clock)
+  if (before !== undefined && !journal.publish && clock.now() - before < longestMs) return undefined
+  return nextMacrotask().then(() => void breaths.set(clock, clock.now()))
 }
 
 function nextMacrotask(): Promise<void> {

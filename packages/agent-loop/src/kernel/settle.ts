@@ -9,7 +9,7 @@ import { validate } from '../tools/tool.ts'
 import type { ModelAnswer } from './answer.ts'
 import { endStep, failed, yieldRun } from './ask.ts'
 import { awaitsApproval, describeCall, isSettled, timesOf, writeRows } from './call.ts'
-import type { Call, Prepared } from './call.ts'
+import type { Call, Prepared, SideWork } from './call.ts'
 import { aborted, answeredOutcome, modelWouldStop, suspended } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { execute } from './execute.ts'
@@ -137,8 +137,10 @@ function doThen(done: MaybePromise<void>, then: () => MaybePromise<void>): Maybe
   return done instanceof Promise ? done.then(then) : then()
 }
 
-function workBeside(turn: Turn, calls: readonly Call[]) {
-  return turn.plugins.beside.asks.flatMap((ask) => ask(turn, calls) ?? [])
+function workBeside(turn: Turn, calls: readonly Call[]): readonly SideWork[] {
+  const found: SideWork[] = []
+  for (const ask of turn.plugins.beside.asks) found.push(...(ask(turn, calls) ?? []))
+  return found
 }
 
 function start(turn: Turn, call: Call): void {

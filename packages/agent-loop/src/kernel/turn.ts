@@ -1,4 +1,3 @@
-import { addUsage } from '@bowline/llm'
 import type { AssistantMessage, Clock, Cost, Usage } from '@bowline/llm'
 import { messageOf } from '../base/agent-error.ts'
 import type { IdSource } from '../base/ids.ts'
@@ -10,7 +9,7 @@ import type { AgentResult, Budget } from '../contract/run.ts'
 import type { ChildReport } from '../contract/tool.ts'
 import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
 import type { Compaction, UsageEvent } from '../events/message-events.ts'
-import { sumCost } from '../events/spending.ts'
+import { sumCost, sumUsage } from '../events/spending.ts'
 import type { OutcomeStatus, TurnError, Window } from '../events/turn-events.ts'
 import { TurnLog } from '../journal/turn-log.ts'
 import type { LogOwner, RunFacts } from '../journal/turn-log.ts'
@@ -304,7 +303,7 @@ export class Turn implements LogOwner {
   /** Adds to what the turn has used. */
   book(usage: Usage, cost: Cost | undefined): void {
     this.cost = sumCost({ usage: this.usage, cost: this.cost }, { usage, cost })
-    this.usage = addUsage(this.usage, usage)
+    this.usage = sumUsage(this.usage, usage)
   }
 
   /** Books what no `message-end` holds, and drafts the event that says so. */

@@ -26,6 +26,9 @@ import { Inbox } from './inbox.ts'
 import { limitsOf } from './limits-of.ts'
 import { runDefinition } from './run-definition.ts'
 
+/** A run is awaited: a process must not end in the middle of one that waits for a time. */
+const runClock = holdingClock(systemClock)
+
 /** What one run brings along: the same for all its turns. A class, because the loop looks at it all the time. */
 export class RunParts implements RunContext {
   /** With what the options of the run add to it. */
@@ -64,8 +67,7 @@ export class RunParts implements RunContext {
   /** Throws `invalid-config`. */
   constructor(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry) {
     const { ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
-    // A run is awaited: a process must not end in the middle of one that waits for a time.
-    const clock = holdingClock(options.clock ?? systemClock)
+    const clock = options.clock ? holdingClock(options.clock) : runClock
     const agent = runDefinition(given, options, journal)
     const own = limitsOf(options.limits, given.limits)
     this.agent = agent

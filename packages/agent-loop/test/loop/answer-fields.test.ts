@@ -13,7 +13,7 @@ it('A8: the fields of a given answer are taken when they are what they say, each
 })
 
 it.each([
-  ['usage', [5, 'x', null, [], { inputTokens: -1 }, { outputTokens: '5' }, { outputTokens: null }], 'has a usage that is none'],
+  ['usage', [5, 'x', null, [], { inputTokens: -1 }, { inputTokens: 1.5 }, { inputTokens: 2 ** 60 }, { outputTokens: '5' }, { outputTokens: null }], 'has a usage that is none'],
   ['cost', [5, null, {}, { ...cost, currency: 5 }, { ...cost, total: 0.5 }, { ...cost, cacheRead: undefined }, { ...cost, input: '1e3' }, { ...cost, output: '.5' }], 'has a cost that is none'],
   ['paused', [false, 'yes', 1, null], 'has a paused that is not true'],
   ['at', ['now', null, new Date(0)], 'has an at that is no time'],

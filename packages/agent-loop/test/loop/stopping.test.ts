@@ -1,8 +1,8 @@
 import { APICallError } from 'ai'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '@bowline/llm'
-import { defineTool } from '../../src/index.ts'
+import { defineAgent, defineTool } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { resultsOf, rolesOf, textOfRequest } from '../support/prompts.ts'
 import { echo, remote } from '../support/tools.ts'
@@ -131,6 +131,24 @@ describe('when the loop goes on', () => {
     clearInterval(interval)
     expect(first).toBe('macrotask')
     expect(timers).toBeGreaterThan(0)
+  })
+
+  it('A91: short runs one after the other let go of the thread together: once in ten milliseconds, not once each', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const letGo = vi.spyOn(globalThis, 'setImmediate')
+    onTestFinished(() => void (vi.useRealTimers(), letGo.mockRestore()))
+    const agent = defineAgent({ model: async () => [{ role: 'assistant', content: 'done' }] })
+    const timesOf = async (runs: number) => {
+      letGo.mockClear()
+      for (let run = 0; run < runs; run++) expect((await agent.run('go').result()).text).toBe('done')
+      return letGo.mock.calls.length
+    }
+    vi.setSystemTime(Date.now() + 10)
+    expect(await timesOf(20)).toBe(1)
+    vi.setSystemTime(Date.now() + 9)
+    expect(await timesOf(20)).toBe(0)
+    vi.setSystemTime(Date.now() + 1)
+    expect(await timesOf(20)).toBe(1)
   })
 
   it('the model gets instructions, tools and the earlier transcript', async () => {

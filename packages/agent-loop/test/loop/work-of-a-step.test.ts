@@ -8,8 +8,8 @@ type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
 /** What this package may do, and the promises of the whole process. A ceiling only falls. */
 const ceilings = {
-  'step': { calls: 553, functions: 289, files: 51, promises: 66 },
-  'step with a reader': { calls: 572, functions: 291, files: 52, promises: 84 },
+  'step': { calls: 552, functions: 289, files: 51, promises: 66 },
+  'step with a reader': { calls: 571, functions: 291, files: 52, promises: 84 },
   'first delta': { calls: 352, functions: 229, files: 52, promises: 58 },
   'delta without a reader': { calls: 11, functions: 11, files: 6, promises: 2 },
   'delta with a reader': { calls: 10, functions: 10, files: 6, promises: 4 },

@@ -18,9 +18,9 @@ export function wrongField(given: Fields): string | undefined {
   return wrong === undefined ? undefined : `has a ${wrong} that is no text`
 }
 
-/** Only the counts matter: what a provider has said is kept beside them. */
+/** Only the counts matter, which are whole numbers: what a provider has said is kept beside them. */
 function isUsage(usage: unknown): boolean {
-  return isRecord(usage) && Object.entries(usage).every(([name, count]) => !name.endsWith('Tokens') || (typeof count === 'number' && count >= 0))
+  return isRecord(usage) && Object.entries(usage).every(([name, count]) => !name.endsWith('Tokens') || (Number.isSafeInteger(count) && Number(count) >= 0))
 }
 
 function isCost(cost: unknown): boolean {
