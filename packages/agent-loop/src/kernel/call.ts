@@ -67,6 +67,8 @@ export interface Wires {
   /** Aborted when the run is stopped. */
   readonly abortSignal: AbortSignal
   readonly reporter: Reporter
+  /** `execute` has returned: what the call waits for is `toModelOutput`. */
+  hasReturned?: true
 }
 
 /** Answers to open calls: results by the path of calls to them, decisions by what was asked. */

@@ -7,7 +7,7 @@ import type { Emit } from '../tools/output.ts'
 import type { Call, ExecutionEnding, Reporter, Wires } from './call.ts'
 import type { Turn } from './turn.ts'
 
-export type Execution = ExecutionEnding & { readonly timedOut: boolean }
+export type Execution = ExecutionEnding & { readonly timedOut: boolean; readonly hasReturned?: true | undefined }
 
 const deltaCharacters = 1_000_000
 
@@ -29,7 +29,7 @@ export function execute(turn: Turn, call: Call, tell: (take: () => MaybePromise<
       for (const cancel of timers) cancel()
       forgetStop()
       forgetLost()
-      resolve({ ...ending, timedOut })
+      resolve({ ...ending, timedOut, hasReturned: wires.hasReturned })
     }
     const abort = (reason: unknown): void => {
       controller.abort(reason)
@@ -47,7 +47,8 @@ export function execute(turn: Turn, call: Call, tell: (take: () => MaybePromise<
       timers.push(turn.clock.setTimer(deadlineAt, onDeadline))
     }
     const reporter: Reporter = { isOpen: () => open, tell: (take) => void (open && tell(take)) }
-    started(turn, call, { abortSignal: controller.signal, reporter }).then(end, (error: unknown) => end({ kind: 'threw', error }))
+    const wires: Wires = { abortSignal: controller.signal, reporter }
+    started(turn, call, wires).then(end, (error: unknown) => end({ kind: 'threw', error }))
   })
 }
 
@@ -57,6 +58,7 @@ async function started(turn: Turn, call: Call, wires: Wires): Promise<ExecutionE
   const emit = emitter(turn, call, wires.reporter)
   const returned = tool?.execute?.(call.input, toolContext(turn, call, wires, emit))
   const value = isGenerator(returned) ? await drainGenerator(returned, emit) : await returned
+  wires.hasReturned = true
   // What the model is to see of it is the tool's own code too, and has no more time than the rest.
   return { kind: 'settled', outcome: await returnedOutcome(tool, { toolCallId: call.row.toolCallId, input: call.input }, value, 'here') }
 }

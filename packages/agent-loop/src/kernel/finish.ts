@@ -82,7 +82,9 @@ function take(turn: Turn, call: Call, outcome: Outcome | undefined, execution: E
 function outcomeOf(turn: Turn, call: Call, execution: Exclude<Execution, { kind: 'suspended' }>): MaybePromise<Outcome | undefined> {
   if (execution.timedOut) {
     const text = `timed out after ${(call.row.deadlineAt ?? 0) - (call.row.startedAt ?? 0)} ms`
-    return execution.kind === 'unsettled' && call.row.effect === 'once' ? unknownAsAsked(turn, call, text) : errorOutcome(text, 'here')
+    if (execution.kind !== 'unsettled') return errorOutcome(text, 'here')
+    if (call.row.effect === 'once') return unknownAsAsked(turn, call, text)
+    return errorOutcome(execution.hasReturned ? `the tool has run, but toModelOutput gave no answer: ${text}` : text, 'here')
   }
   switch (execution.kind) {
     case 'settled':

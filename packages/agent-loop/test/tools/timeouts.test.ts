@@ -5,6 +5,17 @@ import type { AgentOptions, ToolEffect } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { until } from '../support/tools.ts'
 
+/** Returns the rejections that nothing has handled after `act`. */
+async function unhandledAfter(act: () => void): Promise<readonly unknown[]> {
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  act()
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('unhandledRejection', note)
+  return unhandled
+}
+
 async function outOfTime(effect: ToolEffect, options: Partial<AgentOptions> = {}, settles = false) {
   const signals: AbortSignal[] = []
   const tool = defineTool({
@@ -52,6 +63,29 @@ describe('time limits', () => {
   it('A59: a once tool that does not settle is unknown with tell-model', async () => {
     const { outcome } = await outOfTime('once', { onUnknownOutcome: 'tell-model' })
     expect(outcome).toMatchObject({ status: 'unknown', output: { value: expect.stringContaining('may or may not have happened') as string } })
+  })
+
+  it.each([
+    ['pure', {}, 'error', 'the tool has run, but toModelOutput gave no answer: timed out after 500 ms'],
+    ['once', { onUnknownOutcome: 'tell-model' }, 'unknown', 'may or may not have happened: timed out after 500 ms'],
+  ] as const)('A59: a toModelOutput that hangs is named, and its late rejection is dropped: %s', async (effect, options, status, value) => {
+    const talk = conversation()
+    const shown = Promise.withResolvers<never>()
+    let asked = 0
+    const tool = defineTool({
+      ...{ name: 'slow', description: '', inputSchema: {}, timeoutMs: 500, effect, execute: () => 'done' },
+      toModelOutput: () => (asked++, shown.promise as never),
+    })
+    const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'slow', input: {} }] }, { text: 'went on' }], { tools: [tool], abortGraceMs: 50, ...options })
+    const run = talk.run(agent, 'go')
+    await until(() => asked === 1)
+    await talk.clock.advance(500)
+    await talk.clock.advance(50)
+    const result = await run.result()
+    expect(result).toMatchObject({ status: 'completed', text: 'went on' })
+    expect(result.messages.find((message) => message.role === 'tool-result')).toMatchObject({ status, output: { value } })
+    expect(await unhandledAfter(() => shown.reject(new Error('too late')))).toEqual([])
+    expect(talk.clock.pendingTimers).toBe(0)
   })
 
   it('A52: a tool whose time limit cannot be set is an error, and the turn goes on', async () => {
