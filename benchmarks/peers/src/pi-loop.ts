@@ -26,7 +26,7 @@ import {
   type Watch,
 } from '../../src/contender.ts'
 
-/** What a version of pi has. The types are those of 0.73. */
+/** The parts of pi that the benchmark calls, with the types of version 0.73. */
 export interface Pi {
   readonly agentLoop: typeof agentLoop
   readonly parseStreamingJson: typeof parseStreamingJson
@@ -47,7 +47,7 @@ export function contenderOf(pi: Pi): Contender {
         },
         async run(watch) {
           const prompt = { role: 'user' as const, content: 'go', timestamp: Date.now() }
-          // All messages are the model's own kind: nothing is to be converted.
+          // The loop asks for a conversion. All messages are already in the form that the model takes.
           const config = { model, convertToLlm: (messages: unknown[]) => messages as Message[] }
           const context = { systemPrompt: '', messages: [], tools: [write] }
           const events = pi.agentLoop([prompt], context, config, undefined, (_model, { messages }) => streamAfter(countRole(messages, 'toolResult')))
@@ -98,7 +98,7 @@ function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): 
   }
 }
 
-/** Grows one message, as all providers of pi do: also the arguments are read anew at each of their deltas. */
+/** Streams an answer as the providers of pi do: one message grows, and each delta of arguments parses all arguments so far. */
 function messageStream(pi: Pi, answer: Answer, step: number): AssistantMessageEventStream {
   const partial = emptyMessage()
   const block: TextContent = { type: 'text', text: '' }
@@ -134,7 +134,7 @@ function messageStream(pi: Pi, answer: Answer, step: number): AssistantMessageEv
       return { type: 'done', reason, message: partial }
     },
   })
-  // The class has a queue as well; nothing but these two is asked for.
+  // The loop calls only these two members. The class has a queue as well, which the benchmark leaves out.
   const stream = { [Symbol.asyncIterator]: () => iterable, result: () => Promise.resolve(partial) }
   return stream as Partial<AssistantMessageEventStream> as AssistantMessageEventStream
 }
