@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { messageOf } from '../base/agent-error.ts'
 import { checkKeys, checkName, checkRequired } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
-import type { FileReader } from '../plugins/prompt/file-reader.ts'
+import type { FileReader } from '../plugins/prompt/read-source.ts'
 
 /** Relative paths begin at the working folder of the process. */
 export const nodeFileReader: FileReader = {

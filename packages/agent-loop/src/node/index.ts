@@ -1,4 +1,4 @@
-import { installFileReader } from '../plugins/prompt/file-reader.ts'
+import { installFileReader } from '../plugins/prompt/read-source.ts'
 import { nodeFileReader } from './files.ts'
 
 export type { Loaded } from '../base/loaded.ts'

@@ -3,7 +3,7 @@ import { messageOf } from '../base/agent-error.ts'
 import { makeLoaded } from '../base/loaded.ts'
 import type { Diagnostic, Loaded } from '../base/loaded.ts'
 import type { Skill } from '../contract/prompt.ts'
-import { uniqueSkills } from '../plugins/prompt/skills.ts'
+import { uniqueSkills } from '../plugins/prompt/section-texts.ts'
 import { checkFolders, listFolder, readText } from './files.ts'
 
 export interface LoadSkillsOptions {

@@ -8,8 +8,8 @@ import type { SectionContext } from '../contract/prompt.ts'
 import type { ModelName } from '../events/turn-events.ts'
 import { modelTarget } from '../kernel/model-target.ts'
 import type { Plugin } from '../kernel/plugin.ts'
+import type { Statics } from '../plugins/prompt/assemble.ts'
 import type { PromptCache } from '../plugins/prompt/cache.ts'
-import type { Statics } from '../plugins/prompt/statics.ts'
 import type { ProviderTool } from '../tools/tool.ts'
 
 type PinnedTool = AgentFingerprint['tools'][number]

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CompactionPolicy } from '../../src/contract/compaction.ts'
-import { Breaker } from '../../src/plugins/compaction/breaker.ts'
-import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../../src/plugins/compaction/due.ts'
+import { Breaker, isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../../src/plugins/compaction/due.ts'
 import type { DueState } from '../../src/plugins/compaction/due.ts'
 import { compactionPolicyOf, nullCompaction } from '../../src/plugins/compaction/policy.ts'
 import { testModel } from './messages.ts'

@@ -1,7 +1,7 @@
 import type { ToolOutput } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import type { HookedResult, ResultPatch } from '../../src/contract/extension.ts'
-import { patchResult } from '../../src/plugins/extensions/patch-result.ts'
+import { patchResult } from '../../src/plugins/extensions/returned-values.ts'
 
 type Status = HookedResult['status']
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { defineExtension } from '../../src/agent/define-extension.ts'
 import type { Guardrail } from '../../src/contract/guardrail.ts'
-import { addWarnings } from '../../src/plugins/guardrails/add-warnings.ts'
 import { defineGuardrail } from '../../src/plugins/guardrails/define-guardrail.ts'
+import { addWarnings, mergeGuardrails } from '../../src/plugins/guardrails/guardrails.ts'
 import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'
-import { mergeGuardrails } from '../../src/plugins/guardrails/merge-guardrails.ts'
 import { bench, callOf, guardrail } from './support.ts'
 
 describe('defineGuardrail', () => {

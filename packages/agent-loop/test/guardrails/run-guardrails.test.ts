@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { GuardedResult, Guardrail } from '../../src/contract/guardrail.ts'
-import { loopGuard } from '../../src/plugins/guardrails/loop-guard.ts'
 import { bench, callOf, guardrail, outcome } from './support.ts'
 
 const says = (name: string, action: 'allow' | 'warn' | 'block' | 'halt', reason?: string): Guardrail =>
@@ -157,15 +156,6 @@ describe('guardrails that fail', () => {
     expect(await verdict).toEqual({ action: 'stopped', warnings: [] })
     expect(failures).toEqual([])
     expect(clock.pendingTimers).toBe(0)
-  })
-})
-
-describe('what stands between', () => {
-  it('says whether code from outside has a handler', () => {
-    const { runner } = bench([loopGuard(), guardrail('a', { afterCall: () => undefined })])
-    expect(runner.has('afterCall')).toBe(true)
-    expect(runner.has('beforeCall', 'onTurnStart')).toBe(false)
-    expect(runner.has('beforeCall', 'afterCall')).toBe(true)
   })
 })
 

@@ -3,7 +3,7 @@ import type { ManualClock } from '@bowline/llm/testing'
 import type { GuardedCall, GuardedResult, Guardrail } from '../../src/contract/guardrail.ts'
 import { defineGuardrail } from '../../src/plugins/guardrails/define-guardrail.ts'
 import { guardrailRunner } from '../../src/plugins/guardrails/run-guardrails.ts'
-import type { GuardrailFailure, GuardrailRunner } from '../../src/plugins/guardrails/runner.ts'
+import type { GuardrailFailure, GuardrailRunner } from '../../src/plugins/guardrails/run-guardrails.ts'
 
 export interface Bench {
   readonly runner: GuardrailRunner

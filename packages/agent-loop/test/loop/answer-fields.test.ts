@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { wrongField } from '../../src/plugins/model-function/answer-fields.ts'
+import { wrongField } from '../../src/plugins/model-function/function-answers.ts'
 
 const cost = { currency: 'USD', total: '0.5', input: '0.1', cacheRead: '0', cacheWrite: '0', output: '0.4' }
 const good = {

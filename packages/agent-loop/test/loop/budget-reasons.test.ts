@@ -2,7 +2,7 @@ import { createModels } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import { createBudget, defineAgent } from '../../src/index.ts'
 import type { Agent, AgentOptions, StepState } from '../../src/index.ts'
-import { retryDelayMs, retryPolicyOf } from '../../src/plugins/retry/policy.ts'
+import { retryDelayMs, retryPolicyOf } from '../../src/plugins/retry/retry.ts'
 import { conversation, model } from '../support/conversation.ts'
 import { playOut } from '../support/waiting.ts'
 

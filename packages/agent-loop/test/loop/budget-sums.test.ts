@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createBudget } from '../../src/index.ts'
-import { mayFallBack, retryDelayMs, retryPolicyOf } from '../../src/plugins/retry/policy.ts'
+import { mayFallBack, retryDelayMs, retryPolicyOf } from '../../src/plugins/retry/retry.ts'
 
 const cost = (total: string) => ({ currency: 'USD', total, input: '0', cacheRead: '0', cacheWrite: '0', output: total })
 const used = (tokens: number, total?: string) => ({ usage: { totalTokens: tokens }, ...(total !== undefined && { cost: cost(total) }) })

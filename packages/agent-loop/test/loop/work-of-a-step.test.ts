@@ -8,12 +8,12 @@ type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
 /** What this package may do, and the promises of the whole process. A ceiling only falls. */
 const ceilings = {
-  'step': { calls: 552, functions: 289, files: 51, promises: 66 },
-  'step with a reader': { calls: 571, functions: 291, files: 52, promises: 84 },
-  'first delta': { calls: 352, functions: 229, files: 52, promises: 58 },
-  'delta without a reader': { calls: 11, functions: 11, files: 6, promises: 2 },
-  'delta with a reader': { calls: 10, functions: 10, files: 6, promises: 4 },
-  'delta with ten readers': { calls: 28, functions: 10, files: 6, promises: 22 },
+  'step': { calls: 550, functions: 287, files: 47, promises: 66 },
+  'step with a reader': { calls: 569, functions: 289, files: 48, promises: 84 },
+  'first delta': { calls: 352, functions: 229, files: 50, promises: 58 },
+  'delta without a reader': { calls: 11, functions: 11, files: 5, promises: 2 },
+  'delta with a reader': { calls: 10, functions: 10, files: 5, promises: 4 },
+  'delta with ten readers': { calls: 28, functions: 10, files: 5, promises: 22 },
 } satisfies Partial<Record<keyof CountedWork['works'], Record<Figure, number>>>
 
 const program = join(import.meta.dirname, '../work/count-work.ts')

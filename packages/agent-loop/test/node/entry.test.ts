@@ -10,7 +10,7 @@ const source = (path: string) => JSON.stringify(new URL(`../../src/${path}`, imp
 async function buildIn(before: string, sections: object): Promise<unknown> {
   const script = `${before}
 import { assemblePrompt } from ${source('plugins/prompt/assemble.ts')}
-import { mergeSections } from ${source('plugins/prompt/merge-sections.ts')}
+import { mergeSections } from ${source('plugins/prompt/sections.ts')}
 console.log(JSON.stringify(await assemblePrompt(mergeSections(${JSON.stringify(sections)}), { tools: [], now: 0 })))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
   return JSON.parse(stdout)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { AgentError } from '../../src/base/agent-error.ts'
 import type { PromptSections } from '../../src/contract/prompt.ts'
-import { checkPromptSections, sectionsOf } from '../../src/plugins/prompt/check-sections.ts'
+import { checkPromptSections, sectionsOf } from '../../src/plugins/prompt/sections.ts'
 
 function refusal(instructions: unknown): AgentError {
   try {

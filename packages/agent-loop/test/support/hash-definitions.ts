@@ -1,6 +1,6 @@
-import { Fingerprints } from '../../src/run/fingerprint.ts'
 import { PromptCache } from '../../src/plugins/prompt/cache.ts'
-import { mergeSections } from '../../src/plugins/prompt/merge-sections.ts'
+import { mergeSections } from '../../src/plugins/prompt/sections.ts'
+import { Fingerprints } from '../../src/run/fingerprint.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
 
 /** An agent as plain data, for another process. */

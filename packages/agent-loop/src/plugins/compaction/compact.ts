@@ -1,10 +1,19 @@
-import { deepFreeze } from '../../base/json.ts'
-import type { CompactionResult } from '../../contract/compaction.ts'
-import type { Compaction } from '../../events/message-events.ts'
+import type { Cost, Message, Usage } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { checkObject } from '../../base/checks.ts'
+import { copyJson, deepFreeze } from '../../base/json.ts'
+import { untilAborted } from '../../base/promises.ts'
+import type { CompactionPolicy, CompactionResult, Compactor } from '../../contract/compaction.ts'
+import type { Compaction, Fact } from '../../events/message-events.ts'
+import type { ModelName } from '../../events/turn-events.ts'
+import { weigh } from '../../transcript/estimate.ts'
 import { markedSummary } from '../../transcript/view.ts'
+import { findCut, isLegalCut, keptSizeOf } from './cut.ts'
+import type { Cut } from './cut.ts'
+import { checkedFacts, findFacts, mergeFacts } from './facts.ts'
 import type { CompactionHost, CompactionOrder, CompactionTask } from './host.ts'
-import { makeCompaction } from './make-compaction.ts'
-import type { Made } from './make-compaction.ts'
+import type { CompactionSetting } from './policy.ts'
+import { readSummary, summaryRequest, summarySizeOf } from './summary.ts'
 
 /**
  * Makes a compaction and stores it with its events. Whatever goes wrong on the way is its outcome and leaves the view
@@ -79,4 +88,173 @@ function resultOf({ tokensBefore }: CompactionTask, made: Made, compaction: Comp
     ...(made.spent && { usage: made.spent.usage }),
     ...(compaction && { compaction, tokensAfter: compaction.tokensAfter }),
   }
+}
+
+/** What was used on the way, whatever came of it. */
+interface Spent {
+  readonly usage: Usage
+  readonly cost?: Cost | undefined
+  readonly model?: ModelName
+}
+
+/** `index` is the first kept message among those of the view without compaction. */
+type Made = { readonly spent?: Spent } & (
+  | { readonly outcome: 'done'; readonly summary: string; readonly index: number; readonly facts: readonly Fact[]; readonly source: string }
+  | { readonly outcome: 'skipped' | 'cancelled' | 'failed'; readonly reason: string }
+)
+
+type ActiveSetting = Exclude<CompactionSetting, { kind: 'off' }>
+
+/** Makes what a compaction consists of. It stores its beginning, and rejects only when that fails. */
+async function makeCompaction(host: CompactionHost, setting: ActiveSetting, task: CompactionTask): Promise<Made> {
+  const cut = setting.kind === 'policy' ? cutOf(host, setting.policy, task) : undefined
+  const hasWork = setting.kind === 'policy' ? cut !== undefined : host.view.messages.length > 0
+  if (!hasWork) return { outcome: 'skipped', reason: 'nothing is older than what is kept' }
+  await host.commit('start')
+  try {
+    return await produce(host, { setting, task, cut })
+  } catch (error) {
+    return failureOf(host, error)
+  }
+}
+
+function failureOf({ abortSignal }: CompactionHost, error: unknown): Made {
+  return abortSignal.aborted ? stopped : { outcome: 'failed', reason: messageOf(error) }
+}
+
+interface Plan {
+  readonly setting: ActiveSetting
+  readonly task: CompactionTask
+  readonly cut: Cut | undefined
+}
+
+const stopped: Made = { outcome: 'cancelled', reason: 'it was stopped' }
+
+async function produce(host: CompactionHost, { setting, task, cut }: Plan): Promise<Made> {
+  if (host.abortSignal.aborted) return stopped
+  const { uncompacted, messages } = host.view
+  const asked = focusOf(setting.policy.instructions, task.instructions)
+  const firstKept = cut && uncompacted[cut.index]
+  const decision = await host.beforeCompaction?.({
+    ...{ trigger: task.trigger, messages, tokensBefore: task.tokensBefore },
+    ...(firstKept && { firstKeptMessageId: firstKept.id }),
+    ...(asked.length > 0 && { instructions: asked.join('\n') }),
+  })
+  if (host.abortSignal.aborted) return stopped
+  if (decision && 'cancel' in decision) return { outcome: 'cancelled', reason: decision.reason ?? 'an extension cancelled it' }
+  if (decision && 'compaction' in decision) {
+    const { summary, firstKeptMessageId } = decision.compaction
+    const made = placed(host, { summary, firstKeptMessageId, source: 'extension' }, (index) => factsUpTo(host, setting.policy, index))
+    return named('the compaction of an extension', made)
+  }
+  const focus = focusOf(...asked, decision?.instructions)
+  if (setting.kind === 'compactor') {
+    const { compactor } = setting
+    const made = await askCompactor(host, compactor, task, focus).catch((error: unknown) => failureOf(host, error))
+    return named(`the compactor ${compactor.name}`, made)
+  }
+  return cut ? summarise(host, setting.policy, task, cut, focus) : stopped
+}
+
+/** Where the default cuts, among all messages of the view without compaction. */
+function cutOf({ view, estimate, contextWindow }: CompactionHost, policy: CompactionPolicy, task: CompactionTask): Cut | undefined {
+  const { uncompacted, keptFrom } = view
+  const size = keptSizeOf(policy, contextWindow, task)
+  const found = findCut(uncompacted.slice(keptFrom), size, (message) => estimate.tokensOf(weigh(message)))
+  if (!found) return undefined
+  const { index, turnStart } = found
+  return { index: index + keptFrom, ...(turnStart !== undefined && { turnStart: turnStart + keptFrom }) }
+}
+
+async function summarise(
+  host: CompactionHost,
+  policy: CompactionPolicy,
+  { trigger, tokensBefore }: CompactionTask,
+  { index, turnStart }: Cut,
+  focus: readonly string[],
+): Promise<Made> {
+  const { view, estimate, abortSignal } = host
+  const { uncompacted, keptFrom, compaction } = view
+  const facts = factsUpTo(host, policy, index)
+  const model = host.summaryModel(policy)
+  const size = summarySizeOf(policy, model, { trigger, tokensBefore, tokensPerCharacter: estimate.tokensPerCharacter })
+  const request = summaryRequest({
+    ...{ messages: uncompacted.slice(keptFrom, index), focus, maxCharacters: size.maxCharacters },
+    ...(turnStart !== undefined && { turnStart: turnStart - keptFrom }),
+    ...(compaction && { previous: compaction.summary }),
+  })
+  if (!request) return { outcome: 'failed', reason: 'the window has no room for the messages that are to be summarised' }
+  const characters = request.instructions.length + request.messages[0].content.length
+  const reservation = host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
+  if (!reservation) return outOfBudget
+  let spent: Spent = { usage: {} }
+  try {
+    const answer = await model.call({ ...request, maxTokens: size.maxTokens, abortSignal })
+    spent = { usage: answer.usage, cost: answer.cost, model: model.name }
+    const read = readSummary(answer)
+    if (abortSignal.aborted) return { ...stopped, spent }
+    if ('failure' in read) return { outcome: 'failed', reason: read.failure, spent }
+    return { outcome: 'done', summary: read.summary, index, facts, source: 'default', spent }
+  } finally {
+    reservation.settle(spent)
+  }
+}
+
+const outOfBudget: Made = { outcome: 'skipped', reason: 'the budget has no room for it' }
+
+async function askCompactor(host: CompactionHost, compactor: Compactor, task: CompactionTask, focus: readonly string[]): Promise<Made> {
+  const { view, contextWindow, abortSignal } = host
+  const { compactionId, trigger, tokensBefore } = task
+  const reservation = host.reserve({ inputTokens: 0, outputTokens: 0 })
+  if (!reservation) return outOfBudget
+  let spent: Spent = { usage: {} }
+  try {
+    const work = Promise.resolve(compactor.compact({
+      ...{ compactionId, trigger, view: view.messages, tokensBefore, abortSignal },
+      ...(view.compaction && { previous: view.compaction }),
+      ...(contextWindow !== undefined && { contextWindow }),
+      ...(focus.length > 0 && { instructions: focus.join('\n') }),
+    }))
+    const answer = await untilAborted(work, abortSignal)
+    checkObject('the compaction that it returns', answer)
+    if (!answer) return { outcome: 'skipped', reason: `${compactor.name} left the view as it is` }
+    const given = copyJson(answer) as unknown as Partial<Compaction>
+    spent = { usage: given.usage ?? {} }
+    const facts = mergeFacts(view.compaction?.facts ?? [], checkedFacts(given.facts))
+    const made = placed(host, { ...given, source: compactor.name }, () => facts)
+    return Object.keys(spent.usage).length > 0 ? { ...made, spent } : made
+  } finally {
+    reservation.settle(spent)
+  }
+}
+
+/** Names in the reason of a failure what has failed. */
+function named(what: string, made: Made): Made {
+  return made.outcome === 'failed' ? { ...made, reason: `${what} failed: ${made.reason}` } : made
+}
+
+/** A summary that was given: it must be a text, and what is kept must begin where the conversation can be cut. */
+function placed(
+  { view }: CompactionHost,
+  { summary, firstKeptMessageId, source }: Partial<Pick<Compaction, 'summary' | 'firstKeptMessageId'>> & { readonly source: string },
+  factsOf: (index: number) => readonly Fact[],
+): Made {
+  if (typeof summary !== 'string' || summary.trim() === '') return { outcome: 'failed', reason: 'the summary is empty' }
+  const { uncompacted } = view
+  const index = firstKeptMessageId === '' ? uncompacted.length : uncompacted.findIndex(({ id }) => id === firstKeptMessageId)
+  if (index < 1 || !isLegalCut(uncompacted, index)) {
+    return { outcome: 'failed', reason: `the conversation cannot be cut at ${JSON.stringify(firstKeptMessageId)}` }
+  }
+  return { outcome: 'done', summary, index, facts: factsOf(index), source }
+}
+
+function factsUpTo(host: CompactionHost, policy: CompactionPolicy, index: number): readonly Fact[] {
+  const { view } = host
+  const summarised: readonly Message[] = view.uncompacted.slice(view.keptFrom, index)
+  const found = copyJson(findFacts(summarised, (toolName) => host.effectOf(toolName), policy.facts)) as unknown as readonly Fact[]
+  return mergeFacts(view.compaction?.facts ?? [], found)
+}
+
+function focusOf(...texts: readonly (string | undefined)[]): readonly string[] {
+  return texts.filter((text) => text !== undefined && text.trim() !== '') as readonly string[]
 }

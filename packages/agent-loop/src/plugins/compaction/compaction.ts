@@ -8,14 +8,13 @@ import { consult, turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import { estimateOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { breakerOf } from './breaker.ts'
 import { compact } from './compact.ts'
-import { isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from './due.ts'
+import { breakerOf, isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from './due.ts'
 import type { DueState } from './due.ts'
 import type { CompactionHost } from './host.ts'
 import type { CompactionSetting } from './policy.ts'
-import { summaryModel } from './summary-model.ts'
-import type { SummaryModel } from './summary-model.ts'
+import { summaryModel } from './summary.ts'
+import type { SummaryModel } from './summary.ts'
 
 /** `overflowUsed`: the one compaction that an overflow may ask for has been used in this turn. */
 const stateOf = turnState(({ open }) => ({ overflowUsed: open?.overflowUsed ?? false }))

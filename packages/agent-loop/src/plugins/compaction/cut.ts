@@ -1,5 +1,8 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
 import { clientCalls } from '../../base/messages.ts'
+import type { CompactionPolicy } from '../../contract/compaction.ts'
+import { thresholdOf } from './due.ts'
+import type { CompactionCause } from './due.ts'
 
 /** A place in a list of messages: what stands before it is summarised. */
 export interface Cut {
@@ -13,6 +16,22 @@ export interface KeptSize {
   readonly keepTokens: number
   /** and never more than this, unless the last step alone is more. */
   readonly mostTokens: number
+}
+
+/**
+ * How much is kept: never as much as would make a compaction due again soon, and at most half of what has no room for
+ * the next call.
+ */
+export function keptSizeOf(
+  { keepRecentTokens, ...policy }: CompactionPolicy,
+  contextWindow: number | undefined,
+  { trigger, tokensBefore }: CompactionCause,
+): KeptSize {
+  const hasNoRoom = trigger === 'overflow' || trigger === 'window'
+  const threshold = contextWindow === undefined ? Infinity : thresholdOf(policy, contextWindow)
+  const mostTokens = Math.min(threshold / 2, hasNoRoom ? tokensBefore / 2 : Infinity)
+  const keep = keepRecentTokens < threshold ? keepRecentTokens : threshold / 2
+  return { keepTokens: hasNoRoom ? Math.min(keep, mostTokens) : keep, mostTokens: Math.max(mostTokens, keep) }
 }
 
 /**

@@ -9,9 +9,9 @@ import type { ModelName } from '../../events/turn-events.ts'
 import type { FactsOf } from '../../journal/turn-log.ts'
 import type { ContextEstimate } from '../../transcript/estimate.ts'
 import type { View } from '../../transcript/view.ts'
-import type { Breaker } from './breaker.ts'
+import type { Breaker } from './due.ts'
 import type { CompactionSetting } from './policy.ts'
-import type { SummaryModel } from './summary-model.ts'
+import type { SummaryModel } from './summary.ts'
 
 export type CompactionRecord = FactsOf<CompactionStartEvent | CompactionEndEvent | UsageEvent>
 

@@ -1,6 +1,9 @@
-import type { AssistantMessage, Message } from '@bowline/llm'
+import { streamMessage } from '@bowline/llm'
+import type { AssistantMessage, AssistantPart, Clock, ContentPart, JSONValue, Message, ModelRequest, ToolOutput } from '@bowline/llm'
 import { textOf } from '../../base/messages.ts'
-import { plainText } from './plain-text.ts'
+import type { CompactionPolicy } from '../../contract/compaction.ts'
+import type { ModelName } from '../../events/turn-events.ts'
+import type { CompactionCause } from './due.ts'
 
 /** What is to be summarised. */
 export interface SummaryOrder {
@@ -15,7 +18,7 @@ export interface SummaryOrder {
   readonly maxCharacters: number
 }
 
-export interface SummaryRequest {
+interface SummaryRequest {
   readonly instructions: string
   readonly messages: readonly [{ readonly role: 'user'; readonly content: string }]
 }
@@ -100,3 +103,135 @@ function section(name: string, text: string): string {
 
 /** What the sections and the lines between them need. */
 const emptyFrame = ['previous-summary', 'conversation', 'turn-under-way'].map((name) => section(name, ' ').length + 1).reduce((a, b) => a + b)
+
+/** Of each tool input and output. */
+const longestOutput = 2_000
+
+/** A message as a reader of the conversation sees it. Empty for one that says nothing. */
+function plainText(message: Message): string {
+  switch (message.role) {
+    case 'user':
+      return `[user]\n${typeof message.content === 'string' ? message.content : message.content.map(contentText).join('\n')}`
+    case 'assistant':
+      return message.content.map(partText).filter(Boolean).join('\n')
+    case 'tool-result':
+      return `[result of ${message.toolName}] ${cut(outputText(message.output))}`
+    default: {
+      const unknown: never = message
+      return unknown
+    }
+  }
+}
+
+function partText(part: AssistantPart): string {
+  switch (part.type) {
+    case 'text':
+      return part.text.trim() === '' ? '' : `[assistant]\n${part.text}`
+    case 'tool-call':
+      return `[call of ${part.toolName}] ${cut(part.inputText ?? jsonText(part.input))}`
+    case 'tool-result':
+      return `[result of ${part.toolName}] ${cut(jsonText(part.result))}`
+    case 'file':
+      return `[assistant gave a file: ${part.mediaType}]`
+    case 'reasoning':
+    case 'reasoning-file':
+    case 'source':
+    case 'custom':
+    case 'approval-request':
+      return ''
+    default: {
+      const unknown: never = part
+      return unknown
+    }
+  }
+}
+
+function outputText(output: ToolOutput): string {
+  switch (output.type) {
+    case 'text':
+      return output.value
+    case 'error-text':
+      return `error: ${output.value}`
+    case 'json':
+      return jsonText(output.value)
+    case 'error-json':
+      return `error: ${jsonText(output.value)}`
+    case 'execution-denied':
+      return `denied: ${output.reason ?? 'no reason given'}`
+    case 'content':
+      return output.value.map(contentText).join('\n')
+    default: {
+      const unknown: never = output
+      return unknown
+    }
+  }
+}
+
+function contentText(part: ContentPart): string {
+  if (part.type === 'text') return part.text
+  return `[file: ${part.filename ?? part.mediaType}]`
+}
+
+function jsonText(value: JSONValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function cut(text: string): string {
+  const left = text.length - longestOutput
+  return left > 0 ? `${text.slice(0, longestOutput).toWellFormed()} [… ${left} characters left out]` : text
+}
+
+/** For a model of unknown size. */
+const assumedWindow = 128_000
+/** A share of the room stays free: characters only tell about how many tokens they are. */
+const usedShare = 0.9
+const leastOutputTokens = 1_024
+/** What any model can read, whatever the estimate of a conversation that was refused as too long. */
+const readableTokens = 8_000
+const leastTokensPerCharacter = 0.25
+
+/** What one call for a summary may send and say. */
+interface SummarySize {
+  readonly maxCharacters: number
+  readonly tokensPerCharacter: number
+  readonly maxTokens: number
+}
+
+export function summarySizeOf(
+  { reserveTokens }: CompactionPolicy,
+  { contextWindow = assumedWindow, maxOutputTokens = Infinity }: SummaryModel,
+  { trigger, tokensBefore, tokensPerCharacter }: CompactionCause & { readonly tokensPerCharacter: number },
+): SummarySize {
+  // A conversation that was refused as too long has more tokens than the estimate says.
+  const window = trigger === 'overflow' ? Math.min(contextWindow, Math.max(tokensBefore, readableTokens)) : contextWindow
+  const maxTokens = Math.floor(Math.min(Math.max(reserveTokens, leastOutputTokens), maxOutputTokens, window / 2))
+  const cautious = Math.max(tokensPerCharacter, leastTokensPerCharacter)
+  const maxCharacters = Math.floor(((window - maxTokens) * usedShare) / cautious)
+  return { maxCharacters, tokensPerCharacter: cautious, maxTokens }
+}
+
+/** What writes summaries. `call` must always resolve: a failure is an answer with an error, as in `streamMessage`. */
+export interface SummaryModel {
+  readonly name: ModelName
+  readonly contextWindow?: number | undefined
+  readonly maxOutputTokens?: number | undefined
+  call(request: SummaryRequest & { readonly maxTokens: number; readonly abortSignal: AbortSignal }): Promise<AssistantMessage>
+}
+
+interface SummaryModelOptions extends Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>, Omit<SummaryModel, 'call'> {
+  readonly clock: Clock
+}
+
+/** Any model that `streamMessage` can call. Params that are meant for the agent's own answers are left out. */
+export function summaryModel({ model, models, runtimeParams, clock, ...facts }: SummaryModelOptions): SummaryModel {
+  const { model: _model, systemPrompt: _prompt, stopSequences: _stops, ...params } = runtimeParams ?? {}
+  return {
+    ...facts,
+    call: ({ instructions, messages, maxTokens, abortSignal }) =>
+      streamMessage({
+        ...{ model, instructions, messages, abortSignal, clock },
+        ...(models && { models }),
+        runtimeParams: { ...params, maxTokens },
+      }).result(),
+  }
+}

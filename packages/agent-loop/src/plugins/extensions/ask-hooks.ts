@@ -4,8 +4,8 @@ import { optional } from '../../base/fields.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { CallDecision, CompactionDecision, HookedCall, HookedResult, RequestPatch } from '../../contract/extension.ts'
 import type { HandlerCalls, HookEvent } from './call-handlers.ts'
-import { patchResult } from './patch-result.ts'
 import {
+  patchResult,
   readAgentStart,
   readCallDecision,
   readCompactionDecision,

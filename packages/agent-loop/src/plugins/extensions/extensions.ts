@@ -15,8 +15,7 @@ import { validate } from '../../tools/tool.ts'
 import { askAgentStart, askCall, askCompaction, askContext, askInput, askRequest, askResult, askSettled } from './ask-hooks.ts'
 import type { CallVerdict } from './ask-hooks.ts'
 import { HandlerCalls } from './call-handlers.ts'
-import { extensionContext } from './extension-context.ts'
-import { ExtensionStates } from './extension-states.ts'
+import { extensionContext, ExtensionStates } from './extension-context.ts'
 
 interface State {
   readonly states: ExtensionStates

@@ -1,3 +1,6 @@
+import type { ToolOutput } from '@bowline/llm'
+import type { Diagnostic } from '../../base/loaded.ts'
+import type { Extension } from '../../contract/extension.ts'
 import type { Guardrail } from '../../contract/guardrail.ts'
 import { describeCall } from '../../kernel/call.ts'
 import type { Call, Prepared } from '../../kernel/call.ts'
@@ -7,11 +10,10 @@ import type { EndedCall } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { cancelledOutcome, deniedOutcome } from '../../tools/outcome.ts'
 import type { Outcome } from '../../tools/outcome.ts'
-import { addWarnings } from './add-warnings.ts'
-import type { Action, GuardrailVerdict } from './decisions.ts'
-import { loopWatchOf } from './loop-guard.ts'
+import { makeGuardrail } from './define-guardrail.ts'
+import { loopGuard, loopWatchOf } from './loop-guard.ts'
 import { guardrailRunner } from './run-guardrails.ts'
-import type { GuardrailHandler, GuardrailRunner } from './runner.ts'
+import type { Action, GuardrailHandler, GuardrailRunner, GuardrailVerdict } from './run-guardrails.ts'
 
 const stateOf = turnState(() => ({ runner: undefined as GuardrailRunner | undefined }))
 
@@ -88,4 +90,62 @@ function review(turn: Turn, ended: EndedCall, { action, reason, warnings: after 
   const warnings = before.length > 0 ? [...before, ...after] : after
   if (action === 'halt') turn.halt(reason ?? 'a guardrail halted the turn')
   if (warnings.length > 0) ended.outcome = { ...ended.outcome, output: addWarnings(ended.outcome.output, warnings) }
+}
+
+interface Candidate {
+  readonly guardrail: Guardrail
+  readonly origin: string
+}
+
+/**
+ * All guardrails of an agent in the order in which they are asked: its own, the built-in one, those of files, those of
+ * extensions. Of one name the first is used; losers are diagnostics. An own one of the built-in's name replaces it.
+ */
+export function mergeGuardrails(
+  own: readonly Guardrail[],
+  fromFiles: readonly Guardrail[],
+  extensions: readonly Extension[],
+): { readonly guardrails: readonly Guardrail[]; readonly diagnostics: readonly Diagnostic[] } {
+  const builtIn = loopGuard()
+  const given = own.map((guardrail, index) => makeGuardrail(`guardrails[${index}]`, guardrail))
+  const replaced = given.some(({ name }) => name === builtIn.name)
+  const candidates: readonly Candidate[] = [
+    ...given.map((guardrail) => ({ guardrail, origin: 'the agent' })),
+    ...(replaced ? [] : [{ guardrail: builtIn, origin: 'this package' }]),
+    ...fromFiles.map((guardrail) => ({ guardrail, origin: 'a file' })),
+    ...extensions.flatMap(({ name, guardrails = [] }) => guardrails.map((guardrail) => ({ guardrail, origin: `the extension ${name}` }))),
+  ]
+  const used = new Map<string, Candidate>()
+  const diagnostics: Diagnostic[] = []
+  for (const candidate of candidates) {
+    const { name } = candidate.guardrail
+    const first = used.get(name)
+    if (first) diagnostics.push({ kind: 'guardrail', name, message: `of ${candidate.origin} is not used: ${first.origin} has one of that name` })
+    else used.set(name, candidate)
+  }
+  return { guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))), diagnostics }
+}
+
+/** The output with what guardrails have to say behind it. Cutting a long output keeps its end. */
+export function addWarnings(output: ToolOutput, warnings: readonly string[]): ToolOutput {
+  if (warnings.length === 0) return output
+  const lines = warnings.map((warning) => `Warning: ${warning}`).join('\n')
+  const behind = (text: string): string => (text === '' ? lines : `${text}\n\n${lines}`)
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { ...output, value: behind(output.value) }
+    case 'json':
+      return { type: 'text', value: behind(JSON.stringify(output.value)) }
+    case 'error-json':
+      return { type: 'error-text', value: behind(JSON.stringify(output.value)) }
+    case 'content':
+      return { ...output, value: [...output.value, { type: 'text', text: lines }] }
+    case 'execution-denied':
+      return { ...output, reason: behind(output.reason ?? '') }
+    default: {
+      const unknown: never = output
+      return unknown
+    }
+  }
 }

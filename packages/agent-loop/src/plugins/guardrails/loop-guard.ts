@@ -1,11 +1,64 @@
+import type { JSONValue } from '@bowline/llm'
+import { checkKeys, checkRequired, checkWhole } from '../../base/checks.ts'
+import { canonicalJson, hashText } from '../../base/hash-json.ts'
+import { isRecord } from '../../base/json.ts'
 import type { Decision, GuardedCall, GuardedResult, Guardrail } from '../../contract/guardrail.ts'
 import { defineGuardrail } from './define-guardrail.ts'
-import { clearFailures, clearResults, countersOf, countFailure, countOutput, keyOf, recordOf } from './loop-counters.ts'
-import type { LoopCounters, ToolRecord } from './loop-counters.ts'
-import { loopSettings } from './loop-settings.ts'
-import type { LoopGuardOptions, LoopSettings } from './loop-settings.ts'
 
-export type { LoopGuardOptions } from './loop-settings.ts'
+interface WarnAndBlock {
+  readonly warn: number
+  /** Refuses calls after so many records. */
+  readonly block: number
+}
+
+interface WarnAndHalt {
+  readonly warn: number
+  readonly halt: number
+}
+
+/** How often something may happen in a turn. A part that is `false` is off; a number that is left out has its default. */
+export interface LoopGuardOptions {
+  /** The same tool failed with the same input. Default `{ warn: 2, block: 5 }`. */
+  readonly sameFailure?: Partial<WarnAndBlock> | false
+  /** The same tool failed, with any input. Default `{ warn: 3, halt: 8 }`. */
+  readonly sameTool?: Partial<WarnAndHalt> | false
+  /** A `pure` tool gave the same output for the same input. Default `{ warn: 2, block: 5 }`. */
+  readonly sameResult?: Partial<WarnAndBlock> | false
+  /** Calls in a row that guardrails refused. Default `{ halt: 3 }`. */
+  readonly blocked?: { readonly halt?: number } | false
+}
+
+interface LoopSettings {
+  readonly sameFailure: WarnAndBlock | false
+  readonly sameTool: WarnAndHalt | false
+  readonly sameResult: WarnAndBlock | false
+  readonly blocked: { readonly halt: number } | false
+}
+
+/** Throws `invalid-config`. */
+function loopSettings(options: LoopGuardOptions): LoopSettings {
+  checkKeys('loopGuard.options', options, ['sameFailure', 'sameTool', 'sameResult', 'blocked'])
+  return {
+    sameFailure: thresholdsOf('sameFailure', { warn: 2, block: 5 }, options.sameFailure),
+    sameTool: thresholdsOf('sameTool', { warn: 3, halt: 8 }, options.sameTool),
+    sameResult: thresholdsOf('sameResult', { warn: 2, block: 5 }, options.sameResult),
+    blocked: thresholdsOf('blocked', { halt: 3 }, options.blocked),
+  }
+}
+
+function thresholdsOf<Key extends string>(
+  name: string,
+  defaults: Readonly<Record<Key, number>>,
+  given: { readonly [Each in Key]?: number } | false | undefined,
+): Readonly<Record<Key, number>> | false {
+  if (given === false) return false
+  if (given === undefined) return defaults
+  checkRequired(name, given, 'thresholds or false', isRecord)
+  checkKeys(name, given, Object.keys(defaults))
+  const set = Object.entries<number | null | undefined>(given).filter(([, value]) => value !== undefined)
+  for (const [key, value] of set) checkWhole(`${name}.${key}`, value, 1)
+  return { ...defaults, ...Object.fromEntries(set) }
+}
 
 /** The same as a guardrail, for the runner: it looks at nothing but its counters, and answers at once. */
 export interface LoopWatch {
@@ -66,9 +119,11 @@ function after(
     case 'error':
       return failed(settings, call, tool)
     case 'result':
-      clearFailures(tool)
+      tool.failures = 0
+      tool.failedInputs.clear()
       if (call.effect === 'pure') return repeated(settings, call, tool, result)
-      if (result.executed) clearResults(counters)
+      // What was read before may read differently now.
+      if (result.executed) for (const { outputs } of counters.tools.values()) outputs.clear()
       return undefined
     case 'denied':
     case 'cancelled':
@@ -112,4 +167,56 @@ function failedAlike({ toolName }: GuardedCall, times: number): string {
 
 function gaveTheSame({ toolName }: GuardedCall, times: number): string {
   return `${toolName} has given the same output ${times} times for this very input`
+}
+
+/** What a turn has seen, kept in the state of the guardrail. */
+interface LoopCounters {
+  readonly tools: Map<string, ToolRecord>
+  refusedInARow: number
+}
+
+/** Only what counts against a call is kept, so that clearing costs no more than counting did. */
+interface ToolRecord {
+  failures: number
+  /** How often each input has failed. */
+  readonly failedInputs: Map<string, number>
+  /** By input, the latest output of a `pure` tool, and how often it came without another between. */
+  readonly outputs: Map<string, { readonly output: string; readonly times: number }>
+}
+
+const longestKey = 200
+
+function countersOf(state: Record<string, unknown>): LoopCounters {
+  state['counters'] ??= { tools: new Map(), refusedInARow: 0 } satisfies LoopCounters
+  return state['counters'] as LoopCounters
+}
+
+function recordOf({ tools }: LoopCounters, toolName: string): ToolRecord {
+  const known = tools.get(toolName)
+  if (known) return known
+  const tool: ToolRecord = { failures: 0, failedInputs: new Map(), outputs: new Map() }
+  tools.set(toolName, tool)
+  return tool
+}
+
+/** How often this input has failed, this time included. */
+function countFailure(tool: ToolRecord, input: string): number {
+  const times = (tool.failedInputs.get(input) ?? 0) + 1
+  tool.failedInputs.set(input, times)
+  tool.failures += 1
+  return times
+}
+
+/** How often this output has come for this input in a row, this time included. */
+function countOutput({ outputs }: ToolRecord, input: string, output: string): number {
+  const before = outputs.get(input)
+  const times = before?.output === output ? before.times + 1 : 1
+  outputs.set(input, { output, times })
+  return times
+}
+
+/** Equal values have equal keys. Long ones are hashed, so that a turn does not keep all it has read twice. */
+function keyOf(value: unknown): string {
+  const text = canonicalJson(value as JSONValue)
+  return text.length <= longestKey ? text : hashText(text)
 }

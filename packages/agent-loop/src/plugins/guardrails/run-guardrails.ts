@@ -1,14 +1,49 @@
+import type { Clock } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
-import { optional } from '../../base/fields.ts'
+import { fieldsOf, optional, refuse, text } from '../../base/fields.ts'
 import { snapshot } from '../../base/json.ts'
 import { settleWithin } from '../../base/promises.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
 import type { TurnStatus } from '../../events/turn-events.ts'
-import { foldDecisions, readDecision } from './decisions.ts'
-import type { Action, Decided, GuardrailVerdict } from './decisions.ts'
-import { loopGuardRunner } from './loop-guard-runner.ts'
 import { loopWatchOf } from './loop-guard.ts'
-import type { ActionAfter, GuardrailHandler, GuardrailRunner, GuardrailRunnerOptions } from './runner.ts'
+import type { LoopWatch } from './loop-guard.ts'
+
+interface GuardrailRunnerOptions {
+  /** In the order in which they are asked. */
+  readonly guardrails: readonly Guardrail[]
+  readonly clock: Clock
+  /** The run's. Aborting it ends the wait for a guardrail. */
+  readonly abortSignal: AbortSignal
+  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. */
+  readonly stopDeadline?: () => number | undefined
+  readonly contextOf: () => Omit<GuardrailContext, 'state'>
+  /** Told of each failure, none of which ends the turn. Must not throw. */
+  readonly onError: (failure: GuardrailFailure) => void
+}
+
+export interface GuardrailFailure {
+  readonly guardrail: string
+  readonly hook: GuardrailHandler
+  readonly message: string
+}
+
+/** The guardrails of one turn, each with a state of its own. No method throws or rejects. */
+export interface GuardrailRunner {
+  onTurnStart(resumed?: boolean): Promise<void>
+  onTurnEnd(status: TurnStatus): Promise<void>
+  /**
+   * All are asked, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the end of the run
+   * came first, and the call has not been allowed.
+   */
+  beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
+  /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */
+  afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
+}
+
+type ActionAfter = Exclude<Action, 'block'>
+
+export type GuardrailHandler = 'onTurnStart' | 'onTurnEnd' | 'beforeCall' | 'afterCall'
 
 const timeoutMs = 5_000
 const actionsBefore = ['allow', 'warn', 'block', 'halt'] as const
@@ -30,10 +65,6 @@ class TurnGuardrails implements GuardrailRunner {
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
     this.#states = new Map(options.guardrails.map((guardrail) => [guardrail, {}]))
-  }
-
-  has(...handlers: readonly GuardrailHandler[]): boolean {
-    return handlers.some((handler) => this.#having(handler).some((guardrail) => !loopWatchOf(guardrail)))
   }
 
   onTurnStart(resumed = false): Promise<void> {
@@ -128,4 +159,83 @@ function insteadOf<Each extends Action>(guardrail: Guardrail, message: string, a
   const { name, onError = 'block' } = guardrail
   const block = onError === 'block' ? allowed.find((action) => action === 'block') : undefined
   return { guardrail: name, action: block ?? 'allow', reason: `the guardrail ${name} failed: ${message}`, code: 'guardrail-failed' }
+}
+
+const nothingSaid: GuardrailVerdict<'allow'> = Object.freeze({ action: 'allow', warnings: Object.freeze([]) })
+
+/**
+ * For an agent whose only guardrail is the loop guard, as most have it: what only counts needs no copies of what it is
+ * shown, no time limit, and no promise.
+ */
+function loopGuardRunner(guardrail: string, watch: LoopWatch, onError: GuardrailRunnerOptions['onError']): GuardrailRunner {
+  const state = {}
+  const blocked = new Set<string>()
+  const failed = (hook: 'beforeCall' | 'afterCall', error: unknown): string => {
+    const message = messageOf(error)
+    onError(Object.freeze({ guardrail, hook, message }))
+    return `the guardrail ${guardrail} failed: ${message}`
+  }
+  return {
+    onTurnStart: () => Promise.resolve(),
+    onTurnEnd: () => Promise.resolve(),
+    beforeCall(call) {
+      try {
+        const decision = watch.beforeCall(state, call)
+        if (!decision) return nothingSaid
+        blocked.add(call.toolCallId)
+        return { ...decision, guardrail, warnings: [] }
+      } catch (error) {
+        blocked.add(call.toolCallId)
+        return { action: 'block', guardrail, reason: failed('beforeCall', error), code: 'guardrail-failed', warnings: [] }
+      }
+    },
+    afterCall(call, outcome) {
+      const isBlocked = blocked.delete(call.toolCallId)
+      try {
+        const decision = watch.afterCall(state, call, isBlocked ? { ...outcome, refusedBy: guardrail } : outcome)
+        if (decision?.action === 'halt') return { ...decision, action: 'halt', guardrail, warnings: [] }
+        return decision ? { action: 'warn', warnings: [decision.reason ?? ''] } : nothingSaid
+      } catch (error) {
+        failed('afterCall', error)
+        return nothingSaid
+      }
+    },
+  }
+}
+
+export type Action = 'allow' | 'warn' | 'block' | 'halt'
+
+/** What one guardrail said, read and complete. */
+interface Decided<Each extends Action = Action> {
+  readonly guardrail: string
+  readonly action: Each
+  readonly reason: string
+  readonly code?: string
+}
+
+/** What all guardrails come to. `guardrail`, `reason` and `code` are those of the one that blocked or halted. */
+export interface GuardrailVerdict<Each extends string = Action> {
+  readonly action: Each
+  readonly guardrail?: string
+  readonly reason?: string
+  readonly code?: string
+  /** For the model, behind the output of the call. */
+  readonly warnings: readonly string[]
+}
+
+/** Throws for what is no decision of this moment. */
+function readDecision<Each extends Action>(guardrail: string, returned: unknown, allowed: readonly Each[]): Decided<Each | 'allow'> {
+  const fields = fieldsOf(returned, ['action', 'reason', 'code']) ?? { action: 'allow' }
+  const action = allowed.find((each) => each === fields['action'])
+  if (action === undefined) return refuse(`must have an action of ${allowed.join(', ')}`)
+  const code = text(fields, 'code')
+  const reason = text(fields, 'reason') ?? code ?? `the guardrail ${guardrail} gave no reason`
+  return { guardrail, action, reason, ...optional('code', code) }
+}
+
+/** The first halt wins, else the first block; warnings add up. */
+function foldDecisions<Each extends Action>(decisions: readonly Decided<Each>[]): GuardrailVerdict<Each | 'allow' | 'warn'> {
+  const warnings = decisions.filter(({ action }) => action === 'warn').map(({ reason }) => reason)
+  const ruling = decisions.find(({ action }) => action === 'halt') ?? decisions.find(({ action }) => action === 'block')
+  return ruling ? { ...ruling, warnings } : { action: warnings.length > 0 ? 'warn' : 'allow', warnings }
 }

@@ -1,9 +1,11 @@
 import type { BlockEvent, MessageEvent, MessageStream } from '@bowline/llm'
+import { messageOf } from '../../base/agent-error.ts'
+import { copyJson, isRecord } from '../../base/json.ts'
+import { isAssistantPart } from '../../base/messages.ts'
 import type { ModelAnswer } from '../../kernel/answer.ts'
 import { DeltaPublisher, failedAnswer } from '../../kernel/model-call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { invalidAnswer, readAnswer } from './function-answers.ts'
-import { FunctionBlocks } from './function-blocks.ts'
 
 interface Reading {
   /** The stream is not read any more. */
@@ -60,4 +62,88 @@ async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Re
     publisher.publish(event as BlockEvent)
   }
   return failedAnswer(turn, { kind: 'stream-broken', retryable: true, phase: 'after-output', message: 'the stream of the model function ended without its last event' })
+}
+
+/** The fields of each kind of event that must be texts. */
+const textFields: Readonly<Record<BlockEvent['type'], readonly string[]>> = {
+  'text-start': [],
+  'text-delta': ['delta'],
+  'text-end': ['text'],
+  'reasoning-start': [],
+  'reasoning-delta': ['delta'],
+  'reasoning-end': ['text'],
+  'tool-call-start': ['toolCallId', 'toolName'],
+  'tool-call-delta': ['delta'],
+  'tool-call-end': [],
+  'content-part': [],
+}
+
+const kindsOfDeltas: ReadonlyMap<unknown, string> = new Map([
+  ['text-delta', 'text'],
+  ['reasoning-delta', 'reasoning'],
+  ['tool-call-delta', 'tool-call'],
+])
+
+const notWhole: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool-call'])
+
+/** The blocks of a stream that a model function has made itself: readers must be able to rely on their order. */
+class FunctionBlocks {
+  /** By index; undefined when the block has ended. */
+  readonly #kinds: (string | undefined)[] = []
+
+  /** Why an event may not come next; undefined when it may. */
+  objectionTo(event: unknown): string | undefined {
+    return this.#isDelta(event) ? undefined : this.#objectionTo(event)
+  }
+
+  /** Of an open block, as nearly all are. */
+  #isDelta(event: unknown): boolean {
+    if (typeof event !== 'object' || event === null) return false
+    const { type, index, delta } = event as { readonly type?: unknown; readonly index?: unknown; readonly delta?: unknown }
+    const kind = kindsOfDeltas.get(type)
+    return kind !== undefined && typeof delta === 'string' && typeof index === 'number' && this.#kinds[index] === kind
+  }
+
+  #objectionTo(event: unknown): string | undefined {
+    if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type'])) return 'its stream has an event that is none'
+    const type = event['type'] as BlockEvent['type']
+    const wrong = textFields[type].find((field) => typeof event[field] !== 'string')
+    if (wrong !== undefined) return `its stream has a ${type} whose ${wrong} is no text`
+    return type === 'content-part' ? this.#part(event) : this.#block(type, event)
+  }
+
+  #part({ index, part }: Readonly<Record<string, unknown>>): string | undefined {
+    if (!isAssistantPart(part) || notWhole.has(part.type)) return 'its stream has a content-part that is none'
+    if (!this.#isKnown(index) && index !== this.#kinds.length) return `its stream has a content-part at the place ${String(index)}`
+    if (index === this.#kinds.length) this.#kinds.push(undefined)
+    return objectionToJson(part)
+  }
+
+  #block(type: Exclude<BlockEvent['type'], 'content-part'>, { index, toolCall }: Readonly<Record<string, unknown>>): string | undefined {
+    const place = type.lastIndexOf('-')
+    const [kind, stage] = [type.slice(0, place), type.slice(place + 1)]
+    if (stage === 'start') {
+      if (index !== this.#kinds.length) return `its stream has a ${type} at the place ${String(index)}`
+      this.#kinds.push(kind)
+      return undefined
+    }
+    if (!this.#isKnown(index) || this.#kinds[index] !== kind) return `its stream has a ${type} without its start`
+    if (stage === 'delta') return undefined
+    this.#kinds[index] = undefined
+    if (kind !== 'tool-call') return undefined
+    return isAssistantPart(toolCall) && toolCall.type === 'tool-call' ? objectionToJson(toolCall) : 'its stream has a tool-call-end without a call'
+  }
+
+  #isKnown(index: unknown): index is number {
+    return typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < this.#kinds.length
+  }
+}
+
+function objectionToJson(value: unknown): string | undefined {
+  try {
+    copyJson(value)
+    return undefined
+  } catch (error) {
+    return `its stream has an event of which ${messageOf(error)}`
+  }
 }

@@ -1,11 +1,9 @@
+import type { Clock, JSONValue } from '@bowline/llm'
 import type { SectionContext, TextSource } from '../../contract/prompt.ts'
-import { docsText } from './docs.ts'
-import { footerText } from './footer.ts'
-import { defaultIdentity } from './identity.ts'
-import type { MergedSections } from './merge-sections.ts'
 import { readSource } from './read-source.ts'
-import type { ReadOptions, SourceOutcome } from './read-source.ts'
-import { canOpenSkills, skillList } from './skills.ts'
+import type { ReadOptions } from './read-source.ts'
+import { canOpenSkills, defaultIdentity, docsText, footerText, skillList } from './section-texts.ts'
+import type { MergedSections } from './sections.ts'
 
 /** What the model is told, and what is missing in it. */
 export interface BuiltPrompt {
@@ -13,14 +11,14 @@ export interface BuiltPrompt {
   readonly errors: readonly SectionError[]
 }
 
-export interface SectionError {
+interface SectionError {
   readonly section: SectionName
   readonly message: string
 }
 
 /** In the order of the prompt: what changes rarely comes first, so that a provider's cache of it holds. */
-export const sectionNames = ['identity', 'docs', 'append', 'memory', 'user', 'skills', 'platform', 'footer'] as const
-export type SectionName = (typeof sectionNames)[number]
+const sectionNames = ['identity', 'docs', 'append', 'memory', 'user', 'skills', 'platform', 'footer'] as const
+type SectionName = (typeof sectionNames)[number]
 
 type SourcesOf = (sections: MergedSections, context: SectionContext) => readonly (TextSource | undefined)[]
 
@@ -51,11 +49,47 @@ export async function assemblePrompt(
     sources.map(async ({ section, source }) => ({ section, ...(await readSource(source, asked, options)) })),
   )
   return Object.freeze({
-    text: outcomes.map(textOf).filter((text) => text !== '').join('\n\n'),
+    text: outcomes.flatMap((outcome) => ('text' in outcome && outcome.text !== '' ? [outcome.text] : [])).join('\n\n'),
     errors: outcomes.flatMap((outcome) => ('error' in outcome ? [{ section: outcome.section, message: outcome.error }] : [])),
   })
 }
 
-function textOf(outcome: SourceOutcome): string {
-  return 'text' in outcome ? outcome.text : ''
+/** The sections without functions and footer, for every channel and set of tools: equal definitions give equal values. */
+export interface Statics {
+  readonly sections: JSONValue
+  /** False when a file could not be read. */
+  readonly complete: boolean
+}
+
+/** What is read and not asked needs no context. */
+const nowhere = { tools: [], now: 0 }
+
+export async function readStatics(sections: MergedSections, clock?: Clock): Promise<Statics> {
+  // A section of functions alone is none.
+  const named = Object.entries(staticSources(sections)).filter(([, sources]) => sources.length > 0)
+  const outcomes = await Promise.all(
+    named.map(async ([name, sources]) => {
+      const texts = await Promise.all(sources.map((source) => readSource(source, nowhere, { clock })))
+      return [name, texts.map((outcome) => ('text' in outcome ? outcome.text : null))] as const
+    }),
+  )
+  return { sections: Object.fromEntries(outcomes), complete: !outcomes.some(([, texts]) => texts.includes(null)) }
+}
+
+function staticSources(sections: MergedSections): Readonly<Record<string, readonly TextSource[]>> {
+  const { system, soul, docs, append, memory, user, skills, platform = {} } = sections
+  const channels = Object.entries(platform).map(([channel, source]) => [`platform ${channel}`, withoutFunctions([source])])
+  return {
+    identity: withoutFunctions([system ?? soul ?? defaultIdentity(true)]),
+    docs: docs ? [() => docsText(docs)] : [],
+    append: withoutFunctions(append),
+    memory: withoutFunctions(memory),
+    user: withoutFunctions(user),
+    skills: [skillList(skills)],
+    ...(Object.fromEntries(channels) as Record<string, readonly TextSource[]>),
+  }
+}
+
+function withoutFunctions(sources: readonly TextSource[]): readonly TextSource[] {
+  return sources.filter((source) => typeof source !== 'function')
 }

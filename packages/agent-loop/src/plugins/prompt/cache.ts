@@ -3,15 +3,10 @@ import { reloadLists } from '../../base/loaded.ts'
 import type { Diagnostic } from '../../base/loaded.ts'
 import { untilAborted } from '../../base/promises.ts'
 import type { SectionContext } from '../../contract/prompt.ts'
-import { assemblePrompt } from './assemble.ts'
-import type { BuiltPrompt } from './assemble.ts'
-import { dayOf } from './footer.ts'
-import type { MergedSections } from './merge-sections.ts'
-import { canOpenSkills, uniqueSkills } from './skills.ts'
-import { readStatics } from './statics.ts'
-import type { Statics } from './statics.ts'
-import { watchContext } from './watched-context.ts'
-import type { WatchedFact } from './watched-context.ts'
+import { assemblePrompt, readStatics } from './assemble.ts'
+import type { BuiltPrompt, Statics } from './assemble.ts'
+import { canOpenSkills, dayOf, uniqueSkills } from './section-texts.ts'
+import type { MergedSections } from './sections.ts'
 
 /** Channels are few; days and sessions may be many. */
 const limit = 100
@@ -26,7 +21,7 @@ interface Entry {
   waiting: number
 }
 
-export interface PromptOptions {
+interface PromptOptions {
   readonly clock?: Clock
   /** Of the caller. */
   readonly abortSignal?: AbortSignal
@@ -166,4 +161,19 @@ export class PromptCache {
       (system ?? soul) === undefined && tools.length > 0,
     ])
   }
+}
+
+/** What of a context counts for a prompt only if a function looks at it. */
+type WatchedFact = 'sessionKey' | 'tools'
+
+/** The same context. It says when one of these facts is read, in whatever way. */
+function watchContext(context: SectionContext, saw: (fact: WatchedFact) => void): SectionContext {
+  const watched = (fact: WatchedFact): PropertyDescriptor => ({
+    enumerable: true,
+    get() {
+      saw(fact)
+      return context[fact]
+    },
+  })
+  return Object.freeze(Object.defineProperties({ ...context }, { sessionKey: watched('sessionKey'), tools: watched('tools') }))
 }

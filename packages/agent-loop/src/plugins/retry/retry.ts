@@ -1,5 +1,7 @@
-import type { AssistantMessage, ModelError } from '@bowline/llm'
+import type { AssistantMessage, Clock, ModelError } from '@bowline/llm'
+import { definedFields } from '@bowline/llm/arguments'
 import { messageOf } from '../../base/agent-error.ts'
+import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '../../base/checks.ts'
 import { yesOrNo } from '../../base/fields.ts'
 import type { RetryRow } from '../../contract/journal.ts'
 import type { RetryPolicy } from '../../contract/options.ts'
@@ -9,9 +11,7 @@ import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import type { RetryEnd, RetryStart, StepPlan } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { mayFallBack, retryDelayMs } from './policy.ts'
 import { messagesToRewind, messagesToWithdraw, raiseBarrier, watchBarrier } from './rewind.ts'
-import { waitUntil } from './wait-until.ts'
 
 type RetryVerdict = Extract<AnswerVerdict, { kind: 'retry' }>
 
@@ -149,4 +149,58 @@ function endRetry(turn: Turn, success: boolean, error: ModelError | undefined): 
   turn.log.record({ type: 'retry-end', ...end })
   turn.log.writeRun('running')
   return end
+}
+
+const defaultRetry: RetryPolicy = {
+  maxRetries: 3,
+  baseDelayMs: 2_000,
+  maxDelayMs: 30_000,
+  jitter: 0.25,
+  maxServerDelayMs: 60_000,
+  maxTotalDelayMs: 180_000,
+  rewind: 'attempt',
+}
+
+/** Throws `invalid-config`. */
+export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPolicy {
+  if (given === false) return { ...defaultRetry, maxRetries: 0 }
+  checkKeys('retry', given, [...Object.keys(defaultRetry), 'isRetryable'])
+  for (const key of ['maxRetries', 'baseDelayMs', 'maxDelayMs', 'maxServerDelayMs', 'maxTotalDelayMs'] as const) {
+    checkWhole(`retry.${key}`, given[key], 0)
+  }
+  checkNumber('retry.jitter', given.jitter, 0)
+  checkOneOf('retry.rewind', given.rewind, ['attempt', 'turn'])
+  checkFunction('retry.isRetryable', given.isRetryable)
+  return { ...defaultRetry, ...definedFields(given) }
+}
+
+/** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */
+export function retryDelayMs(policy: RetryPolicy, retry: number, error: ModelError, random: () => number): number {
+  const own = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (retry - 1))
+  return Math.round(Math.max(own, error.retryAfterMs ?? 0) * (1 + policy.jitter * random()))
+}
+
+/** What only another model, not another try, may help against. */
+const atOnceKinds: readonly ModelError['kind'][] = ['auth', 'auth-permanent', 'billing', 'model-not-found', 'config']
+/** What another model would be asked in vain, or against its refusal. */
+const neverKinds: readonly ModelError['kind'][] = ['bad-request', 'content-blocked', 'aborted']
+
+/** Whether the next model of the list may take the step: retryable errors do when their retries are used up. */
+export function mayFallBack({ kind }: ModelError, isRetryable: boolean): boolean {
+  if (neverKinds.includes(kind)) return false
+  return isRetryable || atOnceKinds.includes(kind)
+}
+
+/** Resolves at the time, or at once when the signal is aborted. */
+function waitUntil(clock: Clock, atMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted || clock.now() >= atMs) return Promise.resolve()
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel()
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const cancel = clock.setTimer(atMs, end, { hold: true })
+    signal.addEventListener('abort', end, { once: true })
+  })
 }

@@ -3,11 +3,10 @@ import type { Subagent } from '../../contract/agent.ts'
 import type { ChildHost, ChildOutcome, ChildRequest } from '../../contract/journal.ts'
 import type { Call, ExecutionEnding, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { endReport, returnedBy } from './child-result.ts'
-import { childKeyOf, placedBelow } from './child-setup.ts'
-import type { DelegateInput } from './delegate-schema.ts'
-import { recordChild } from './record-child.ts'
-import { tellDecision } from './tell-approvals.ts'
+import { recordChild, tellDecision } from './child-log.ts'
+import { childKeyOf, placedBelow } from './child.ts'
+import type { DelegateInput } from './delegate-tools.ts'
+import { endReport, returnedBy } from './run-child.ts'
 
 interface Hosting {
   readonly subagent: Subagent

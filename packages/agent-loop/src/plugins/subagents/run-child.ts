@@ -3,21 +3,17 @@ import type { Subagent } from '../../contract/agent.ts'
 import type { AgentInput } from '../../contract/input.ts'
 import type { AbortCause } from '../../contract/journal.ts'
 import type { AgentResult, AgentRun, Spending } from '../../contract/run.ts'
-import type { ChildReport } from '../../contract/tool.ts'
+import type { ChildReport, ToolReturnValue } from '../../contract/tool.ts'
 import { isSuspended } from '../../events/status.ts'
 import type { ApprovalResolvedEvent, ChildUpdateEvent } from '../../events/tool-events.ts'
-import type { AgentErrorData } from '../../events/turn-events.ts'
+import type { AgentErrorData, TurnStatus } from '../../events/turn-events.ts'
 import type { Call, ExecutionEnding, PendingBelow, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { endReport, returnedBy } from './child-result.ts'
-import type { ChildEnd } from './child-result.ts'
-import { childSetup, placedBelow } from './child-setup.ts'
-import type { ChildRuns, ChildSetup } from './child-setup.ts'
-import { answersOf, hasEnded, isEmpty, placeOf, snapshotOf, totalSpending } from './child-snapshot.ts'
-import type { ChildSnapshot } from './child-snapshot.ts'
-import type { DelegateInput } from './delegate-schema.ts'
-import { recordChild } from './record-child.ts'
-import { tellDecision } from './tell-approvals.ts'
+import { cutMiddle } from '../../tools/output.ts'
+import { recordChild, tellDecision } from './child-log.ts'
+import { answersOf, childSetup, hasEnded, isEmpty, placedBelow, placeOf, snapshotOf, totalSpending } from './child.ts'
+import type { ChildRuns, ChildSetup, ChildSnapshot } from './child.ts'
+import type { DelegateInput } from './delegate-tools.ts'
 
 type Report = (report: ChildReport) => void
 
@@ -155,4 +151,28 @@ function below({ row }: Call, { name }: Subagent, { pendingToolCalls, pendingApp
     pendingToolCalls: pendingToolCalls.map((pending) => placedBelow(pending, row.toolCallId, name)),
     pendingApprovals: pendingApprovals.map((request) => placedBelow(request, row.toolCallId, name)),
   }
+}
+
+/** How the run of a subagent ended. */
+interface ChildEnd extends Pick<AgentResult, 'status' | 'text' | 'steps' | 'error'> {
+  readonly childRunId: string
+  readonly spent: Spending
+}
+
+const textCharacters = 20_000
+
+const failures: ReadonlySet<TurnStatus> = new Set<TurnStatus>(['error', 'aborted', 'halted'])
+
+/** What the model is told: compact, and never the log of the subagent. */
+export function returnedBy({ childRunId, status, text, steps, error }: ChildEnd): ToolReturnValue {
+  return {
+    output: { result: status, text: cutMiddle(text, textCharacters), steps, ...(error && { error: error.message }) },
+    details: { childRunId },
+    ...(failures.has(status) && { isError: true }),
+  }
+}
+
+export function endReport({ childRunId, status, spent, error }: ChildEnd): ChildReport {
+  const { usage, cost } = spent
+  return { kind: 'end', childRunId, status, usage, ...(cost && { cost }), ...(error && { error }) }
 }

@@ -1,28 +1,26 @@
+import { messageOf } from '../../base/agent-error.ts'
+import { isRecord } from '../../base/json.ts'
 import type { Subagent } from '../../contract/agent.ts'
-import type { Call, Delegation, ExecutionEnding, Wires } from '../../kernel/call.ts'
+import type { ChildReport } from '../../contract/tool.ts'
+import type { Call, Delegation, ExecutionEnding, GivenAnswers, Reporter, RoutedAnswers, Wires } from '../../kernel/call.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
 import type { Turn } from '../../kernel/turn.ts'
-import { errorOutcome } from '../../tools/outcome.ts'
+import { errorOutcome, valueOutcome } from '../../tools/outcome.ts'
 import type { Outcome } from '../../tools/outcome.ts'
-import { childKeyOf } from './child-setup.ts'
-import type { ChildRuns } from './child-setup.ts'
-import { giveAnswers, inspectChildren } from './child-snapshot.ts'
-import { closeChild } from './close-child.ts'
+import { recordChild, tellApprovals } from './child-log.ts'
+import { childKeyOf, giveAnswers, hasEnded, inspectCall, inspectChild, inspectChildren, isEmpty, snapshotOf } from './child.ts'
+import type { ChildRuns, ChildSnapshot } from './child.ts'
 import { hostChild } from './host-child.ts'
-import { recordChild } from './record-child.ts'
-import { routeAnswers } from './route-answers.ts'
 import { runChild } from './run-child.ts'
-import { tellApprovals } from './tell-approvals.ts'
 
 /** Answers calls with runs of other agents, and tells of work that tools hand on. `runs` starts them. */
 export function subagentsPlugin(runs: ChildRuns): Plugin {
-  const run = (turn: Turn, call: Call, wires: Wires): Promise<ExecutionEnding> => delegate(runs, turn, call, wires)
   const delegation: Delegation<Turn> = {
     refuse,
-    run,
+    run: (turn, call, wires) => delegate(runs, turn, call, wires),
     keyOf: (turn, { row }) => childKeyOf(turn, row.toolCallId),
     suspend: tellApprovals,
-    close: (turn, call) => closeChild(runs, turn, call, run),
+    close: (turn, call) => closeChild(runs, turn, call),
     endsByItself: (turn) => turn.run.journal.children === undefined,
     inspect: (turn, calls) => inspectChildren(runs, turn, calls),
     route: (turn, calls, answers) => routeAnswers(runs, turn, calls, answers),
@@ -43,4 +41,87 @@ function delegate(runs: ChildRuns, turn: Turn, call: Call, wires: Wires): Promis
   const subagent = call.tool?.subagent as Subagent
   const { children } = turn.run.journal
   return children ? hostChild(turn, call, { subagent, wires, host: children }) : runChild(runs, turn, call, { subagent, wires })
+}
+
+interface ClosedChild {
+  /** What the subagent had come to before; absent when it was stopped. */
+  readonly outcome?: Outcome
+  readonly end?: ChildReport
+}
+
+/** Ends the open turn of a subagent whose parent is stopped. */
+async function closeChild(runs: ChildRuns, turn: Turn, call: Call): Promise<ClosedChild> {
+  const { tool, row, input } = call
+  if (!tool?.subagent || row.childKey === undefined || row.state !== 'started') return {}
+  try {
+    const child = turn.run.journal.children ? snapshotOf(call) : (snapshotOf(call) ?? (await inspectCall(runs, turn, call)))
+    if (child && isEmpty(child)) return {}
+    const ending = await delegate(runs, turn, call, { abortSignal: AbortSignal.abort(), reporter: directReporter })
+    if (ending.kind !== 'returned') return {}
+    const end = ending.end && { end: ending.end }
+    if (!child || !hasEnded(child)) return { ...end }
+    return { ...end, outcome: await valueOutcome(tool, { toolCallId: row.toolCallId, input }, ending.value, 'here') }
+  } catch (error) {
+    return { outcome: errorOutcome(messageOf(error), 'here') }
+  }
+}
+
+/** Nothing else happens in the turn meanwhile: what is said is drafted at once. */
+const directReporter: Reporter = { isOpen: () => true, tell: (take) => void take() }
+
+interface Bin {
+  readonly child: ChildSnapshot
+  readonly call: Call | undefined
+  readonly results: GivenAnswers['results'][number][]
+  readonly approvals: GivenAnswers['approvals'][number][]
+}
+
+/** Which answers are for which subagent: results go by their path, decisions to the subagent that asked. */
+async function routeAnswers(
+  runs: ChildRuns,
+  turn: Turn,
+  calls: readonly Call[],
+  { results, approvals }: GivenAnswers,
+): Promise<RoutedAnswers<Turn>> {
+  const bins = new Map<string, Bin>()
+  for (const call of calls) {
+    const child = snapshotOf(call)
+    if (child) bins.set(call.row.toolCallId, { child, call, results: [], approvals: [] })
+  }
+  const own: { results: typeof results[number][]; approvals: typeof approvals[number][] } = { results: [], approvals: [] }
+  for (const result of results) {
+    const [first, ...rest] = result.path ?? []
+    const bin = first === undefined ? undefined : await binOf(runs, bins, turn, calls, first)
+    if (bin) bin.results.push({ ...result, path: rest })
+    else own.results.push(result)
+  }
+  for (const decision of approvals) {
+    const bin = [...bins.values()].find(({ child }) => asks(child.calls, decision.approvalId))
+    ;(bin ?? own).approvals.push(decision)
+  }
+  return { own, below: [...bins.values()].map(({ child, call, ...answers }) => ({ turn: child.turn, calls: child.calls, call, answers })) }
+}
+
+/** That of a subagent whose call has ended is made when something is said to it: it may be a repeat. */
+async function binOf(runs: ChildRuns, bins: Map<string, Bin>, turn: Turn, calls: readonly Call[], toolCallId: string): Promise<Bin | undefined> {
+  const known = bins.get(toolCallId)
+  if (known) return known
+  const child = await endedChild(runs, turn, calls, toolCallId)
+  if (!child) return undefined
+  const bin: Bin = { child, call: undefined, results: [], approvals: [] }
+  bins.set(toolCallId, bin)
+  return bin
+}
+
+async function endedChild(runs: ChildRuns, turn: Turn, calls: readonly Call[], toolCallId: string): Promise<ChildSnapshot | undefined> {
+  const open = calls.find(({ row }) => row.toolCallId === toolCallId)
+  const result = open?.row.outcome ?? turn.transcript.resultOf(toolCallId)
+  const subagent = result && turn.agent.tools.get(result.toolName)?.subagent
+  const childKey = isRecord(result?.details) ? result.details['childRunId'] : undefined
+  if (!subagent || typeof childKey !== 'string' || turn.run.journal.children) return undefined
+  return inspectChild(runs, turn, { toolCallId, childKey, subagent })
+}
+
+function asks(calls: readonly Call[], approvalId: string): boolean {
+  return calls.some((call) => call.row.approval?.approvalId === approvalId || asks(snapshotOf(call)?.calls ?? [], approvalId))
 }

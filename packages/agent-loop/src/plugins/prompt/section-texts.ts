@@ -1,6 +1,28 @@
 import { openLoaded } from '../../base/loaded.ts'
 import type { Diagnostic, LoadedList } from '../../base/loaded.ts'
-import type { Skill } from '../../contract/prompt.ts'
+import type { DocsSection, Footer, SectionContext, Skill } from '../../contract/prompt.ts'
+import { fileReader } from './read-source.ts'
+
+const plain = 'You are a helpful assistant.'
+
+const withTools = `You are a helpful agent. You do the work yourself, with the tools that you are given.
+
+- Use a tool where it gives you a fact or changes something; answer from what you know where it does not.
+- Call tools that do not need each other's results together.
+- Read what a tool says before you go on: an error or a refusal is an answer too, and the same call again gives the same one.
+- Say only what you did and what the tools said. When something could not be done, say so.`
+
+/** The identity of an agent that is given none. */
+export function defaultIdentity(hasTools: boolean): string {
+  return hasTools ? withTools : plain
+}
+
+/** Empty while the folder is not there. */
+export async function docsText({ folder, topics = [] }: DocsSection): Promise<string> {
+  if (!(await fileReader().isFolder(folder))) return ''
+  const place = `The documentation is in the folder ${folder}.`
+  return topics.length === 0 ? place : `${place} Its topics: ${topics.join(', ')}.`
+}
 
 const readers = ['read', 'skill']
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
@@ -43,4 +65,19 @@ function entryOf({ name, description, location }: Skill): string {
 
 function escape(text: string): string {
   return text.replace(/[&<>"]/g, (sign) => escapes[sign] ?? sign)
+}
+
+export function footerText(footer: Footer, { now, sessionKey }: SectionContext): string {
+  const { date, workingFolder, lines = [], sessionKey: named } = footer
+  return [
+    ...(date ? [`Date: ${dayOf(now)}`] : []),
+    ...(workingFolder === undefined ? [] : [`Working folder: ${workingFolder}`]),
+    ...lines,
+    ...(named && sessionKey !== undefined ? [`Session: ${sessionKey}`] : []),
+  ].join('\n')
+}
+
+/** In UTC. */
+export function dayOf(now: number): string {
+  return new Date(now).toISOString().slice(0, 'yyyy-mm-dd'.length)
 }

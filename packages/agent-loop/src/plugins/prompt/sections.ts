@@ -1,6 +1,7 @@
 import { checkKeys, checkRequired } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
-import type { PromptSections, TextSource } from '../../contract/prompt.ts'
+import { isLoaded } from '../../base/loaded.ts'
+import type { PromptSections, Skill, TextSource } from '../../contract/prompt.ts'
 
 type Check = (path: string, value: unknown) => void
 
@@ -55,9 +56,11 @@ const sectionChecks: Readonly<Record<keyof PromptSections, Check>> = {
   footer: fields({ date: flag, workingFolder: text, lines: listOf(text), sessionKey: flag }),
 }
 
-const { append, memory, user, docs, skills } = sectionChecks
 const checkAll = fields(sectionChecks)
-const checkAdded = fields({ append, memory, user, docs, skills })
+const { docs: checkDocs, skills: checkSkills } = sectionChecks
+
+/** Throws `invalid-config` for sections of an extension that are not as they must be. */
+export const checkPromptSections = fields({ append: source, memory: source, user: source, docs: checkDocs, skills: checkSkills })
 
 /** Throws `invalid-config` that names what is wrong. A text, a file or a function alone is `system`; nothing is no prompt. */
 export function sectionsOf(instructions: TextSource | PromptSections | undefined): PromptSections {
@@ -67,12 +70,35 @@ export function sectionsOf(instructions: TextSource | PromptSections | undefined
   return instructions
 }
 
-/** The same for the sections of an extension. */
-export function checkPromptSections(name: string, sections: unknown): void {
-  checkAdded(name, sections)
-}
-
 function isTextSource(value: unknown): value is TextSource {
   if (typeof value === 'string' || typeof value === 'function') return true
   return isRecord(value) && Object.keys(value).length === 1 && typeof value['file'] === 'string'
+}
+
+/** Sections as the agent and its extensions give them together. */
+export interface MergedSections extends Omit<PromptSections, 'append' | 'memory' | 'user' | 'skills'> {
+  readonly append: readonly TextSource[]
+  readonly memory: readonly TextSource[]
+  readonly user: readonly TextSource[]
+  readonly skills: NonNullable<PromptSections['skills']>
+}
+
+type AddedSections = Partial<Pick<PromptSections, 'append' | 'memory' | 'user' | 'docs' | 'skills'>>
+
+/** Texts and skills add up in this order; of the docs the first ones count. */
+export function mergeSections(own: PromptSections, added: readonly (AddedSections | undefined)[] = []): MergedSections {
+  const all: readonly AddedSections[] = [own, ...added.filter((sections) => sections !== undefined)]
+  const docs = all.find((sections) => sections.docs !== undefined)?.docs
+  return {
+    ...own,
+    append: textsOf(all, 'append'),
+    memory: textsOf(all, 'memory'),
+    user: textsOf(all, 'user'),
+    skills: all.flatMap(({ skills }) => (isLoaded<Skill>(skills) ? [skills] : (skills ?? []))),
+    ...(docs !== undefined && { docs }),
+  }
+}
+
+function textsOf(all: readonly AddedSections[], name: 'append' | 'memory' | 'user'): readonly TextSource[] {
+  return all.map((sections) => sections[name]).filter((source) => source !== undefined)
 }
