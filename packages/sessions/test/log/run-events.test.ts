@@ -27,11 +27,13 @@ async function lagging(events: AsyncIterable<LoggedEvent>): Promise<LaggingReade
 }
 
 describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => {
-  /** A run whose model hands work to a subagent that answers at once; it is held before its first step. */
+  /** A run whose model hands work to a subagent that answers at once; it is held after the first delta. */
   async function heldRun() {
     const [store] = place(name)
     const go = gate()
-    const steps: Step[] = [{ parts: [{ wait: go.passed }], toolCalls: [handOver('d', 'scout')] }, { text: 'the answer' }]
+    const delta = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
+    const parts = [{ type: 'text-start', id: 't' } as const, delta('I ask '), { wait: go.passed }, delta('for it'), { type: 'text-end', id: 't' } as const]
+    const steps: Step[] = [{ parts, toolCalls: [handOver('d', 'scout')] }, { text: 'the answer' }]
     const made = await team(steps, { store, subagents: [helper('scout', [{ text: 'it is there' }])] })
     const run = await made.session.send('go')
     return { ...made, run, go }
@@ -53,9 +55,21 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
     expect(seen.filter((type) => type === 'turn-start')).toHaveLength(2)
     expect(seen.slice(-2)).toEqual(['turn-end', 'save-point'])
     expect(seen.filter((type) => type === 'message-end')).toHaveLength(2)
-    // A reader of a run gets the events in its queue. If the queue is too small, it gets the whole message instead. A reader of the
-    // session has no queue: it gets the deltas that are still there when it asks.
-    if (kind !== 'the session by runId') expect(seen.includes('text-delta')).toBe(kind !== 'a small buffer')
+    await runtime.stop()
+  })
+
+  it.each(Object.keys(readers))('S117, S123: %s, stopped at a delta, gets all later deltas of the run, or none if they do not fit', async (kind) => {
+    const { runtime, session, run, go } = await heldRun()
+    const reading = readers[kind]!(run, session)[Symbol.asyncIterator]()
+    // A reader that has got a delta listens: what is published from now on waits for it.
+    while ((await reading.next()).value?.type !== 'text-delta');
+    go.open()
+    await run.result()
+    const seen = await collect({ [Symbol.asyncIterator]: () => reading })
+    const deltas = seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : []))
+    expect(deltas.join('')).toBe(kind === 'a small buffer' ? '' : 'for itthe answer')
+    expect(seen.filter(({ type }) => type === 'message-end')).toHaveLength(2)
+    expect(types(seen).slice(-2)).toEqual(['turn-end', 'save-point'])
     await runtime.stop()
   })
 
