@@ -185,7 +185,7 @@ export { createMemoryJournal } from './journal/memory-journal.ts'
 export type { MemoryJournal, MemoryJournalOptions } from './journal/memory-journal.ts'
 export { createBudget } from './plugins/budget/budget.ts'
 export type { DocsSection, Footer, PromptSections, SectionContext, Skill, TextSource } from './contract/prompt.ts'
-export { phaseOf } from './kernel/phases.ts'
+export { phaseOf } from './journal/phases.ts'
 export { adoptTool, defineTool } from './tools/define-tool.ts'
 export type { AdoptedToolOptions } from './tools/define-tool.ts'
 export type {

@@ -229,7 +229,7 @@ export class TurnLog {
 }
 
 function recordOf(facts: EventFacts, { runId, number: turn }: LogOwner): EventRecord {
-  // In place: a copy of each event would be half of the work of a commit.
+  // In place: what is drafted is not used for anything else.
   const event = (Object.isFrozen(facts) ? { ...facts } : facts) as Drafted<RunEvent>
   event.at = 0
   event.runId = runId

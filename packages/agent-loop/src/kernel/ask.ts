@@ -1,17 +1,16 @@
 import type { AssistantMessage } from '@bowline/llm'
 import { clientCalls } from '../base/messages.ts'
+import { breathe } from '../base/promises.ts'
 import type { MaybePromise } from '../base/promises.ts'
 import type { DiscardReason } from '../events/message-events.ts'
 import type { TurnError } from '../events/turn-events.ts'
-import type { AnswerVerdict, ModelAnswer } from './answer.ts'
-import { breathe } from './breathe.ts'
 import { callsOf, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { aborted } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { callModel } from './model-call.ts'
 import { consult } from './plugin.ts'
-import type { AttemptEnd, Next, RetryEnd, StepPlan } from './subjects.ts'
+import type { AnswerVerdict, AttemptEnd, ModelAnswer, Next, RetryEnd, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 /** Begins a step, unless one has begun already, and gets its answer. */
@@ -91,7 +90,8 @@ async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
     // Boundary: the model is asked only after this is durable.
     await turn.commit()
     const answered = { plan, answer: await callModel(turn, plan) }
-    const breath = breathe(turn.run)
+    // A journal that publishes deltas has watchers elsewhere: they get the last ones before the message is closed.
+    const breath = breathe(turn.clock, turn.run.journal.publish !== undefined)
     if (breath) await breath
     for (const count of turn.plugins.count.asks) count(turn, answered)
     const judged = consult(turn, 'answer', answered)

@@ -1,4 +1,4 @@
-import { costOf } from '@bowline/llm'
+import { costOf, resolveSchema } from '@bowline/llm'
 import type { UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import { clientCalls } from '../base/messages.ts'
@@ -13,7 +13,7 @@ import { aborted, modelWouldStop } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { cancelOpenCalls } from './finish.ts'
 import { consult } from './plugin.ts'
-import { weighKnownPrompt, weighPrompt } from './prompt-size.ts'
+import type { Declarations } from './run-context.ts'
 import { appendResults, tellStepEnd } from './settle.ts'
 import type { InputVerdict, Next, Segment } from './subjects.ts'
 import type { Turn } from './turn.ts'
@@ -216,4 +216,34 @@ export function placeInput(turn: Turn, slot: Window, { inputId, source, input }:
 export function charactersOf(content: UserMessage['content']): number {
   if (typeof content === 'string') return content.length
   return content.reduce((length, part) => length + (part.type === 'text' ? part.text.length : 0), 0)
+}
+
+const sizes = new WeakMap<Declarations, number>()
+
+/** Tells the estimate how much instructions and tools add to each request. */
+async function weighPrompt(turn: Turn): Promise<void> {
+  if (weighKnownPrompt(turn)) return
+  const { declarations } = turn.agent
+  sizes.set(declarations, await sizeOf(declarations))
+  weighKnownPrompt(turn)
+}
+
+/** The same when the list of tools was read before; false when it was not. */
+function weighKnownPrompt({ agent, instructions, transcript }: Turn): boolean {
+  const size = sizes.get(agent.declarations)
+  if (size !== undefined) transcript.estimate.usePrompt(instructions.length + size)
+  return size !== undefined
+}
+
+/** What cannot be read fails in the call, which says so. */
+async function sizeOf(declarations: Declarations): Promise<number> {
+  const all = await Promise.all(declarations.map(lengthOf))
+  return all.reduce((sum, characters) => sum + characters, 0)
+}
+
+async function lengthOf(tool: Declarations[number]): Promise<number> {
+  if (!('inputSchema' in tool)) return JSON.stringify(tool).length
+  const { name, description = '', inputSchema } = tool
+  const schema = await resolveSchema(inputSchema).catch(() => undefined)
+  return name.length + description.length + JSON.stringify(schema?.jsonSchema ?? {}).length
 }

@@ -4,9 +4,8 @@ import { deepFreeze } from '../base/json.ts'
 import type { DeltaEvent } from '../events/agent-event.ts'
 import { weigh } from '../transcript/estimate.ts'
 import type { Transcript } from '../transcript/transcript.ts'
-import type { ModelAnswer } from './answer.ts'
 import { consult } from './plugin.ts'
-import type { RequestDraft, StepPlan } from './subjects.ts'
+import type { ModelAnswer, RequestDraft, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 /** One attempt, from its request to its answer. It must not reject for what a model or its function does. */

@@ -15,7 +15,6 @@ import { TurnLog } from '../journal/turn-log.ts'
 import type { LogOwner, RunFacts } from '../journal/turn-log.ts'
 import type { Outcome } from '../tools/outcome.ts'
 import type { Transcript } from '../transcript/transcript.ts'
-import type { AnswerVerdict, ModelAnswer } from './answer.ts'
 import type { Call, Delegation, Prepared, SideWork } from './call.ts'
 import type { AfterTurn, TurnOutcome } from './ending.ts'
 import type { ModelTarget } from './model-target.ts'
@@ -23,11 +22,13 @@ import type { AgentSetup, RunContext } from './run-context.ts'
 import type { StopSwitch } from './stop-switch.ts'
 import type {
   Answered,
+  AnswerVerdict,
   AttemptEnd,
   EndedCall,
   EndedStep,
   GivenInput,
   InputVerdict,
+  ModelAnswer,
   RequestDraft,
   RetryEnd,
   RetryStart,

@@ -1,7 +1,10 @@
 import type { AnyLanguageModel, ModelRef } from '@bowline/llm'
+import { definedFields } from '@bowline/llm/arguments'
+import { checkDecimal, checkKeys, checkWhole, refuseConfig } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
-import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { Agent, AgentFingerprint, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
+import type { Journal } from '../contract/journal.ts'
 import type { AgentModel } from '../contract/options.ts'
 import type { Limits } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
@@ -11,6 +14,8 @@ import type { AgentSetup, RunContext } from '../kernel/run-context.ts'
 import type { Plugins } from '../kernel/turn.ts'
 import type { CompactionSetting } from '../plugins/compaction/policy.ts'
 import type { PromptCache } from '../plugins/prompt/cache.ts'
+import { withHostedTools } from '../plugins/subagents/delegate-tools.ts'
+import { buildTool, declarationOf } from '../tools/tool.ts'
 import type { Fingerprints } from './fingerprint.ts'
 
 /** The options of an agent, checked and with defaults. */
@@ -49,4 +54,58 @@ export type DefinedAgent = Agent & { readonly [definitionKey]: AgentDefinition }
 /** Where only this package looks: a copy of an agent by spreading still runs. */
 export function definitionOf(agent: unknown): AgentDefinition | undefined {
   return typeof agent === 'object' && agent !== null ? (agent as Partial<DefinedAgent>)[definitionKey] : undefined
+}
+
+const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }
+
+const least = { maxSteps: 1, maxToolCalls: 0, maxTotalTokens: 0, maxDurationMs: 1, maxDepth: 0, maxQueuedInputs: 0 } as const
+
+/** Field by field in the place of `base`. Throws `invalid-config`. */
+export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defaults): Limits {
+  if (given === undefined) return base
+  checkKeys('limits', given, [...Object.keys(least), 'maxCost'])
+  for (const key of Object.keys(least) as (keyof typeof least)[]) checkWhole(`limits.${key}`, given[key], least[key])
+  checkDecimal('limits.maxCost', given.maxCost)
+  return { ...base, ...definedFields(given) }
+}
+
+/** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */
+export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions, { children }: Journal): AgentDefinition {
+  const own = children ? withHostedTools(agent, children) : agent
+  const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(own, remoteTools) : own
+  return pinned ? withPinnedTools(extended, pinned, remoteTools) : extended
+}
+
+function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {
+  const tools = new Map<string, Tool>(agent.tools)
+  for (const { name, description, inputSchema } of remoteTools) {
+    if (tools.has(name) || agent.toolNames.includes(name)) refuseConfig(`the remote tool "${name}" hides another tool`)
+    tools.set(name, buildTool({ name, description, inputSchema }))
+  }
+  const added = [...tools.values()].slice(agent.tools.size).map(declarationOf)
+  return derived(agent, tools, [...agent.declarations, ...added])
+}
+
+/** The requests carry the pinned schemas; the code of today's tools runs. */
+function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint, brought: RunOptions['remoteTools'] = []): AgentDefinition {
+  const missing = pinned.find(({ name }) => !agent.tools.has(name))
+  if (missing) refuseConfig(`the pinned tool "${missing.name}" is not there any more`)
+  const names = new Set(pinned.map(({ name }) => name))
+  const declarations = [
+    ...pinned.map((tool) => pinnedDeclaration(agent, tool)),
+    // What a provider runs, and what the run itself brings, is not part of the pin.
+    ...agent.declarations.filter((one) => !names.has(one.name) && (!('inputSchema' in one) || brought.some(({ name }) => name === one.name))),
+  ]
+  return derived(agent, agent.tools, declarations)
+}
+
+/** What the provider is told beside description and schema is not part of the pin, nor is what it knows by itself. */
+function pinnedDeclaration({ declarations }: AgentDefinition, { name, description, inputSchema }: AgentFingerprint['tools'][number]) {
+  const today = declarations.find((declaration) => declaration.name === name)
+  if (today && !('inputSchema' in today)) return today
+  return { ...today, name, description, inputSchema }
+}
+
+function derived(agent: AgentDefinition, tools: AgentDefinition['tools'], declarations: AgentDefinition['declarations']): AgentDefinition {
+  return { ...agent, tools, declarations, toolNames: declarations.map(({ name }) => name) }
 }

@@ -16,7 +16,7 @@ import { runTurn } from '../kernel/run-turn.ts'
 import type { Turn } from '../kernel/turn.ts'
 import { watchDuration } from '../plugins/limits/limits.ts'
 import type { Order } from '../transcript/input.ts'
-import { newTurn, openTurn } from './open-turn.ts'
+import { newTurn, openTurn } from './run-parts.ts'
 import type { RunParts } from './run-parts.ts'
 import { checkSubmission, settleSubmission } from './submission.ts'
 

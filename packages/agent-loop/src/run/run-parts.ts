@@ -7,7 +7,7 @@ import type { IdSource } from '../base/ids.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
-import type { Journal } from '../contract/journal.ts'
+import type { Journal, JournalState } from '../contract/journal.ts'
 import type { AgentRun, Budget, Limits, Spending } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import { modelTargets } from '../kernel/model-target.ts'
@@ -15,16 +15,18 @@ import type { ModelTarget } from '../kernel/model-target.ts'
 import type { Ancestry, RunContext } from '../kernel/run-context.ts'
 import { checkPrices } from '../kernel/spending.ts'
 import { StopSwitch } from '../kernel/stop-switch.ts'
+import { Turn } from '../kernel/turn.ts'
 import type { Plugins } from '../kernel/turn.ts'
 import { createBudget } from '../plugins/budget/budget.ts'
 import { summaryModels } from '../plugins/compaction/compaction.ts'
+import { ContextEstimate } from '../transcript/estimate.ts'
 import { orderOf, userMessageFor } from '../transcript/input.ts'
+import { Transcript } from '../transcript/transcript.ts'
+import { limitsOf, runDefinition } from './definition.ts'
 import type { AgentDefinition } from './definition.ts'
 import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
 import { Inbox } from './inbox.ts'
-import { limitsOf } from './limits-of.ts'
-import { runDefinition } from './run-definition.ts'
 
 /** A run is awaited: a process must not end in the middle of one that waits for a time. */
 const runClock = holdingClock(systemClock)
@@ -164,4 +166,16 @@ function contextOf(given: JSONValue): JSONValue {
   } catch (error) {
     return refuseConfig(`context: ${messageOf(error)}`)
   }
+}
+
+/** The open turn of a conversation, or its next one. Throws `invalid-transcript`. */
+export function openTurn(run: RunParts, state: JournalState, runId: string): Turn {
+  const { open, turns, messages, compaction, calibration } = state
+  const transcript = new Transcript(messages, new ContextEstimate(run.models[0].name, calibration), compaction)
+  if (!open) return newTurn(run, transcript, turns + 1, runId || run.ids.next('run'))
+  return new Turn(run, run.plugins, { runId: open.runId, number: open.turn, transcript, open })
+}
+
+export function newTurn(run: RunParts, transcript: Transcript, number: number, runId: string): Turn {
+  return new Turn(run, run.plugins, { runId, number, transcript })
 }

@@ -1,13 +1,19 @@
+import type { JSONValue } from '@bowline/llm'
+import { hashJson } from '../base/hash-json.ts'
+import type { Tool } from '../contract/agent.ts'
 import type { ApprovalDecision, SubmittedResult } from '../contract/input.ts'
+import type { CallRow } from '../contract/journal.ts'
 import type { SubmissionReceipt } from '../contract/run.ts'
+import type { ToolResult } from '../events/tool-events.ts'
 import type { AgentErrorCode, AgentErrorData } from '../events/turn-events.ts'
+import { awaitsApproval, isOverdue } from '../kernel/call.ts'
 import type { Call, GivenAnswers } from '../kernel/call.ts'
 import { finish } from '../kernel/finish.ts'
 import type { Turn } from '../kernel/turn.ts'
-import { resolveApproval } from '../plugins/approvals/approvals.ts'
-import { judgeDecision, judgeResult, openIdOf } from './judge-answers.ts'
-import type { Refusal, Verdict } from './judge-answers.ts'
-import { answerHashOf, submittedOutcome } from './submitted-result.ts'
+import { canonicalDecision, editProblem, resolveApproval } from '../plugins/approvals/approvals.ts'
+import { unknownOutcome, valueOutcome } from '../tools/outcome.ts'
+import type { Outcome } from '../tools/outcome.ts'
+import { validate } from '../tools/tool.ts'
 
 /** Answers that were checked as a whole, by the call that they settle. */
 export interface Submission {
@@ -121,4 +127,126 @@ async function checkDecisions(
 
 function unique(ids: readonly string[]): readonly string[] {
   return [...new Set(ids)]
+}
+
+/** The outcome of a call whose result came from outside. */
+function submittedOutcome(call: Call, result: SubmittedResult): Promise<Outcome> | Outcome {
+  return outcomeOf(result, call.tool, call.part.input)
+}
+
+/** Equal hashes are the same answer: output, details and whether it is an error. */
+function answerHashOf(result: SubmittedResult): string {
+  if (isUnknown(result)) return hashJson({ unknown: true })
+  const { output, isError = false, details } = returnedFrom(result)
+  return hashJson({ output: output as JSONValue, isError, ...(details !== undefined && { details }) })
+}
+
+/** Whether the answer is the one that was stored, however hooks have changed it. Without its hash what is stored counts. */
+async function isRepeat(result: SubmittedResult, stored: ToolResult, row: CallRow | undefined): Promise<boolean> {
+  if (row?.answerHash !== undefined) return row.answerHash === answerHashOf(result)
+  return hashJson(factsOf(stored)) === hashJson(factsOf(await outcomeOf(result, undefined, {})))
+}
+
+function outcomeOf(result: SubmittedResult, tool: Tool | undefined, input: JSONValue): Promise<Outcome> | Outcome {
+  if (isUnknown(result)) return unknownOutcome('nobody can say what became of the call', 'here')
+  const { output, details, isError } = returnedFrom(result)
+  const value = { output, ...(details !== undefined && { details }), ...(isError !== undefined && { isError }) }
+  return valueOutcome(tool, { toolCallId: result.toolCallId, input }, value, 'elsewhere')
+}
+
+type Returned = Extract<SubmittedResult, { readonly output: unknown }>
+
+function returnedFrom(result: Exclude<SubmittedResult, UnknownResult>): Omit<Returned, 'toolCallId'> {
+  return 'error' in result ? { output: result.error, isError: true } : result
+}
+
+type UnknownResult = Exclude<SubmittedResult, { readonly output: unknown } | { readonly error: string }>
+
+/** The answer itself, and not what a pending call says beside its answer. */
+function isUnknown(result: SubmittedResult): result is UnknownResult {
+  return !('output' in result) && !('error' in result)
+}
+
+function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' | 'details'>): JSONValue {
+  return { output, status, ...(details !== undefined && { details }) } as unknown as JSONValue
+}
+
+/** What is said about one answer: to be taken, known already, or refused. */
+export type Verdict = 'accepted' | 'repeated' | AgentErrorCode | Refusal
+
+/** Says more than its code. */
+export interface Refusal {
+  readonly code: AgentErrorCode
+  readonly message: string
+}
+
+/** `call` is the open one of this id; `earlier` what the same submission said before about it. */
+async function judgeResult(
+  turn: Turn,
+  result: SubmittedResult,
+  { call, earlier }: { readonly call: Call | undefined; readonly earlier: SubmittedResult | undefined },
+): Promise<Verdict> {
+  const { toolCallId, path = [] } = result
+  if (path.length > 0) return 'unknown-tool-call'
+  const stored = call?.row.outcome ?? turn.transcript.resultOf(toolCallId)
+  if (stored) {
+    const row = call?.row ?? (await rowOf(turn, toolCallId))
+    return (await isRepeat(result, stored, row)) ? 'repeated' : 'tool-result-conflict'
+  }
+  if (!call || !waitsForResult(call)) return 'unknown-tool-call'
+  if (isUnknown(result) && call.row.state === 'remote') return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown' }
+  const other = otherCall(turn, result, call)
+  if (other !== undefined) return { code: 'invalid-input', message: `${other} is not that of the call that waits` }
+  if (isOverdue(call, turn.clock.now())) return 'tool-result-conflict'
+  return !earlier || answerHashOf(earlier) === answerHashOf(result) ? 'accepted' : 'tool-result-conflict'
+}
+
+/** As `judgeResult`, of a decision. */
+async function judgeDecision(
+  turn: Turn,
+  decision: ApprovalDecision,
+  { call, earlier }: { readonly call: Call | undefined; readonly earlier: ApprovalDecision | undefined },
+): Promise<Verdict> {
+  const { approval } = call?.row ?? (await rowOf(turn, decision.approvalId)) ?? {}
+  if (!approval) return 'unknown-approval'
+  const text = canonicalDecision(decision)
+  if (decision.inputHash !== undefined && decision.inputHash !== approval.inputHash) return 'approval-conflict'
+  if (!call || !awaitsApproval(call)) return approval.decision === text ? 'repeated' : 'approval-conflict'
+  if (isOverdue(call, turn.clock.now())) return 'approval-conflict'
+  if (earlier) return canonicalDecision(earlier) === text ? 'accepted' : 'approval-conflict'
+  if (decision.input === undefined) return 'accepted'
+  const validated = validate(call.tool, decision.input)
+  // A schema that hangs must not hold a run that is stopped meanwhile.
+  const checked = await (turn.stop.requested ? validated : turn.stop.until(validated).catch(() => undefined))
+  if (checked?.ok) return 'accepted'
+  return { code: 'invalid-input', message: editProblem(checked?.issues) }
+}
+
+/** The first field of a pending call that another call has said of itself. */
+function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): string | undefined {
+  if (isUnknown(result)) return undefined
+  const { toolName, input, agent } = result
+  if (toolName !== undefined && toolName !== row.toolName) return 'toolName'
+  const inputs = [row.inputHash, hashJson(row.input ?? part.input)]
+  if (input !== undefined && !inputs.includes(hashJson(input))) return 'input'
+  return agent !== undefined && hashJson([...agent]) !== hashJson([...turn.run.path]) ? 'agent' : undefined
+}
+
+/** Ids that still need an answer. What is out of time is settled by the next run. */
+function openIdOf(turn: Turn, call: Call): readonly string[] {
+  if (isOverdue(call, turn.clock.now())) return []
+  const { approval } = call.row
+  if (approval?.state === 'requested') return [approval.approvalId]
+  return waitsForResult(call) ? [call.row.toolCallId] : []
+}
+
+/** Given away, or started under `once` without an outcome. */
+function waitsForResult(call: Call): boolean {
+  if (call.row.childKey !== undefined) return false
+  return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
+}
+
+/** Of a call of an earlier step, as far as the journal keeps it. */
+async function rowOf(turn: Turn, id: string): Promise<CallRow | undefined> {
+  return turn.run.journal.findAnswered?.(id)
 }

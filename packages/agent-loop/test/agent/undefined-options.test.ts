@@ -1,7 +1,7 @@
 import { definedFields } from '@bowline/llm/arguments'
 import { describe, expect, it } from 'vitest'
 import { retryPolicyOf } from '../../src/plugins/retry/retry.ts'
-import { limitsOf } from '../../src/run/limits-of.ts'
+import { limitsOf } from '../../src/run/definition.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { eventsOf, playOut, refusal } from '../support/waiting.ts'
 

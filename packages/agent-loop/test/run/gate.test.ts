@@ -1,9 +1,8 @@
-import { getEventListeners } from 'node:events'
 import { manualClock } from '@bowline/llm/testing'
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { iterate } from '../../src/run/driver.ts'
 import { EventLog } from '../../src/run/event-log.ts'
-import { Gate } from '../../src/run/gate.ts'
+import { Gate, iterate } from '../../src/run/gate.ts'
 import { savePoint, textDelta } from '../support/events.ts'
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

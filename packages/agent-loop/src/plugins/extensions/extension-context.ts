@@ -3,7 +3,7 @@ import { messageOf } from '../../base/agent-error.ts'
 import { optional } from '../../base/fields.ts'
 import { copyJson, deepFreeze } from '../../base/json.ts'
 import type { ContextUsage, ExtensionContext, StepFields } from '../../contract/extension.ts'
-import { phaseOf } from '../../kernel/phases.ts'
+import { phaseOf } from '../../journal/phases.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 /** What an extension knows of its turn, and may do to it: one object for the whole turn, which is always up to date. */

@@ -4,8 +4,8 @@ import { messageOf } from '../../base/agent-error.ts'
 import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
 import { clientCalls, isAssistantPart, isOutcomeStatus, isStopReason, isToolOutput, neverRan } from '../../base/messages.ts'
 import type { ModelFunctionMessage } from '../../contract/options.ts'
-import type { GivenResult, ModelAnswer } from '../../kernel/answer.ts'
 import { failedAnswer } from '../../kernel/model-call.ts'
+import type { GivenResult, ModelAnswer } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 type Answers = readonly [ModelAnswer, ...ModelAnswer[]]

@@ -5,11 +5,10 @@ import { checkFunction, checkKeys, checkNumber, checkOneOf, checkWhole } from '.
 import { yesOrNo } from '../../base/fields.ts'
 import type { RetryRow } from '../../contract/journal.ts'
 import type { RetryPolicy } from '../../contract/options.ts'
-import type { AnswerVerdict } from '../../kernel/answer.ts'
 import { failed } from '../../kernel/ask.ts'
 import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
-import type { RetryEnd, RetryStart, StepPlan } from '../../kernel/subjects.ts'
+import type { AnswerVerdict, RetryEnd, RetryStart, StepPlan } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { messagesToRewind, messagesToWithdraw, raiseBarrier, watchBarrier } from './rewind.ts'
 
