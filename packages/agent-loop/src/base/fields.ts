@@ -5,7 +5,7 @@ import { dropLateFailure, isThenable } from './promises.ts'
 
 // Reads what code of the user returned, field by field. All throw for what does not fit.
 
-export type Fields = Readonly<Record<string, unknown>>
+type Fields = Readonly<Record<string, unknown>>
 
 export function refuse(what: string): never {
   throw new TypeError(`the returned value ${what}`)

@@ -43,6 +43,23 @@ export function isToolOutput(given: unknown): given is ToolOutput {
   }
 }
 
+/** What the form of an output says about its call. */
+export function statusOfOutput({ type }: ToolOutput): 'result' | 'error' | 'denied' {
+  switch (type) {
+    case 'text':
+    case 'json':
+    case 'content':
+      return 'result'
+    case 'error-text':
+    case 'error-json':
+      return 'error'
+    case 'execution-denied':
+      return 'denied'
+    default:
+      return type satisfies never
+  }
+}
+
 /** What is wrong with the shape of a JSON value that should be a message; undefined when nothing is. */
 export function wrongShape(given: unknown): string | undefined {
   if (!isRecord(given)) return 'is no message'

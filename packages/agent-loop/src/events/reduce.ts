@@ -71,10 +71,8 @@ function foldBlock(open: OpenMessage, event: BlockDelta): readonly OpenBlock[] |
       const part: OpenBlock = { type: 'part', index: event.index, part: event.part }
       return block ? blocks.with(place, part) : [...blocks, part]
     }
-    default: {
-      const unknown: never = event
-      return unknown
-    }
+    default:
+      return event satisfies never
   }
 }
 

@@ -2,6 +2,7 @@ import type { JSONValue, ToolOutput } from '@bowline/llm'
 import { messageOf } from '../base/agent-error.ts'
 import { truth } from '../base/fields.ts'
 import { copyJson } from '../base/json.ts'
+import { statusOfOutput } from '../base/messages.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { ToolReturnValue } from '../contract/tool.ts'
 import type { ToolExecutionEndEvent } from '../events/tool-events.ts'
@@ -77,9 +78,5 @@ function detailsOf(given: unknown): JSONValue {
 /** Of a result that came with the answer. */
 export function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
   const { output, status, details } = given
-  return { status: status ?? (isError(output) ? 'error' : 'result'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
-}
-
-function isError({ type }: Outcome['output']): boolean {
-  return type === 'error-text' || type === 'error-json' || type === 'execution-denied'
+  return { status: status ?? (statusOfOutput(output) === 'result' ? 'result' : 'error'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }
 }

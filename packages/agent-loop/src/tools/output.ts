@@ -39,10 +39,8 @@ export function capOutput(output: ToolOutput, maxCharacters: number): ToolOutput
       return { ...output, value: capContent(output.value, maxCharacters) }
     case 'execution-denied':
       return output.reason === undefined ? output : { ...output, reason: cutMiddle(output.reason, maxCharacters) }
-    default: {
-      const unknown: never = output
-      return unknown
-    }
+    default:
+      return output satisfies never
   }
 }
 

@@ -1,8 +1,8 @@
-import type { AssistantMessage, Message, ToolOutput } from '@bowline/llm'
+import type { AssistantMessage, Message } from '@bowline/llm'
 import { describeValue } from '@bowline/llm/arguments'
 import { AgentError, messageOf } from '../base/agent-error.ts'
 import { copyJson, deepFreeze } from '../base/json.ts'
-import { isOutcomeStatus, neverRan, wrongShape } from '../base/messages.ts'
+import { isOutcomeStatus, neverRan, statusOfOutput, wrongShape } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 import type { OutcomeStatus } from '../events/turn-events.ts'
 import { idGiver, TranscriptGuard } from './guard.ts'
@@ -50,24 +50,6 @@ function copyOf(given: Message, position: number): Message {
 /** As stored. Of what was never stored here, what its output says: of a broken answer no call has run. */
 function statusOf(result: Extract<Message, { role: 'tool-result' }>, answer: AssistantMessage | undefined): OutcomeStatus {
   if ('status' in result && isOutcomeStatus(result.status)) return result.status
-  const status = outputStatus(result.output)
+  const status = statusOfOutput(result.output)
   return status === 'result' && answer && neverRan(answer) ? 'cancelled' : status
-}
-
-function outputStatus(output: ToolOutput): OutcomeStatus {
-  switch (output.type) {
-    case 'text':
-    case 'json':
-    case 'content':
-      return 'result'
-    case 'error-text':
-    case 'error-json':
-      return 'error'
-    case 'execution-denied':
-      return 'denied'
-    default: {
-      const unknown: never = output
-      return unknown
-    }
-  }
 }

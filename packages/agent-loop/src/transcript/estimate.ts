@@ -180,10 +180,8 @@ export function weigh(message: Message): Weight {
       return sum(message.content.map(weighPart))
     case 'tool-result':
       return weighOutput(message.output)
-    default: {
-      const unknown: never = message
-      return unknown
-    }
+    default:
+      return message satisfies never
   }
 }
 
@@ -212,10 +210,8 @@ function weighPart(part: AssistantPart): Weight {
     case 'custom':
     case 'approval-request':
       return noWeight
-    default: {
-      const unknown: never = part
-      return unknown
-    }
+    default:
+      return part satisfies never
   }
 }
 
@@ -231,10 +227,8 @@ function weighOutput(output: ToolOutput): Weight {
       return text(output.reason ?? '')
     case 'content':
       return sum(output.value.map(weighContent))
-    default: {
-      const unknown: never = output
-      return unknown
-    }
+    default:
+      return output satisfies never
   }
 }
 

@@ -20,10 +20,8 @@ export function parseInput(input: AgentInput): UserMessage | Answers {
     }
     case 'resume':
       return refuseInput('input must be given; received undefined')
-    default: {
-      const unknown: never = order
-      return unknown
-    }
+    default:
+      return order satisfies never
   }
 }
 

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import type { CompactionPolicy } from '../../src/contract/compaction.ts'
-import { Breaker, isDueAfterTurn, isDueBeforeCall, makesRoom, mayRunByItself } from '../../src/plugins/compaction/due.ts'
-import type { DueState } from '../../src/plugins/compaction/due.ts'
-import { compactionPolicyOf, nullCompaction } from '../../src/plugins/compaction/policy.ts'
+import {
+  Breaker,
+  compactionPolicyOf,
+  isDueAfterTurn,
+  isDueBeforeCall,
+  makesRoom,
+  mayRunByItself,
+  nullCompaction,
+} from '../../src/plugins/compaction/policy.ts'
+import type { DueState } from '../../src/plugins/compaction/policy.ts'
 import { testModel } from './messages.ts'
 
 function state(tokens: number, fields: Partial<DueState> = {}, policy: Partial<CompactionPolicy> = { reserveTokens: 1_000 }): DueState {

@@ -6,8 +6,7 @@ import type { CommitExpectation, CommitOutcome, Journal, JournalRecord, JournalS
 import type { Compaction } from '../../src/events/message-events.ts'
 import { compactJournal } from '../../src/plugins/compaction/compact-journal.ts'
 import type { JournalCompaction } from '../../src/plugins/compaction/compact-journal.ts'
-import { breakerOf } from '../../src/plugins/compaction/due.ts'
-import { compactionPolicyOf } from '../../src/plugins/compaction/policy.ts'
+import { breakerOf, compactionPolicyOf } from '../../src/plugins/compaction/policy.ts'
 import { summaryModel } from '../../src/plugins/compaction/summary.ts'
 import { fakeIds } from '../../src/testing/index.ts'
 import { answer, long, testModel, used, user } from './messages.ts'
@@ -34,7 +33,7 @@ function run(journal: Journal, steps: readonly Step[], options: Partial<JournalC
   const scripted = scriptedModel(steps)
   const clock = manualClock(1_000)
   return compactJournal({
-    ...{ journal, clock, ids: fakeIds(), model: testModel, contextWindow: 20_000, promptCharacters: 100, effectOf: () => undefined },
+    ...{ journal, clock, ids: fakeIds(), model: testModel, contextWindow: 20_000, effectOf: () => undefined },
     setting: compactionPolicyOf({ keepRecentTokens: 25 }),
     summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: 20_000, clock }),
     ...options,

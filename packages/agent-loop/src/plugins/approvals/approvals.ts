@@ -44,10 +44,8 @@ function reenter(turn: Turn, call: Call): MaybePromise<Prepared | 'waits' | unde
       return { kind: 'settled', outcome: deniedAsDecided(approval) }
     case 'requested':
       return denyOverdue(turn, call).then(() => 'waits' as const)
-    default: {
-      const unknown: never = approval.state
-      return unknown
-    }
+    default:
+      return approval.state satisfies never
   }
 }
 

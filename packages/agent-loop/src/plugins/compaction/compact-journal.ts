@@ -12,8 +12,8 @@ import { StopSwitch } from '../../kernel/stop-switch.ts'
 import { ContextEstimate } from '../../transcript/estimate.ts'
 import { View } from '../../transcript/view.ts'
 import { compact } from './compact.ts'
-import { breakerOf } from './due.ts'
 import type { CompactionHost } from './host.ts'
+import { breakerOf } from './policy.ts'
 
 type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf'
 
@@ -41,8 +41,6 @@ export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   readonly clock: Clock
   /** Default: a new one. */
   readonly runId?: string | undefined
-  /** Of instructions and declarations of tools, when they are known. */
-  readonly promptCharacters?: number | undefined
   /** Default `manual`; another one for a compaction that a journal has put off. */
   readonly trigger?: CompactionTrigger | undefined
   /** Extra focus of the summary. */
@@ -118,12 +116,11 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
 
 type Context = Pick<CompactionHost, 'view' | 'estimate'>
 
-function contextOf({ model, promptCharacters }: JournalCompaction, state: JournalState): Context {
+function contextOf({ model }: JournalCompaction, state: JournalState): Context {
   const view = new View()
   for (const message of state.messages) view.append(message)
   if (state.compaction) view.setCompaction(state.compaction)
   const estimate = new ContextEstimate(model, state.calibration)
-  if (promptCharacters !== undefined) estimate.usePrompt(promptCharacters)
   estimate.restart(view.messages, view.freshFrom)
   return { view, estimate }
 }

@@ -1,8 +1,8 @@
 import type { AssistantMessage, Message } from '@bowline/llm'
 import { clientCalls } from '../../base/messages.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
-import { thresholdOf } from './due.ts'
-import type { CompactionCause } from './due.ts'
+import { thresholdOf } from './policy.ts'
+import type { CompactionCause } from './policy.ts'
 
 /** A place in a list of messages: what stands before it is summarised. */
 export interface Cut {

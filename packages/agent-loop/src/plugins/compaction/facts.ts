@@ -1,7 +1,7 @@
 import type { JSONValue, Message, ToolCallPart } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { isRecord } from '../../base/json.ts'
-import { clientCalls } from '../../base/messages.ts'
+import { clientCalls, statusOfOutput } from '../../base/messages.ts'
 import { dropLateFailure, isThenable } from '../../base/promises.ts'
 import type { Fact } from '../../events/message-events.ts'
 import type { ToolEffect } from '../../events/tool-events.ts'
@@ -61,8 +61,7 @@ export function mergeFacts(earlier: readonly Fact[], found: readonly Fact[]): re
 
 function mayHaveRun({ output, ...result }: Extract<Message, { role: 'tool-result' }>): boolean {
   const status = 'status' in result ? result.status : undefined
-  if (status !== undefined) return status === 'result' || status === 'unknown'
-  return output.type === 'text' || output.type === 'json' || output.type === 'content'
+  return status === undefined ? statusOfOutput(output) === 'result' : status === 'result' || status === 'unknown'
 }
 
 function factsOfCall({ toolName, input }: ToolCallPart, effect: ToolEffect | undefined): readonly Fact[] {

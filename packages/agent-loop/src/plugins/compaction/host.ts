@@ -9,8 +9,7 @@ import type { ModelName } from '../../events/turn-events.ts'
 import type { FactsOf } from '../../journal/turn-log.ts'
 import type { ContextEstimate } from '../../transcript/estimate.ts'
 import type { View } from '../../transcript/view.ts'
-import type { Breaker } from './due.ts'
-import type { CompactionSetting } from './policy.ts'
+import type { Breaker, CompactionSetting } from './policy.ts'
 import type { SummaryModel } from './summary.ts'
 
 export type CompactionRecord = FactsOf<CompactionStartEvent | CompactionEndEvent | UsageEvent>

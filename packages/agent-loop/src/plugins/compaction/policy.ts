@@ -1,6 +1,10 @@
 import { checkBoolean, checkFunction, checkKeys, checkModel, checkName, checkRequired, checkText, checkWhole } from '../../base/checks.ts'
 import { isRecord } from '../../base/json.ts'
-import type { CompactionPolicy, Compactor } from '../../contract/compaction.ts'
+import type { CompactionPolicy, CompactionResult, Compactor } from '../../contract/compaction.ts'
+import type { Journal } from '../../contract/journal.ts'
+import type { Compaction, CompactionTrigger } from '../../events/message-events.ts'
+import type { ModelName } from '../../events/turn-events.ts'
+import { modelKey } from '../../transcript/estimate.ts'
 
 /** The option of an agent, checked and with defaults. The policy of a compactor says when it is asked. */
 export type CompactionSetting =
@@ -57,4 +61,104 @@ function checkPolicy(policy: Partial<CompactionPolicy>): void {
 
 function checkShare(path: string, value: unknown): void {
   if (value !== undefined) checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1)
+}
+
+/** Why a compaction is made, and the estimate at that time. */
+export interface CompactionCause {
+  readonly trigger: CompactionTrigger
+  readonly tokensBefore: number
+}
+
+/** What decides whether a compaction runs by itself. */
+export interface DueState {
+  readonly setting: CompactionSetting
+  readonly breaker: Breaker
+  /** Of the next call. */
+  readonly model: ModelName
+  /** What the next call would send. */
+  readonly tokens: number
+  readonly contextWindow: number | undefined
+  /** The one in force. */
+  readonly compaction: Compaction | undefined
+}
+
+/** By how much of the window the estimate must have grown since the last compaction. */
+const leastGrowth = 0.1
+/** How much an overflow needs the estimate to fall. */
+const leastFall = 0.1
+
+/** After a turn: trigger `threshold`. */
+export function isDueAfterTurn(state: DueState): boolean {
+  const { setting, contextWindow, tokens } = state
+  if (setting.kind === 'off' || contextWindow === undefined) return false
+  return tokens > thresholdOf(setting.policy, contextWindow) && hasGrown(state, contextWindow) && mayRunByItself(state)
+}
+
+/** Before a call: trigger `window`. `reservedOutput` is what the answer may need. */
+export function isDueBeforeCall(state: DueState, reservedOutput: number): boolean {
+  const { contextWindow, tokens } = state
+  if (contextWindow === undefined) return false
+  return tokens + reservedOutput > contextWindow && hasGrown(state, contextWindow) && mayRunByItself(state)
+}
+
+/**
+ * Whether a compaction may run that was not asked for. Trigger `overflow` asks no more than this: the provider itself
+ * has said that the estimate is wrong.
+ */
+export function mayRunByItself({ setting, breaker, model }: DueState): boolean {
+  if (setting.kind === 'off') return false
+  return setting.policy.automatic && !breaker.isOpen(setting.policy.maxFailures, model)
+}
+
+/** Whether the call that did not fit may be made again. */
+export function makesRoom(
+  { outcome, tokensBefore, tokensAfter }: CompactionResult,
+  contextWindow: number | undefined,
+  reservedOutput: number,
+): boolean {
+  if (outcome !== 'done' || tokensAfter === undefined) return false
+  const fits = contextWindow === undefined || tokensAfter + reservedOutput <= contextWindow
+  return fits && tokensAfter <= tokensBefore * (1 - leastFall)
+}
+
+/** Above it a compaction is due after a turn. A reserve as large as the window would ask for one after every turn. */
+export function thresholdOf({ triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>, contextWindow: number): number {
+  if (triggerRatio !== undefined) return contextWindow * triggerRatio
+  return reserveTokens < contextWindow ? contextWindow - reserveTokens : contextWindow / 2
+}
+
+function hasGrown({ compaction, tokens }: DueState, contextWindow: number): boolean {
+  return compaction === undefined || tokens - compaction.tokensAfter >= contextWindow * leastGrowth
+}
+
+/**
+ * Counts the compactions of a conversation that were of no use, one after the other. While it is open none runs by
+ * itself. Another model of the conversation closes it.
+ */
+export class Breaker {
+  #useless = 0
+  #model = ''
+
+  isOpen(maxFailures: number, model: ModelName): boolean {
+    return this.#useless >= maxFailures && modelKey(model) === this.#model
+  }
+
+  addUseless(model: ModelName): void {
+    this.#useless = modelKey(model) === this.#model ? this.#useless + 1 : 1
+    this.#model = modelKey(model)
+  }
+
+  close(): void {
+    this.#useless = 0
+  }
+}
+
+const breakers = new WeakMap<object, Breaker>()
+
+/** That of the conversation, for as long as this process holds the object that stands for it. */
+export function breakerOf(journal: Journal): Breaker {
+  const conversation = journal.conversation ?? journal
+  let breaker = breakers.get(conversation)
+  if (!breaker) breakers.set(conversation, (breaker = new Breaker()))
+  return breaker
 }

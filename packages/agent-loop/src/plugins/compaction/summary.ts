@@ -3,7 +3,7 @@ import type { AssistantMessage, AssistantPart, Clock, ContentPart, JSONValue, Me
 import { textOf } from '../../base/messages.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
 import type { ModelName } from '../../events/turn-events.ts'
-import type { CompactionCause } from './due.ts'
+import type { CompactionCause } from './policy.ts'
 
 /** What is to be summarised. */
 export interface SummaryOrder {
@@ -69,10 +69,8 @@ export function readSummary(answer: AssistantMessage): { readonly summary: strin
       return { failure: 'the call for the summary was stopped' }
     case 'error':
       return { failure: `the call for the summary failed: ${answer.error?.message ?? 'unknown error'}` }
-    default: {
-      const unknown: never = answer.stopReason
-      return unknown
-    }
+    default:
+      return answer.stopReason satisfies never
   }
 }
 
@@ -116,10 +114,8 @@ function plainText(message: Message): string {
       return message.content.map(partText).filter(Boolean).join('\n')
     case 'tool-result':
       return `[result of ${message.toolName}] ${cut(outputText(message.output))}`
-    default: {
-      const unknown: never = message
-      return unknown
-    }
+    default:
+      return message satisfies never
   }
 }
 
@@ -139,10 +135,8 @@ function partText(part: AssistantPart): string {
     case 'custom':
     case 'approval-request':
       return ''
-    default: {
-      const unknown: never = part
-      return unknown
-    }
+    default:
+      return part satisfies never
   }
 }
 
@@ -160,10 +154,8 @@ function outputText(output: ToolOutput): string {
       return `denied: ${output.reason ?? 'no reason given'}`
     case 'content':
       return output.value.map(contentText).join('\n')
-    default: {
-      const unknown: never = output
-      return unknown
-    }
+    default:
+      return output satisfies never
   }
 }
 

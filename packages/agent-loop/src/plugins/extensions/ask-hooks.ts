@@ -16,12 +16,12 @@ import {
 } from './returned-values.ts'
 
 /** A transformed input is in its stored form. */
-export type InputVerdict =
+type InputVerdict =
   | { readonly action: 'continue' }
   | { readonly action: 'transform'; readonly input: UserMessage }
   | { readonly action: 'handled'; readonly reply?: string; readonly extension: string }
 
-export interface AgentStartVerdict {
+interface AgentStartVerdict {
   readonly instructions: string
   readonly append: readonly UserMessage[]
 }

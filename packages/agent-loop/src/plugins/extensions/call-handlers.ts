@@ -7,7 +7,7 @@ import type { Extension, ExtensionContext, HookName, Hooks } from '../../contrac
 import type { AgentEvent } from '../../events/agent-event.ts'
 import { isDelta } from '../../events/kinds.ts'
 
-export interface HandlerCallsOptions {
+interface HandlerCallsOptions {
   /** In the order in which their hooks run. */
   readonly extensions: readonly Extension[]
   readonly clock: Clock
@@ -30,11 +30,11 @@ export interface HookFailure {
 }
 
 /** Hooks that are awaited. */
-export type AwaitedHook = Exclude<HookName, 'onEvent'>
+type AwaitedHook = Exclude<HookName, 'onEvent'>
 export type HookEvent<Name extends HookName> = Parameters<NonNullable<Hooks[Name]>>[0]
 
 /** One question to all handlers of a hook. */
-export interface Question<Name extends AwaitedHook> {
+interface Question<Name extends AwaitedHook> {
   /** For the next handler: with what the ones before have changed. */
   readonly event: () => HookEvent<Name>
   /** Takes in what the handler returned; throws when that is not valid. */
@@ -47,7 +47,7 @@ export interface Question<Name extends AwaitedHook> {
   readonly patient?: true
 }
 
-export type Next = 'go-on' | 'end'
+type Next = 'go-on' | 'end'
 
 const defaultTimeoutMs = 5_000
 

@@ -172,10 +172,8 @@ function readVerdict(turn: Turn, call: Call, verdict: CallVerdict): Outcome | un
       return errorOutcome(verdict.message, 'no')
     case 'stopped':
       return cancelledOutcome('the run was stopped', 'no')
-    default: {
-      const unknown: never = verdict
-      return unknown
-    }
+    default:
+      return verdict satisfies never
   }
 }
 

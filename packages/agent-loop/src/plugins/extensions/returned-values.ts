@@ -75,10 +75,8 @@ export function readCallDecision(returned: unknown): CallDecision {
     case 'reject-and-continue':
     case 'error':
       return { action, message: text(fields, 'message') ?? refuse('must have a message') }
-    default: {
-      const unknown: never = action
-      return unknown
-    }
+    default:
+      return action satisfies never
   }
 }
 
@@ -191,10 +189,8 @@ function rawOf(output: ToolOutput): JSONValue {
       return output as unknown as JSONValue
     case 'execution-denied':
       return output.reason ?? 'denied'
-    default: {
-      const unknown: never = output
-      return unknown
-    }
+    default:
+      return output satisfies never
   }
 }
 

@@ -77,10 +77,8 @@ function refusal(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>): Ou
       return cancelledOutcome(reason, 'no')
     case 'stopped':
       return cancelledOutcome('the run was stopped', 'no')
-    default: {
-      const unknown: never = decision.action
-      return unknown
-    }
+    default:
+      return decision.action satisfies never
   }
 }
 
@@ -143,9 +141,7 @@ export function addWarnings(output: ToolOutput, warnings: readonly string[]): To
       return { ...output, value: [...output.value, { type: 'text', text: lines }] }
     case 'execution-denied':
       return { ...output, reason: behind(output.reason ?? '') }
-    default: {
-      const unknown: never = output
-      return unknown
-    }
+    default:
+      return output satisfies never
   }
 }

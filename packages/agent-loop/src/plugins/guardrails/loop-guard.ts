@@ -129,10 +129,8 @@ function after(
     case 'cancelled':
     case 'unknown':
       return undefined
-    default: {
-      const unknown: never = result.status
-      return unknown
-    }
+    default:
+      return result.status satisfies never
   }
 }
 

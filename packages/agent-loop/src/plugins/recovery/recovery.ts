@@ -58,10 +58,8 @@ async function recovered(turn: Turn, call: Call): Promise<Outcome | 'again' | un
       return 'again'
     case 'unknown':
       return unknownAfterCrash(turn, call)
-    default: {
-      const unknown: never = found
-      return unknown
-    }
+    default:
+      return found satisfies never
   }
 }
 

@@ -10,7 +10,7 @@ import { userMessageFor } from '../../transcript/input.ts'
 import { anchorOf, Overlays } from './overlays.ts'
 
 /** How many steered inputs one request may show. */
-export type Steering = 'all' | 'one-at-a-time'
+type Steering = 'all' | 'one-at-a-time'
 
 const stateOf = turnState((turn) => ({
   overlays: new Overlays(turn.open?.overlays),

@@ -28,10 +28,8 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
     case 'end':
       mark(call, { ...told, ended: true })
       return end(turn, call, report)
-    default: {
-      const unknown: never = report
-      return unknown
-    }
+    default:
+      return report satisfies never
   }
 }
 

@@ -65,7 +65,14 @@ interface Placed {
 }
 
 /** What a subagent waits for, as its parent sees it. */
-export function placedBelow<Entry extends Placed>(entry: Entry, toolCallId: string, name: string): Entry {
+export function pendingBelow(waiting: PendingBelow, toolCallId: string, name: string): PendingBelow {
+  return {
+    pendingToolCalls: waiting.pendingToolCalls.map((pending) => placedBelow(pending, toolCallId, name)),
+    pendingApprovals: waiting.pendingApprovals.map((request) => placedBelow(request, toolCallId, name)),
+  }
+}
+
+function placedBelow<Entry extends Placed>(entry: Entry, toolCallId: string, name: string): Entry {
   return { ...entry, path: [toolCallId, ...entry.path], agent: [name, ...entry.agent] }
 }
 
@@ -110,7 +117,9 @@ export async function inspectChildren(runs: ChildRuns, turn: Turn, calls: readon
     const snapshot = await inspectCall(runs, turn, call)
     if (!snapshot) continue
     turn.ownBudget?.charge(snapshot.spent)
-    call.below = waitsBelow(call, snapshot)
+    const { row, tool } = call
+    const waiting = { pendingToolCalls: pendingToolCalls(snapshot.calls), pendingApprovals: pendingApprovals(snapshot.calls) }
+    call.below = pendingBelow(waiting, row.toolCallId, tool?.subagent?.name ?? '')
     call.entering = !onlyWaits(snapshot)
   }
 }
@@ -157,15 +166,6 @@ export function totalSpending(parts: readonly (Spending | undefined)[]): Spendin
     const cost = sumCost({ usage: sum.usage, cost: sum.cost }, { usage: part.usage, cost: part.cost })
     return { usage: addUsage(sum.usage, part.usage), ...(cost && { cost }) }
   }, { usage: {} })
-}
-
-function waitsBelow({ row, tool }: Call, child: ChildSnapshot): PendingBelow {
-  const place = <Entry extends Parameters<typeof placedBelow>[0]>(entry: Entry): Entry =>
-    placedBelow(entry, row.toolCallId, tool?.subagent?.name ?? '')
-  return {
-    pendingToolCalls: pendingToolCalls(child.calls).map(place),
-    pendingApprovals: pendingApprovals(child.calls).map(place),
-  }
 }
 
 /** Running it would change nothing: each of its open calls waits for an answer, or for such a call. */

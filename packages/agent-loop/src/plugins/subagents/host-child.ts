@@ -4,7 +4,7 @@ import type { ChildHost, ChildOutcome, ChildRequest } from '../../contract/journ
 import type { Call, ExecutionEnding, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { recordChild, tellDecision } from './child-log.ts'
-import { childKeyOf, placedBelow } from './child.ts'
+import { childKeyOf, pendingBelow } from './child.ts'
 import type { DelegateInput } from './delegate-tools.ts'
 import { endReport, returnedBy } from './run-child.ts'
 
@@ -47,16 +47,10 @@ function endingOf(call: Call, { name }: Subagent, outcome: Exclude<ChildOutcome,
       const output = { task_id: taskId, status: 'launched', agent: name, run_in_background: true, message: launched }
       return { kind: 'returned', value: { output, details: { childRunId } } }
     }
-    case 'pending': {
-      const { toolCallId } = call.row
-      const pendingToolCalls = outcome.pendingToolCalls.map((pending) => placedBelow(pending, toolCallId, name))
-      const pendingApprovals = outcome.pendingApprovals.map((request) => placedBelow(request, toolCallId, name))
-      return { kind: 'suspended', below: { pendingToolCalls, pendingApprovals } }
-    }
-    default: {
-      const unknown: never = outcome
-      return unknown
-    }
+    case 'pending':
+      return { kind: 'suspended', below: pendingBelow(outcome, call.row.toolCallId, name) }
+    default:
+      return outcome satisfies never
   }
 }
 

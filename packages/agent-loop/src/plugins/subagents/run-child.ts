@@ -7,11 +7,11 @@ import type { ChildReport, ToolReturnValue } from '../../contract/tool.ts'
 import { isSuspended } from '../../events/status.ts'
 import type { ApprovalResolvedEvent, ChildUpdateEvent } from '../../events/tool-events.ts'
 import type { AgentErrorData, TurnStatus } from '../../events/turn-events.ts'
-import type { Call, ExecutionEnding, PendingBelow, Wires } from '../../kernel/call.ts'
+import type { Call, ExecutionEnding, Wires } from '../../kernel/call.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { cutMiddle } from '../../tools/output.ts'
 import { recordChild, tellDecision } from './child-log.ts'
-import { answersOf, childSetup, hasEnded, isEmpty, placedBelow, placeOf, snapshotOf, totalSpending } from './child.ts'
+import { answersOf, childSetup, hasEnded, isEmpty, pendingBelow, placeOf, snapshotOf, totalSpending } from './child.ts'
 import type { ChildRuns, ChildSetup, ChildSnapshot } from './child.ts'
 import type { DelegateInput } from './delegate-tools.ts'
 
@@ -38,7 +38,7 @@ export async function runChild(runs: ChildRuns, turn: Turn, call: Call, { subage
   if (leaves(turn, result)) return { kind: 'unsettled' }
   if (isSuspended(result.status)) {
     reportStatus(call, childRunId, report, result.status)
-    return { kind: 'suspended', below: below(call, subagent, result) }
+    return { kind: 'suspended', below: pendingBelow(result, call.row.toolCallId, subagent.name) }
   }
   const { status, text, steps, error } = result
   const spent = totalSpending([child?.state.ended, ...turns.values()])
@@ -144,13 +144,6 @@ function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   if (fenced) turn.stop.stop({ kind: 'fenced' })
   else if (reason === 'yielded') turn.stop.stop({ kind: 'yield' })
   return fenced || reason === 'yielded'
-}
-
-function below({ row }: Call, { name }: Subagent, { pendingToolCalls, pendingApprovals }: AgentResult): PendingBelow {
-  return {
-    pendingToolCalls: pendingToolCalls.map((pending) => placedBelow(pending, row.toolCallId, name)),
-    pendingApprovals: pendingApprovals.map((request) => placedBelow(request, row.toolCallId, name)),
-  }
 }
 
 /** How the run of a subagent ended. */
