@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
 import '../../src/node/index.ts'
 import type { AgentEvent } from '../../src/index.ts'
-import { extension } from '../extensions/support.ts'
+import { extension } from '../plugins/extensions/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { echo, until } from '../support/tools.ts'
 

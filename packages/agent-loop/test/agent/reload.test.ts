@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { defineTool } from '../../src/index.ts'
 import { loadGuardrails, loadSkills } from '../../src/node/index.ts'
-import { extension } from '../extensions/support.ts'
-import { guardrail } from '../guardrails/support.ts'
+import { extension } from '../plugins/extensions/support.ts'
+import { guardrail } from '../plugins/guardrails/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { textOfRequest } from '../support/prompts.ts'
-import { echo } from '../support/tools.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { echo } from '../support/tools.ts'
 
 const call = (name: string) => ({ toolCalls: [{ id: 'x', name, input: {} }] })
 const skillText = (description: string) => `---\nname: cook\ndescription: ${description}\n---\n\nHow to.\n`

@@ -6,9 +6,9 @@ import { defineAgent, defineTool } from '../../src/index.ts'
 import type { AgentInput, AgentOptions, AgentResult, DurableEvent, RunOptions, StoredMessage, ToolEffect } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
 import type { CrashPoint } from '../../src/testing/index.ts'
+import { extension } from '../plugins/extensions/support.ts'
+import { guardrail } from '../plugins/guardrails/support.ts'
 import { conversation, readAll } from '../support/conversation.ts'
-import { guardrail } from '../guardrails/support.ts'
-import { extension } from '../extensions/support.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: { text: id } })
 

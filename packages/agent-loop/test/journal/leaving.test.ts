@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryJournal, defineAgent, defineTool } from '../../src/index.ts'
 import type { AbortCause, AgentOptions, Journal, StoredMessage, ToolOptions } from '../../src/index.ts'
 import { crashingJournal } from '../../src/testing/index.ts'
-import { guardrail } from '../guardrails/support.ts'
+import { extension } from '../plugins/extensions/support.ts'
+import { guardrail } from '../plugins/guardrails/support.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import type { Conversation } from '../support/conversation.ts'
 import { rolesOf } from '../support/prompts.ts'
 import { gated, until } from '../support/tools.ts'
-import { extension } from '../extensions/support.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
 

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import { wrongField } from '../../../src/plugins/model-function/function-answers.ts'
+
+const cost = { currency: 'USD', total: '0.5', input: '0.1', cacheRead: '0', cacheWrite: '0', output: '0.4' }
+const good = {
+  ...{ usage: { inputTokens: 0, outputTokens: 5, raw: { any: 'thing' } }, cost, paused: true, at: 0, timing: { totalMs: 1 } },
+  ...{ provider: 'p', modelId: 'm', rawStopReason: 'end', abortReason: 'left' },
+}
+
+it('A8: the fields of a given answer are taken when they are what they say, each may be absent', () => {
+  expect(wrongField(good)).toBeUndefined()
+  for (const name of Object.keys(good)) expect(wrongField({ ...good, [name]: undefined })).toBeUndefined()
+})
+
+it.each([
+  ['usage', [5, 'x', null, [], { inputTokens: -1 }, { inputTokens: 1.5 }, { inputTokens: 2 ** 60 }, { outputTokens: '5' }, { outputTokens: null }], 'has a usage that is none'],
+  ['cost', [5, null, {}, { ...cost, currency: 5 }, { ...cost, total: 0.5 }, { ...cost, cacheRead: undefined }, { ...cost, input: '1e3' }, { ...cost, output: '.5' }], 'has a cost that is none'],
+  ['paused', [false, 'yes', 1, null], 'has a paused that is not true'],
+  ['at', ['now', null, new Date(0)], 'has an at that is no time'],
+  ['timing', [5, null, 'fast', [1]], 'has a timing that is none'],
+  ['provider', [5, null, {}], 'has a provider that is no text'],
+  ['modelId', [5], 'has a modelId that is no text'],
+  ['rawStopReason', [true], 'has a rawStopReason that is no text'],
+  ['abortReason', [{}], 'has a abortReason that is no text'],
+])('A8: a wrong %s is named', (name, values, said) => {
+  for (const value of values) expect(wrongField({ ...good, [name]: value }), JSON.stringify(value)).toBe(said)
+})
