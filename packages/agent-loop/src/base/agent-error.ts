@@ -16,7 +16,12 @@ export class AgentError extends Error {
 
   /** True for an `AgentError` of any installed copy of this package. */
   static isInstance(value: unknown): value is AgentError {
-    return typeof value === 'object' && value !== null && marker in value
+    try {
+      return typeof value === 'object' && value !== null && marker in value
+    } catch {
+      // A thrown value may itself throw when it is looked at, for example a proxy.
+      return false
+    }
   }
 }
 

@@ -15,6 +15,7 @@ import { cancelOpenCalls } from './finish.ts'
 import { consult } from './plugin.ts'
 import type { Declarations } from './run-context.ts'
 import { appendResults, tellStepEnd } from './settle.ts'
+import { chargeAll } from './spending.ts'
 import type { InputVerdict, Next, Segment } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
@@ -156,7 +157,7 @@ function discardCrashed(turn: Turn, messageId: string): void {
   const usage = { inputTokens, outputTokens: 0, totalTokens: inputTokens, estimated: true } as const
   const cost = costOf(usage, turn.model.info.price)
   turn.bookApart('discarded-attempt', usage, cost, turn.model)
-  for (const budget of turn.budgets) budget.charge({ usage, cost })
+  chargeAll(turn, { usage, cost })
 }
 
 /** Drafts the input of a new turn as plug-ins leave it. True when one has handled it: then nothing of it stays. */

@@ -1,5 +1,5 @@
 import { defineExtension, defineGuardrail, defineTool } from '../../src/index.ts'
-import type { Extension, HookName } from '../../src/index.ts'
+import type { Budget, Extension, HookName } from '../../src/index.ts'
 import type { BadKind } from './bad-values.ts'
 import type { PlugIn } from './play-plug-in.ts'
 
@@ -154,4 +154,64 @@ const otherRows: readonly PlugInRow[] = [
   },
 ]
 
-export const plugInRows: readonly PlugInRow[] = [...extensionRows, ...guardrailRows, ...ownerRows, ...otherRows]
+const budget: Budget = { reserve: () => ({ settle: () => undefined }), charge: () => undefined, left: {} }
+
+/** Reports a subagent of its own, which budgets are charged with. */
+const reporting = defineTool({
+  ...tool,
+  execute: (_input, { reportChild }) => {
+    reportChild({ kind: 'start', childRunId: 'child', subagent: 'elsewhere' })
+    reportChild({ kind: 'end', childRunId: 'child', status: 'completed', usage: { inputTokens: 5 } })
+    return 'did it'
+  },
+})
+
+/** It is asked for what is left when the run is made, too: then a budget that throws is a mistake of the caller. */
+function budgetWithLeft(bad: () => unknown): Budget {
+  let asked = 0
+  return {
+    ...budget,
+    get left() {
+      return asked++ === 0 ? {} : (bad() as Budget['left'])
+    },
+  }
+}
+
+/** A promise says of a budget that it cannot count at once. */
+const { 'number later': _later, ...ignoredAtOnce } = ignored
+
+const budgetRows: readonly PlugInRow[] = [
+  {
+    name: 'budget, reserve',
+    make: (bad) => ({ run: { budget: { ...budget, reserve: bad as Budget['reserve'] } } }),
+    told: ['extension', 'budget'],
+    fails: { end: 'error/extension-error' },
+    limitMs: 0,
+  },
+  {
+    name: 'budget, settle of a reservation',
+    make: (bad) => ({ run: { budget: { ...budget, reserve: () => ({ settle: bad }) } } }),
+    told: ['extension', 'budget'],
+    fails: fine,
+    limitMs: 0,
+    accepts: ignoredAtOnce,
+  },
+  {
+    name: 'budget, charge',
+    make: (bad) => ({ agent: { tools: [reporting] }, run: { budget: { ...budget, charge: bad } } }),
+    told: ['extension', 'budget'],
+    fails: fine,
+    limitMs: 0,
+    accepts: ignoredAtOnce,
+  },
+  {
+    name: 'budget, left',
+    make: (bad) => ({ agent: { stopWhen: () => false }, run: { budget: budgetWithLeft(bad) } }),
+    told: ['extension', 'stopWhen'],
+    fails: { end: 'error/extension-error', call: 'result' },
+    limitMs: 0,
+    accepts: { 'unknown keys': fine },
+  },
+]
+
+export const plugInRows: readonly PlugInRow[] = [...extensionRows, ...guardrailRows, ...ownerRows, ...otherRows, ...budgetRows]

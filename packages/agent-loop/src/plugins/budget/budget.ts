@@ -1,5 +1,6 @@
 import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
+import { messageOf } from '../../base/agent-error.ts'
 import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
 import type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from '../../contract/run.ts'
 import type { EndReason } from '../../events/turn-events.ts'
@@ -8,7 +9,7 @@ import type { TurnOutcome } from '../../kernel/ending.ts'
 import { withEstimate } from '../../kernel/model-call.ts'
 import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
-import { estimateOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
+import { estimateOf, leftOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
 import type { StepPlan } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
@@ -34,15 +35,25 @@ export const budgetPlugin: Plugin = {
 function reserve(turn: Turn, { params }: StepPlan): TurnOutcome | undefined {
   if (turn.budgets.length === 0 || turn.stop.requested) return undefined
   const estimate = estimateOf(turn, turn.contextTokens(), outputLimit(turn.model, params.maxTokens))
-  const reserved = reserveOn(turn.budgets, estimate)
-  if ('refusedBy' in reserved) return limited(refusalOf(reserved.refusedBy, estimate))
-  stateOf(turn).reservation = reserved
-  return undefined
+  try {
+    const reserved = reserveOn(turn, estimate)
+    if ('refusedBy' in reserved) return limited(refusalOf(reserved.refusedBy, estimate))
+    stateOf(turn).reservation = reserved
+    return undefined
+  } catch (error) {
+    return failedBudget(turn, messageOf(error))
+  }
+}
+
+/** Whether the call fits cannot be guessed: a budget that fails ends the turn. */
+function failedBudget(turn: Turn, message: string): TurnOutcome {
+  turn.log.record({ type: 'error', source: 'extension', name: 'budget', message, fatal: true })
+  return { status: 'error', reason: 'extension-error', error: { code: 'extension-error', message } }
 }
 
 function refusalOf(budget: Budget, { tokens }: BudgetEstimate): EndReason {
-  const byTokens = budget.left.tokens !== undefined && tokens > budget.left.tokens
-  return byTokens ? 'max-total-tokens' : 'max-cost'
+  const { tokens: left } = leftOf(budget)
+  return left !== undefined && tokens > left ? 'max-total-tokens' : 'max-cost'
 }
 
 /** What is held to a budget must not be free because its usage was not reported. */

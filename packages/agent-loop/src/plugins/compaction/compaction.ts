@@ -85,7 +85,7 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
       await turn.commit()
     },
     reserve({ inputTokens, outputTokens }) {
-      const reserved = reserveOn(turn.budgets, estimateOf(turn, inputTokens, outputTokens))
+      const reserved = reserveOn(turn, estimateOf(turn, inputTokens, outputTokens))
       return 'refusedBy' in reserved ? undefined : reserved
     },
     book(usage, cost) {

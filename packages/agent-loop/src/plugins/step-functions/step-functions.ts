@@ -71,10 +71,9 @@ async function askConditions(turn: Turn, conditions: readonly StopCondition[], s
 }
 
 async function isAnyMet(turn: Turn, conditions: readonly StopCondition[]): Promise<boolean> {
-  const state = stepContext(turn)
   for (const condition of conditions) {
     if (turn.stop.requested) return false
-    if (await askOwner(turn, 'stopWhen', async () => yesOrNo('stopWhen', await condition(state)))) return true
+    if (await askOwner(turn, 'stopWhen', async () => yesOrNo('stopWhen', await condition(stepContext(turn))))) return true
   }
   return false
 }

@@ -3,6 +3,7 @@ import type { ChildReport } from '../../contract/tool.ts'
 import type { ApprovalRequest, ApprovalResolvedEvent } from '../../events/tool-events.ts'
 import { writeRows } from '../../kernel/call.ts'
 import type { Call } from '../../kernel/call.ts'
+import { chargeAll } from '../../kernel/spending.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { snapshotOf } from './child.ts'
 import type { ChildSnapshot } from './child.ts'
@@ -76,7 +77,7 @@ function end(turn: Turn, call: Call, report: Report<'end'>): void {
 function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): void {
   turn.bookApart('child', usage, cost)
   // A subagent that runs here has charged the budgets that it shares.
-  if (!tool?.subagent || turn.run.journal.children) for (const budget of turn.budgets) budget.charge({ usage, cost })
+  if (!tool?.subagent || turn.run.journal.children) chargeAll(turn, { usage, cost })
 }
 
 type Decision = ApprovalResolvedEvent['decision']
