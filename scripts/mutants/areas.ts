@@ -5,7 +5,7 @@ export const areas: readonly Area[] = [
   {
     name: 'ledger',
     parts: [
-      part('agent-loop', ['kernel/call', 'plugins/recovery/recovery', 'journal/turn-log'], ['journal/recovery', 'journal/commits', 'journal/leaving', 'tools/settling', 'loop/remote', 'loop/answers', 'loop/retry', 'loop/approvals', 'subagents/suspended', 'loop/journal-inputs', 'loop/retry-rewind', 'events/log', 'extensions/calls', 'extensions/run-context']),
+      part('agent-loop', ['kernel/call', 'plugins/recovery/recovery', 'journal/turn-log'], ['plugins/recovery/recovery', 'journal/commits', 'journal/leaving', 'kernel/settling', 'run/remote', 'run/answers', 'plugins/retry/retry', 'plugins/approvals/approvals', 'plugins/subagents/suspended', 'plugins/steering/journal-inputs', 'plugins/retry/retry-rewind', 'events/log', 'plugins/extensions/calls', 'plugins/extensions/run-context']),
       part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['journal/lost-runs', 'runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
     ],
   },
@@ -60,12 +60,12 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'budgets',
-    parts: [part('agent-loop', ['plugins/budget/{budget,reservations}', 'plugins/limits/limits', 'plugins/retry/{policy,retry}', 'kernel/spending', 'base/time-limit'], ['loop/budget', 'loop/budget-sums', 'loop/budget-reasons', 'time-limit', 'loop/limits', 'loop/retry', 'loop/fallback', 'agent/undefined-options', 'tools/timeouts', 'subagents/run-child'])],
+    parts: [part('agent-loop', ['plugins/budget/budget', 'plugins/limits/limits', 'plugins/retry/retry', 'kernel/spending', 'base/promises'], ['plugins/budget/budget', 'plugins/budget/budget-sums', 'plugins/budget/budget-reasons', 'base/promises', 'plugins/limits/limits', 'plugins/retry/retry', 'plugins/retry/fallback', 'agent/undefined-options', 'kernel/timeouts', 'plugins/subagents/run-child'])],
   },
   {
     name: 'approvals',
     parts: [
-      part('agent-loop', ['plugins/approvals/approvals', 'run/judge-answers', 'plugins/model-function/answer-fields'], ['loop/approvals', 'loop/approvals-in-place', 'loop/answers', 'loop/answer-fields', 'loop/model-function', 'journal/recovery', 'subagents/suspended']),
+      part('agent-loop', ['plugins/approvals/approvals', 'run/submission', 'plugins/model-function/function-answers'], ['plugins/approvals/approvals', 'plugins/approvals/approvals-in-place', 'run/answers', 'plugins/model-function/answer-fields', 'plugins/model-function/model-function', 'plugins/recovery/recovery', 'plugins/subagents/suspended']),
       part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'session/answers-at-once', 'session/recovery-answers', 'children/asking']),
       part('server', ['routes/approvals'], ['held', 'context', 'contract', 'input', 'observe/audit', 'rate/rate-limits']),
     ],
