@@ -14,6 +14,7 @@ import {
 import type { Diagnostic } from '../base/loaded.ts'
 import type { Tool } from '../contract/agent.ts'
 import type { Extension, HookName, Hooks } from '../contract/extension.ts'
+import { hookNames } from '../plugins/extensions/extensions.ts'
 import { makeGuardrail } from '../plugins/guardrails/define-guardrail.ts'
 import { checkPromptSections } from '../plugins/prompt/sections.ts'
 import { toolSetOf } from '../tools/define-tool.ts'
@@ -30,28 +31,6 @@ const optionKeys = [
   'deltas',
   'hooks',
 ] satisfies (keyof Extension)[]
-
-const hookNames = Object.keys({
-  onInput: true,
-  beforeAgentStart: true,
-  onTurnStart: true,
-  transformContext: true,
-  onStepStart: true,
-  onStepEnd: true,
-  beforeModelCall: true,
-  afterModelCall: true,
-  onToolCall: true,
-  onToolResult: true,
-  onToolSettled: true,
-  beforeCompaction: true,
-  afterCompaction: true,
-  onRetryStart: true,
-  onRetryEnd: true,
-  onAgentEnd: true,
-  onSavePoint: true,
-  onSettled: true,
-  onEvent: true,
-} satisfies Record<HookName, true>) as readonly HookName[]
 
 const defined = new WeakSet<Extension>()
 

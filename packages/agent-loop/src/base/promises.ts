@@ -42,6 +42,12 @@ export function settleWithin<Value>(limit: TimeLimit, work: () => Value | Promis
   }
 }
 
+/** Returns what the code gave in time. Throws what it threw, or that it gave no answer. */
+export function valueInTime<Value>(settled: Exclude<Settled<Value>, { kind: 'stopped' }>, timeoutMs: number): Value {
+  if (settled.kind === 'value') return settled.value
+  throw settled.kind === 'failed' ? settled.error : new Error(`no answer within ${timeoutMs} ms`)
+}
+
 export function isThenable<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
   return 'then' in value && typeof value.then === 'function'

@@ -1,7 +1,7 @@
 import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { isRecord } from '../base/json.ts'
 import type { AgentEvent, DeltaEvent, DurableEvent } from '../events/agent-event.ts'
-import { isDelta, isDurable } from '../events/kinds.ts'
+import { isBoundary, isDelta, isDurable } from '../events/kinds.ts'
 import type { TurnEndEvent } from '../events/turn-events.ts'
 import { callRules } from './grammar/call-rules.ts'
 import { move, startOfLog } from './grammar/log-state.ts'
@@ -102,7 +102,7 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   if (!ofChildren.has(event.type)) checkPosition(log, event, must)
   rule.take(log, event, must, options)
   if (anywhere.has(event.type) || ofChildren.has(event.type)) return
-  if (event.type !== 'runtime-input' && !isBoundaryOf(event)) log.window = undefined
+  if (event.type !== 'runtime-input' && !isBoundary(event)) log.window = undefined
   log.previous = event.type
 }
 
@@ -111,10 +111,6 @@ function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must:
   log.queued.delete(runId)
   must((status === 'aborted' || status === 'error') && steps === 0, `belongs to run ${runId}, not to ${log.runId ?? 'any'}`)
   if (log.place === 'outside') log.previous = 'turn-end'
-}
-
-function isBoundaryOf({ type }: DurableEvent): boolean {
-  return type === 'turn-start' || type === 'step-start' || type === 'step-end'
 }
 
 /** Its process died in it. */

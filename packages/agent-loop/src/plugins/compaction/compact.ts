@@ -112,7 +112,7 @@ async function makeCompaction(host: CompactionHost, setting: ActiveSetting, task
   if (!hasWork) return { outcome: 'skipped', reason: 'nothing is older than what is kept' }
   await host.commit('start')
   try {
-    return await produce(host, { setting, task, cut })
+    return await produce(host, setting, task, cut)
   } catch (error) {
     return failureOf(host, error)
   }
@@ -122,15 +122,9 @@ function failureOf({ abortSignal }: CompactionHost, error: unknown): Made {
   return abortSignal.aborted ? stopped : { outcome: 'failed', reason: messageOf(error) }
 }
 
-interface Plan {
-  readonly setting: ActiveSetting
-  readonly task: CompactionTask
-  readonly cut: Cut | undefined
-}
-
 const stopped: Made = { outcome: 'cancelled', reason: 'it was stopped' }
 
-async function produce(host: CompactionHost, { setting, task, cut }: Plan): Promise<Made> {
+async function produce(host: CompactionHost, setting: ActiveSetting, task: CompactionTask, cut: Cut | undefined): Promise<Made> {
   if (host.abortSignal.aborted) return stopped
   const { uncompacted, messages } = host.view
   const asked = focusOf(setting.policy.instructions, task.instructions)

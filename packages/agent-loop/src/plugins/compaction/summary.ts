@@ -113,7 +113,7 @@ function plainText(message: Message): string {
     case 'assistant':
       return message.content.map(partText).filter(Boolean).join('\n')
     case 'tool-result':
-      return `[result of ${message.toolName}] ${cut(outputText(message.output))}`
+      return `[result of ${message.toolName}] ${shortened(outputText(message.output))}`
     default:
       return message satisfies never
   }
@@ -124,9 +124,9 @@ function partText(part: AssistantPart): string {
     case 'text':
       return part.text.trim() === '' ? '' : `[assistant]\n${part.text}`
     case 'tool-call':
-      return `[call of ${part.toolName}] ${cut(part.inputText ?? jsonText(part.input))}`
+      return `[call of ${part.toolName}] ${shortened(part.inputText ?? jsonText(part.input))}`
     case 'tool-result':
-      return `[result of ${part.toolName}] ${cut(jsonText(part.result))}`
+      return `[result of ${part.toolName}] ${shortened(jsonText(part.result))}`
     case 'file':
       return `[assistant gave a file: ${part.mediaType}]`
     case 'reasoning':
@@ -168,7 +168,7 @@ function jsonText(value: JSONValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-function cut(text: string): string {
+function shortened(text: string): string {
   const left = text.length - longestOutput
   return left > 0 ? `${text.slice(0, longestOutput).toWellFormed()} [… ${left} characters left out]` : text
 }

@@ -128,15 +128,12 @@ export async function askCall(
       verdict = { action: 'allow', modified: { input: decision.input, value: checked.value } }
       return 'go-on'
     },
-    failed: ({ message }, { name, onError = 'reject' }) =>
-      onError === 'ignore' ? 'go-on' : end(rejection(name, message)),
+    failed: ({ message }, { name, onError = 'reject' }) => {
+      return onError === 'ignore' ? 'go-on' : end({ action: 'reject-and-continue', message: `the extension ${name} failed: ${message}`, extension: name })
+    },
     stopped: () => end({ action: 'stopped' }),
   })
   return verdict
-}
-
-function rejection(extension: string, message: string): CallVerdict {
-  return { action: 'reject-and-continue', message: `the extension ${extension} failed: ${message}`, extension }
 }
 
 function textOf(issues: readonly SchemaIssue[]): string {

@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { snapshot } from '../../base/json.ts'
-import { isThenable, settleWithin } from '../../base/promises.ts'
+import { isThenable, settleWithin, valueInTime } from '../../base/promises.ts'
 import type { Settled } from '../../base/promises.ts'
 import type { Extension, ExtensionContext, HookName, Hooks } from '../../contract/extension.ts'
 import type { AgentEvent } from '../../events/agent-event.ts'
@@ -106,7 +106,7 @@ export class HandlerCalls {
     const settled = await this.#call(hook, extension, question)
     if (settled.kind === 'stopped') return question.stopped?.() ?? 'go-on'
     try {
-      return await question.take(valueOf(settled, timeoutOf(extension)), extension)
+      return await question.take(valueInTime(settled, timeoutOf(extension)), extension)
     } catch (error) {
       const failure = this.#fail(extension, hook, error)
       const next = question.failed?.(failure, extension) ?? 'go-on'
@@ -141,9 +141,4 @@ export class HandlerCalls {
 
 function timeoutOf({ timeoutMs }: Extension): number {
   return timeoutMs ?? defaultTimeoutMs
-}
-
-function valueOf(settled: Exclude<Settled<unknown>, { kind: 'stopped' }>, timeoutMs: number): unknown {
-  if (settled.kind === 'value') return settled.value
-  throw settled.kind === 'failed' ? settled.error : new Error(`no answer within ${timeoutMs} ms`)
 }

@@ -36,14 +36,14 @@ const places = {
   onInput: { at: 'input', foreign: false },
   beforeAgentStart: { at: 'instruct', foreign: true },
   onTurnStart: { at: 'onTurnStart', foreign: true },
-  onStepStart: { at: 'onStepStart', foreign: true },
   transformContext: { at: 'context', foreign: false },
+  onStepStart: { at: 'onStepStart', foreign: true },
+  onStepEnd: { at: 'onStepEnd', foreign: true },
   beforeModelCall: { at: 'request', foreign: false },
   afterModelCall: { at: 'onAnswer', foreign: true },
   onToolCall: { at: 'beforeCall', foreign: true },
   onToolResult: { at: 'outcome', foreign: true },
   onToolSettled: { at: 'onCallSettled', foreign: true },
-  onStepEnd: { at: 'onStepEnd', foreign: true },
   beforeCompaction: { at: 'beforeCompaction', foreign: false },
   afterCompaction: { at: 'afterCompaction', foreign: false },
   onRetryStart: { at: 'onRetryStart', foreign: false },
@@ -54,9 +54,11 @@ const places = {
   onEvent: { at: 'onEvent', foreign: false },
 } as const satisfies Record<HookName, { readonly at: keyof Hooks; readonly foreign: boolean }>
 
+export const hookNames = Object.keys(places) as readonly HookName[]
+
 /** Asks the hooks of the agent's extensions, each where the turn has come to it. A hook that no extension has costs nothing. */
 export function extensionsPlugin(extensions: readonly Extension[]): Plugin {
-  const used = (Object.keys(places) as HookName[]).filter((hook) => extensions.some(({ hooks }) => hooks[hook] !== undefined))
+  const used = hookNames.filter((hook) => extensions.some(({ hooks }) => hooks[hook] !== undefined))
   const ours = hooksFor((turn) => (stateOf(turn).calls ??= callsFor(turn, extensions)))
   const asked = used.map((hook) => [places[hook].at, ours[places[hook].at]] as const)
   const showsDeltas = extensions.some(({ deltas, hooks }) => deltas === true && hooks.onEvent !== undefined)

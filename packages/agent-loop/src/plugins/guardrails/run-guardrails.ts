@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { fieldsOf, optional, refuse, text } from '../../base/fields.ts'
 import { snapshot } from '../../base/json.ts'
-import { settleWithin } from '../../base/promises.ts'
+import { settleWithin, valueInTime } from '../../base/promises.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { GuardedCall, GuardedResult, Guardrail, GuardrailContext } from '../../contract/guardrail.ts'
 import type { TurnStatus } from '../../events/turn-events.ts'
@@ -60,7 +60,6 @@ class TurnGuardrails implements GuardrailRunner {
   readonly #states: ReadonlyMap<Guardrail, Record<string, unknown>>
   /** The guardrail that blocked a call, until its `afterCall`. */
   readonly #refusedBy = new Map<string, string>()
-  readonly #listeners = new Map<GuardrailHandler, readonly Guardrail[]>()
 
   constructor(options: GuardrailRunnerOptions) {
     this.#options = options
@@ -107,11 +106,7 @@ class TurnGuardrails implements GuardrailRunner {
   }
 
   #having(handler: GuardrailHandler): readonly Guardrail[] {
-    const known = this.#listeners.get(handler)
-    if (known) return known
-    const found = this.#options.guardrails.filter((guardrail) => guardrail[handler] !== undefined)
-    this.#listeners.set(handler, found)
-    return found
+    return this.#options.guardrails.filter((guardrail) => guardrail[handler] !== undefined)
   }
 
   async #tell(handler: GuardrailHandler, work: (guardrail: Guardrail, context: GuardrailContext) => unknown): Promise<void> {
@@ -144,8 +139,7 @@ class TurnGuardrails implements GuardrailRunner {
     )
     if (settled.kind === 'stopped') return 'stopped'
     try {
-      if (settled.kind === 'value') return read(settled.value)
-      throw settled.kind === 'failed' ? settled.error : new Error(`no answer within ${timeoutMs} ms`)
+      return read(valueInTime(settled, timeoutMs))
     } catch (error) {
       const message = messageOf(error)
       onError(Object.freeze({ guardrail: guardrail.name, hook, message }))

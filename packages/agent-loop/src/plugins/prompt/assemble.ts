@@ -8,12 +8,7 @@ import type { MergedSections } from './sections.ts'
 /** What the model is told, and what is missing in it. */
 export interface BuiltPrompt {
   readonly text: string
-  readonly errors: readonly SectionError[]
-}
-
-interface SectionError {
-  readonly section: SectionName
-  readonly message: string
+  readonly errors: readonly { readonly section: SectionName; readonly message: string }[]
 }
 
 /** In the order of the prompt: what changes rarely comes first, so that a provider's cache of it holds. */

@@ -3,9 +3,9 @@ import type { Diagnostic, LoadedList } from '../../base/loaded.ts'
 import type { DocsSection, Footer, SectionContext, Skill } from '../../contract/prompt.ts'
 import { fileReader } from './read-source.ts'
 
-const plain = 'You are a helpful assistant.'
+const plainIdentity = 'You are a helpful assistant.'
 
-const withTools = `You are a helpful agent. You do the work yourself, with the tools that you are given.
+const identityWithTools = `You are a helpful agent. You do the work yourself, with the tools that you are given.
 
 - Use a tool where it gives you a fact or changes something; answer from what you know where it does not.
 - Call tools that do not need each other's results together.
@@ -14,7 +14,7 @@ const withTools = `You are a helpful agent. You do the work yourself, with the t
 
 /** The identity of an agent that is given none. */
 export function defaultIdentity(hasTools: boolean): string {
-  return hasTools ? withTools : plain
+  return hasTools ? identityWithTools : plainIdentity
 }
 
 /** Empty while the folder is not there. */
@@ -60,10 +60,10 @@ export function uniqueSkills(list: LoadedList<Skill>): UniqueSkills {
 
 function entryOf({ name, description, location }: Skill): string {
   const fields = Object.entries({ name, description, location })
-  return ['<skill>', ...fields.map(([key, value]) => `<${key}>${escape(value)}</${key}>`), '</skill>'].join('\n')
+  return ['<skill>', ...fields.map(([key, value]) => `<${key}>${escaped(value)}</${key}>`), '</skill>'].join('\n')
 }
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (sign) => escapes[sign] ?? sign)
 }
 

@@ -1,7 +1,6 @@
 import { deepFreeze } from '../../base/json.ts'
-import type { AgentInput } from '../../contract/input.ts'
 import type { QueuedInput } from '../../contract/journal.ts'
-import type { InputSource, Window } from '../../events/turn-events.ts'
+import type { Window } from '../../events/turn-events.ts'
 import { charactersOf, placeInput } from '../../kernel/enter.ts'
 import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
@@ -61,7 +60,7 @@ async function drainInputs(turn: Turn, steering: Steering, slot: Window): Promis
   const state = stateOf(turn)
   const waiting = await waitingInJournal(turn, slot)
   if (stop.requested) return undefined
-  const given = run.takeOverlays().map((input) => queued(turn, 'overlay', input))
+  const given = run.takeOverlays().map((input): QueuedInput => ({ inputId: turn.ids.next('input'), source: 'overlay', input }))
   const outside = steering === 'all' ? waiting : withOne(waiting, state.steeredBefore === messageId)
   if (outside.some(steers)) state.steeredBefore = messageId
   const inside = run.inbox.take(steering === 'one-at-a-time' && state.steeredBefore === messageId ? 'overlays' : steering)
@@ -78,10 +77,6 @@ function takeOver(turn: Turn, inputIds: readonly string[]): void {
   state.commits = turn.log.commits
   for (const inputId of inputIds) state.unstored.add(inputId)
   turn.log.write({ type: 'inputs-taken', inputIds })
-}
-
-function queued(turn: Turn, source: InputSource, input: AgentInput): QueuedInput {
-  return { inputId: turn.ids.next('input'), source, input }
 }
 
 /** What the journal gives, without what a slot before has drafted: the journal has it until it is stored. */

@@ -78,7 +78,7 @@ async function isAnyMet(turn: Turn, conditions: readonly StopCondition[]): Promi
   return false
 }
 
-const timeoutMs = 5_000
+const ephemeralTimeoutMs = 5_000
 
 type Ephemeral = NonNullable<AgentOptions['ephemeral']>
 
@@ -96,11 +96,11 @@ async function addMessages(turn: Turn, ephemeral: Ephemeral, request: RequestDra
 /** A source that fails is left out and told. */
 async function askForMessages(turn: Turn, ephemeral: Ephemeral): Promise<readonly Message[]> {
   if (turn.stop.requested) return []
-  const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs }
+  const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs: ephemeralTimeoutMs }
   const settled = await settleWithin(limit, () => checkWhenThere(ephemeral(stepContext(turn))))
   if (settled.kind === 'stopped') return []
   if (settled.kind === 'value') return settled.value
-  const message = settled.kind === 'failed' ? messageOf(settled.error) : `no answer within ${timeoutMs} ms`
+  const message = settled.kind === 'failed' ? messageOf(settled.error) : `no answer within ${ephemeralTimeoutMs} ms`
   turn.log.record({ type: 'error', source: 'ephemeral', message, fatal: false })
   return []
 }

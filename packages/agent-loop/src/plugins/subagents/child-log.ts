@@ -80,8 +80,6 @@ function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): 
   if (!tool?.subagent || turn.run.journal.children) chargeAll(turn, { usage, cost })
 }
 
-type Decision = ApprovalResolvedEvent['decision']
-
 /** Drafts what a subagent asks now and has not asked before, and which of its questions are not open any more. */
 export function tellApprovals(turn: Turn, call: Call): void {
   const open = call.below?.pendingApprovals ?? []
@@ -130,7 +128,7 @@ function remember(turn: Turn, call: Call, questions: readonly Pick<ApprovalReque
 }
 
 /** As far as the open steps of the subagent and those below it still know. */
-function decisionIn(child: ChildSnapshot | undefined, approvalId: string): Decision | undefined {
+function decisionIn(child: ChildSnapshot | undefined, approvalId: string): ApprovalResolvedEvent['decision'] | undefined {
   for (const call of child?.calls ?? []) {
     const { approval } = call.row
     if (approval?.approvalId === approvalId) return approval.state === 'approved' ? 'approve' : 'deny'

@@ -144,7 +144,8 @@ export async function inspectChild(runs: ChildRuns, turn: Turn, place: ChildPlac
   const child = runs.open(setup, state, place.childKey)
   const calls = openCalls(child, state.open)
   await inspectChildren(runs, child, calls)
-  return { state, turn: child, calls, spent: spentBy(state, calls) }
+  const spent = totalSpending([state.ended, state.open, ...calls.map((call) => snapshots.get(call)?.spent)])
+  return { state, turn: child, calls, spent }
 }
 
 /** Nothing of it is stored: its run has not begun. */
@@ -154,10 +155,6 @@ export function isEmpty({ state }: ChildSnapshot): boolean {
 
 export function hasEnded(child: ChildSnapshot): boolean {
   return !child.state.open && !child.state.input && !isEmpty(child)
-}
-
-function spentBy({ open, ended }: JournalState, calls: readonly Call[]): Spending {
-  return totalSpending([ended, open, ...calls.map((call) => snapshots.get(call)?.spent)])
 }
 
 export function totalSpending(parts: readonly (Spending | undefined)[]): Spending {

@@ -107,10 +107,8 @@ export interface GrammarOptions {
   readonly allDeltas: boolean
 }
 
-type Named<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
-
 /** One rule per event type: a type without its rule does not compile. */
-export type Rules<Type extends AgentEvent['type']> = { readonly [Each in Type]: Rule<Named<Each>> }
+export type Rules<Type extends AgentEvent['type']> = { readonly [Each in Type]: Rule<Extract<AgentEvent, { type: Each }>> }
 
 type BlockEvent = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
 
