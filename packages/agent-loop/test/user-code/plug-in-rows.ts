@@ -214,4 +214,36 @@ const budgetRows: readonly PlugInRow[] = [
   },
 ]
 
-export const plugInRows: readonly PlugInRow[] = [...extensionRows, ...guardrailRows, ...ownerRows, ...otherRows, ...budgetRows]
+/** A tool whose input is checked by a Standard Schema of the user. */
+function checkedBy(validate: () => unknown): PlugIn {
+  const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) }
+  const inputSchema = { '~standard': { version: 1, vendor: 'bad', validate, jsonSchema } } as never
+  return { agent: { tools: [defineTool({ ...tool, inputSchema })] } }
+}
+
+const schemaRows: readonly PlugInRow[] = [
+  {
+    name: 'Standard Schema, validate',
+    make: checkedBy,
+    fails: { ...fine, call: 'error' },
+    aborted: { ...aborted, call: 'cancelled' },
+  },
+  {
+    name: 'Standard Schema, the value',
+    make: (bad) => checkedBy(() => ({ value: bad() })),
+    fails: { ...fine, call: 'error' },
+    limitMs: 0,
+    accepts: { number: fine, text: fine, null: fine, array: fine, 'unknown keys': fine },
+  },
+  {
+    name: 'Standard Schema, the issues',
+    make: (bad) => checkedBy(() => ({ issues: bad() })),
+    fails: { ...fine, call: 'error' },
+    limitMs: 0,
+  },
+]
+
+export const plugInRows: readonly PlugInRow[] = [
+  ...[...extensionRows, ...guardrailRows, ...ownerRows, ...otherRows, ...budgetRows],
+  ...schemaRows,
+]
