@@ -1,7 +1,5 @@
 import type { AgentEvent, DeltaEvent, DurableEvent } from './agent-event.ts'
-import { foldCall } from './fold-calls.ts'
-import { foldContext, foldMessage, foldTurn } from './fold-turn.ts'
-import type { Folds } from './fold-turn.ts'
+import { folds } from './folds.ts'
 
 type EventType = AgentEvent['type']
 
@@ -18,9 +16,6 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'content-part': true,
   'tool-execution-delta': true,
 }
-
-/** Changes that each durable event makes to a view, by type. */
-export const folds: Folds<DurableEvent['type']> = { ...foldTurn, ...foldMessage, ...foldCall, ...foldContext }
 
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 

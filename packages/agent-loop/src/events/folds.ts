@@ -1,13 +1,66 @@
-import type { Change, Folds } from './fold-turn.ts'
-import { statusOf } from './status.ts'
+import type { DurableEvent } from './agent-event.ts'
+import type { MessageEndEvent, UsageEvent } from './message-events.ts'
+import { sumCost, sumUsage } from './spending.ts'
+import { isEnded, isSuspended, statusOf } from './status.ts'
 import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './tool-events.ts'
 import type { ChildView, RunView, ToolCallView } from './view.ts'
 
-/** Calls, what they wait for, and what they hand to others. */
-export const foldCall: Folds<
-  | ('tool-execution-start' | 'tool-execution-end' | 'awaiting-tools' | 'approval-requested' | 'approval-resolved')
-  | ('child-start' | 'child-update' | 'child-end')
-> = {
+/** What an event changes in a view. An `undefined` takes the field away. */
+export type Change = { -readonly [Key in keyof RunView]?: RunView[Key] | undefined }
+
+/** One function per event type: a type without its fold does not compile. */
+type Folds = {
+  readonly [Type in DurableEvent['type']]: (view: RunView, event: Extract<DurableEvent, { type: Type }>) => Change
+}
+
+const unchanged = (): Change => ({})
+
+/** What each durable event changes in a view. */
+export const folds: Folds = {
+  // Sessions, runs, turns and steps.
+  'session-start': (_view, event) => (event.copied ? { gap: true } : {}),
+  'session-end': unchanged,
+  'branch-switched': () => ({ gap: true }),
+  'orchestration-step': unchanged,
+  'save-point': unchanged,
+  settled: unchanged,
+  error: unchanged,
+  'run-queued': (view, { runId }) => (isOpen(view) && view.status !== 'queued' ? {} : { status: 'queued', outcome: undefined, runId }),
+  'turn-start': (view, { runId, turn, resumed }) => ({
+    ...{ phase: 'turn', status: 'running', outcome: undefined, runId, turn, error: undefined, progress: {} },
+    ...(resumed
+      ? // Children go on: what they wait for then is listed anew.
+        { pendingToolCalls: view.pendingToolCalls.filter(({ path, background }) => background || path.length === 0) }
+      : { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
+  }),
+  'step-start': (_view, { step }) => ({ step }),
+  'turn-end': (view, { runId, status, usage, cost, error }) => {
+    if (runId !== view.runId && isOpen(view)) return {}
+    return {
+      ...{ phase: view.phase === 'turn' ? 'idle' : view.phase, runId, status: statusOf(status), outcome: status, usage, cost, error, retry: undefined },
+      ...(!isSuspended(status) && questionsOfOthers(view)),
+    }
+  },
+
+  // What makes the transcript, and what it cost.
+  'user-message': (view, { message }) => ({ messages: [...view.messages, message] }),
+  'runtime-input': (view, { message }) => (message ? { messages: [...view.messages, message] } : {}),
+  'message-start': (_view, { messageId, step, attempt, model }) => ({ step, open: { messageId, step, attempt, model, blocks: [] } }),
+  'message-end': (view, event) => {
+    const asked = askedFor(event)
+    return {
+      messages: [...view.messages, event.message],
+      open: undefined,
+      ...spend(view, event.message),
+      ...(asked.length > 0 && { toolCalls: [...view.toolCalls, ...asked] }),
+    }
+  },
+  'message-discarded': (view, { messageId }) => discard(view, messageId),
+  'step-end': () => ({ progress: {} }),
+  // What a compaction behind the turn costs is not the turn's.
+  usage: (view, event) => (view.phase === 'compaction' ? {} : spend(view, event)),
+
+  // Calls, what they wait for, and what they hand to others.
   'tool-execution-start': (view, { toolCallId, toolName, label, input, attempt, at }) => ({
     toolCalls: withCall(view.toolCalls, {
       ...{ toolCallId, toolName, input, attempt, startedAt: at, state: 'running' },
@@ -44,6 +97,53 @@ export const foldCall: Folds<
     const { usage, cost, error } = event
     return withChild(view, event, { ...standing(event), usage, ...(cost && { cost }), ...(error && { error }) })
   },
+
+  // Retries and compactions.
+  'retry-start': (_view, { attempt, maxAttempts, delayMs, notBefore, cause, model, error }) => ({
+    retry: { attempt, maxAttempts, delayMs, notBefore, cause, error, ...(model && { model }) },
+  }),
+  'retry-end': () => ({ retry: undefined }),
+  'compaction-start': (view) => (view.phase === 'idle' ? { phase: 'compaction' } : {}),
+  'compaction-end': (view, { compaction }) => ({
+    ...(view.phase === 'compaction' && { phase: 'idle' }),
+    ...(compaction && { compaction }),
+  }),
+}
+
+/** What runs in the background ask goes on being asked. */
+function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pick<RunView, 'pendingToolCalls' | 'pendingApprovals'> {
+  return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
+}
+
+/** The end of another run is then that of one that never started. */
+function isOpen({ phase, status }: RunView): boolean {
+  return phase === 'turn' || (status !== undefined && !isEnded(status))
+}
+
+function spend(view: RunView, part: Pick<UsageEvent, 'usage' | 'cost'>): Change {
+  return { usage: sumUsage(view.usage, part.usage), cost: sumCost(view, part) }
+}
+
+function askedFor({ message }: MessageEndEvent): readonly ToolCallView[] {
+  return message.content.flatMap((part): ToolCallView[] => {
+    if (part.type !== 'tool-call' || part.providerExecuted) return []
+    const { toolCallId, toolName, input } = part
+    return [{ toolCallId, toolName, input, state: 'pending', attempt: 0 }]
+  })
+}
+
+/** Of an answer that is withdrawn the calls go too; their results are withdrawn by ids of their own. */
+function discard(view: RunView, messageId: string): Change {
+  const { open, messages, toolCalls } = view
+  if (open?.messageId === messageId) return { open: undefined }
+  const place = messages.findLastIndex((message) => message.id === messageId)
+  const message = messages[place]
+  if (!message) return {}
+  const calls = message.role === 'assistant' ? message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : [])) : []
+  return {
+    messages: messages.toSpliced(place, 1),
+    ...(calls.length > 0 && { toolCalls: toolCalls.filter((call) => !calls.includes(call.toolCallId)) }),
+  }
 }
 
 function standing({ status }: ChildUpdateEvent | ChildEndEvent): Pick<ChildView, 'status' | 'outcome'> {
