@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { describeValue } from '@bowline/llm/arguments'
-import { copyJson, deepFreeze } from './json.ts'
+import { frozenJson } from './json.ts'
 import { dropLateFailure, isThenable } from './promises.ts'
 
 // Reads what code of the user returned, field by field. All throw for what does not fit.
@@ -64,7 +64,7 @@ export function texts(fields: Fields, key: string): readonly string[] | undefine
 /** A frozen copy. */
 export function json(fields: Fields, key: string): JSONValue | undefined {
   const value = fields[key]
-  return value === undefined ? undefined : deepFreeze(copyJson(value))
+  return value === undefined ? undefined : frozenJson(value)
 }
 
 /** Returns what a function of the user answered. Throws for anything but true, false and undefined. */

@@ -18,7 +18,12 @@ export class NotJsonError extends TypeError {
  * instances, `NaN`, bigints, holes, cycles. Keys whose value is `undefined` are left out. `at` is where the value is.
  */
 export function copyJson(value: unknown, at: readonly string[] = []): JSONValue {
-  return copy(value, { objects: [], keys: [...at], written: false })
+  return copy(value, { objects: [], keys: [...at], written: false, frozen: false })
+}
+
+/** The same, frozen with all that is in it. */
+export function frozenJson(value: unknown): JSONValue {
+  return copy(value, { objects: [], keys: [], written: false, frozen: true })
 }
 
 /**
@@ -26,7 +31,7 @@ export function copyJson(value: unknown, at: readonly string[] = []): JSONValue 
  * for what would be lost: functions, `NaN`, bigints, holes, cycles, and instances without a field, like a `Map`.
  */
 export function writtenJson(value: unknown): JSONValue {
-  return copy(value, { objects: [], keys: [], written: true })
+  return copy(value, { objects: [], keys: [], written: true, frozen: false })
 }
 
 /** The objects around a value, from the outermost, and the key in each. */
@@ -34,6 +39,7 @@ interface Path {
   readonly objects: object[]
   readonly keys: (string | number)[]
   readonly written: boolean
+  readonly frozen: boolean
 }
 
 function copy(value: unknown, path: Path): JSONValue {
@@ -44,7 +50,7 @@ function copy(value: unknown, path: Path): JSONValue {
   path.objects.push(value)
   const result = Array.isArray(value) ? copyArray(value, path) : copyObject(value, path)
   path.objects.pop()
-  return result
+  return path.frozen ? Object.freeze(result) : result
 }
 
 function copyArray(value: readonly unknown[], path: Path): JSONValue {

@@ -114,16 +114,11 @@ export class TurnLog {
     this.#records.push(deepFreeze(record))
   }
 
-  /** Stores the draft. Rejects with `AgentError`: the run must then store nothing more. */
-  commit(): Promise<Committed> {
-    return this.commitIf()
-  }
-
   /**
-   * Stores the draft with `last` after it, if the journal's state allows it. Else nothing is stored, and the draft stays
-   * without `last`.
+   * Stores the draft with `last` after it, if the journal's state is as expected. Else nothing is stored, and the draft
+   * stays without `last`. Rejects with `AgentError`: the run must then store nothing more.
    */
-  commitIf(expect?: CommitExpectation, last: readonly EventFacts[] = nothing): Promise<Committed> {
+  commit(expect?: CommitExpectation, last: readonly EventFacts[] = nothing): Promise<Committed> {
     const owner = this.#owner
     if (owner.isFenced) return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
     this.#takeStates()
@@ -138,7 +133,7 @@ export class TurnLog {
   async commitEnd(expect: CommitExpectation = {}): Promise<EndCommitted> {
     for (let tries = 0; tries < mostEndTries; tries++) {
       const nothingQueued = tries % 2 === 0
-      const committed = await this.commitIf({ ...expect, nothingQueued }, nothingQueued ? [{ type: 'settled' }] : nothing)
+      const committed = await this.commit({ ...expect, nothingQueued }, nothingQueued ? [{ type: 'settled' }] : nothing)
       if (committed !== 'runs-queued' && committed !== 'nothing-queued') return committed
     }
     throw new AgentError('journal-failed', `the queue changed ${mostEndTries} times while the run ended`)

@@ -85,7 +85,7 @@ function hasWatchers({ plugins }: Turn): boolean {
 /** The last commit of the run also says whether the conversation has settled. */
 function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<Committed> {
   const noInputs = expectNoInputs ? { noInputs: true as const } : {}
-  return isLast ? turn.log.commitEnd(noInputs) : turn.log.commitIf(noInputs)
+  return isLast ? turn.log.commitEnd(noInputs) : turn.log.commit(noInputs)
 }
 
 /** Hooks, the work of plug-ins, and the word that nothing is left to do. */
@@ -96,7 +96,7 @@ async function afterEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterT
   if (isSuspended(outcome.status)) return
   for (const { work } of after) if (work) await work()
   const quiet = !hasNextTurn(turn, outcome) && after.every(({ work }) => work !== undefined)
-  const stored = quiet ? await turn.log.commitIf({ nothingQueued: true }, [{ type: 'settled' }]) : 'runs-queued'
+  const stored = quiet ? await turn.log.commit({ nothingQueued: true }, [{ type: 'settled' }]) : 'runs-queued'
   if (stored === 'stored') await consult(turn, 'onSettled', turn.number)
 }
 

@@ -4,7 +4,7 @@ import { messageOf } from '../base/agent-error.ts'
 import { refuseConfig } from '../base/checks.ts'
 import { systemIds } from '../base/ids.ts'
 import type { IdSource } from '../base/ids.ts'
-import { copyJson, deepFreeze } from '../base/json.ts'
+import { frozenJson } from '../base/json.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, JournalState } from '../contract/journal.ts'
@@ -162,7 +162,7 @@ function frozenCopy(path: string, input: AgentInput): AgentInput {
 
 function contextOf(given: JSONValue): JSONValue {
   try {
-    return deepFreeze(copyJson(given))
+    return frozenJson(given)
   } catch (error) {
     return refuseConfig(`context: ${messageOf(error)}`)
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { hashText, portableHash } from '../../src/base/hash-json.ts'
-import { copyJson, deepFreeze } from '../../src/base/json.ts'
+import { copyJson, deepFreeze, frozenJson } from '../../src/base/json.ts'
 import { canonicalJson, hashJson, systemIds } from '../../src/index.ts'
 
 describe('hashJson', () => {
@@ -63,5 +63,13 @@ describe('copyJson', () => {
   it('deepFreeze freezes all that is in it', () => {
     const frozen = deepFreeze({ a: [{ b: 1 }] })
     expect([Object.isFrozen(frozen), Object.isFrozen(frozen.a), Object.isFrozen(frozen.a[0])]).toEqual([true, true, true])
+  })
+
+  it('frozenJson freezes the copy with all that is in it, and not what it was made of', () => {
+    const given = { list: [{ text: 'a' }], empty: {} }
+    const copy = frozenJson(given) as unknown as typeof given
+    expect(copy).toEqual(given)
+    for (const part of [copy, copy.list, copy.list[0], copy.empty]) expect(Object.isFrozen(part)).toBe(true)
+    for (const part of [given, given.list, given.list[0], given.empty]) expect(Object.isFrozen(part)).toBe(false)
   })
 })

@@ -46,6 +46,7 @@ const works = {
   'late step': () => countOne(functionAgent, settle, 50),
   'step with a reader': () => countOne(functionAgent, readAll, 10),
   'first delta': () => countFirstDelta(functionAgent),
+  'plain turn': () => countTurn(functionAgent),
   'delta without a reader': () => countOne(deltaAgent, settle, 100, deltasBetween),
   'delta with a reader': () => countOne(deltaAgent, readAll, 100, deltasBetween),
   'delta with ten readers': () => countOne(deltaAgent, readTenTimes, 100, deltasBetween),
@@ -64,6 +65,11 @@ async function countOne(agentOf: CountedAgent, read: Read, after: number, betwee
     if (more !== 0) calls.set(place, { ...counted, calls: more / between })
   }
   return workOf({ calls, promises: (many.promises - few.promises) / between })
+}
+
+/** A turn with one answer and one reader, from its start to its end. */
+async function countTurn(agentOf: CountedAgent): Promise<Work> {
+  return workOf(await countRun(agentOf, 0, readAll))
 }
 
 async function countFirstDelta(agentOf: CountedAgent): Promise<Work> {

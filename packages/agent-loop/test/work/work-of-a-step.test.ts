@@ -8,9 +8,10 @@ type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
 /** What this package may do, and the promises of the whole process. A ceiling only falls. */
 const ceilings = {
-  'step': { calls: 550, functions: 287, files: 47, promises: 66 },
-  'step with a reader': { calls: 569, functions: 289, files: 48, promises: 84 },
-  'first delta': { calls: 352, functions: 229, files: 46, promises: 58 },
+  'step': { calls: 541, functions: 287, files: 47, promises: 66 },
+  'step with a reader': { calls: 560, functions: 289, files: 48, promises: 84 },
+  'first delta': { calls: 351, functions: 228, files: 46, promises: 58 },
+  'plain turn': { calls: 628, functions: 327, files: 55, promises: 95 },
   'delta without a reader': { calls: 11, functions: 11, files: 5, promises: 2 },
   'delta with a reader': { calls: 10, functions: 10, files: 5, promises: 4 },
   'delta with ten readers': { calls: 28, functions: 10, files: 5, promises: 22 },

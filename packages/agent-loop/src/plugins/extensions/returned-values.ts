@@ -1,7 +1,7 @@
 import { runtimeParamsSchema } from '@bowline/llm'
 import type { JSONValue, Message, RuntimeParams, ToolChoice, ToolOutput, UserMessage } from '@bowline/llm'
 import { fieldsOf, fieldsOfAction, json, list, optional, refuse, text, texts, truth } from '../../base/fields.ts'
-import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
+import { frozenJson, isRecord } from '../../base/json.ts'
 import { isToolOutput } from '../../base/messages.ts'
 import type { CallDecision, CompactionDecision, HookedResult, RequestPatch, ResultPatch } from '../../contract/extension.ts'
 import type { AgentInput } from '../../contract/input.ts'
@@ -121,7 +121,7 @@ function messageFor(input: unknown): UserMessage {
 }
 
 function copiedMessage(given: unknown): Message {
-  const message = deepFreeze(copyJson(given))
+  const message = frozenJson(given)
   return isMessage(message) ? message : refuse('must have messages of a known form')
 }
 
@@ -140,7 +140,7 @@ function isTyped(value: unknown): boolean {
 function runtimeParamsOf(given: unknown): RuntimeParams | undefined {
   if (given === undefined) return undefined
   const { success, data, error } = runtimeParamsSchema.safeParse(given)
-  if (success) return deepFreeze(copyJson(data)) as RuntimeParams
+  if (success) return frozenJson(data) as RuntimeParams
   return refuse(`must have valid runtimeParams: ${error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
 }
 

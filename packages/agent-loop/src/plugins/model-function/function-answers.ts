@@ -1,7 +1,7 @@
 import { classifyError } from '@bowline/llm'
 import type { AssistantMessage, ModelError } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
-import { copyJson, deepFreeze, isRecord } from '../../base/json.ts'
+import { frozenJson, isRecord } from '../../base/json.ts'
 import { clientCalls, isAssistantPart, isOutcomeStatus, isStopReason, isToolOutput, neverRan } from '../../base/messages.ts'
 import type { ModelFunctionMessage } from '../../contract/options.ts'
 import { failedAnswer } from '../../kernel/model-call.ts'
@@ -38,7 +38,7 @@ export function readAnswer(turn: Turn, given: unknown): ModelAnswer {
 
 function frozenCopy(given: unknown): { readonly value: unknown } | { readonly objection: string } {
   try {
-    return { value: deepFreeze(copyJson(given)) }
+    return { value: frozenJson(given) }
   } catch (error) {
     return { objection: messageOf(error) }
   }
