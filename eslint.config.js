@@ -7,7 +7,7 @@ const drawing = "CallExpression[callee.object.name='fc'][callee.property.name=/^
 
 // What an import may reach, and what a test may draw. All other rules are those of .oxlintrc.json.
 export default defineConfig(
-  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', '**/*.bundled_*', 'benchmarks/peers/**', 'packages/agent-loop/test/oracle/former/**']),
+  globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', '**/*.bundled_*', 'benchmarks/peers/**']),
   { files: ['**/*.{ts,tsx}'], languageOptions: { parser: tseslint.parser } },
   {
     files: ['packages/*/src/**', 'apps/*/src/**'],

@@ -9,7 +9,7 @@ export const hookNames = [
 ] as const satisfies readonly (keyof Hooks)[]
 export type HookName = (typeof hookNames)[number]
 
-export const hookActs = [
+const hookActs = [
   ...['look', 'look', 'slow', 'throw', 'reject', 'hang', 'wrong', 'steer', 'overlay', 'follow-up', 'compact', 'note', 'abort', 'wait'],
   ...['say-1', 'say-2', 'say-3', 'say-4', 'say-5'],
 ] as const
@@ -28,7 +28,7 @@ export interface ExtensionPlan {
   readonly hooks: readonly HookPlan[]
 }
 
-export const guardActs = ['allow', 'warn', 'block', 'halt', 'throw', 'hang', 'wrong', 'slow'] as const
+const guardActs = ['allow', 'warn', 'block', 'halt', 'throw', 'hang', 'wrong', 'slow'] as const
 type GuardAct = (typeof guardActs)[number] | undefined
 
 export interface GuardrailPlan {
