@@ -225,7 +225,10 @@ const sizes = new WeakMap<Declarations, number>()
 async function weighPrompt(turn: Turn): Promise<void> {
   if (weighKnownPrompt(turn)) return
   const { declarations } = turn.agent
-  sizes.set(declarations, await sizeOf(declarations))
+  // A schema may be slow to read: a run that is stopped does not wait for it.
+  const size = await turn.stop.until(sizeOf(declarations)).catch(() => undefined)
+  if (size === undefined) return
+  sizes.set(declarations, size)
   weighKnownPrompt(turn)
 }
 

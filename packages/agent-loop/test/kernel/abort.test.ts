@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { jsonSchema } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/index.ts'
@@ -57,6 +58,21 @@ describe('abort', () => {
     expect(talk.journal.events.find((event) => event.type === 'turn-end')).toMatchObject({ receipt: [] })
     expect((await talk.play(agent, 'again')).result.status).toBe('completed')
     expect(textOfRequest(agent.model.calls[1])).toContain(result.text)
+  })
+
+  it('A107: a tool whose schema is never read holds no run that is stopped', async () => {
+    const talk = conversation()
+    const reading = latch()
+    const inputSchema = jsonSchema(() => {
+      reading.resolve()
+      return new Promise(() => {})
+    })
+    const agent = agentOf([], { tools: [defineTool({ ...facts, inputSchema, execute: () => 'done' })] })
+    const run = talk.run(agent, 'go')
+    await reading.promise
+    run.abort('enough')
+    expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'abort' })
+    expect(agent.model.calls).toEqual([])
   })
 
   it('A105: complete calls of an answer that was stopped are cancelled', async () => {
