@@ -55,15 +55,16 @@ describe('schemas', () => {
   })
 
   it.each<[string, () => unknown, string]>([
-    ['a number', () => 7, 'validate of the schema must return { value } or { issues }; received 7'],
-    ['null', () => null, 'validate of the schema must return { value } or { issues }; received null'],
-    ['neither value nor issues', () => ({ success: true }), 'validate of the schema must return { value } or { issues }; received an object'],
-    ['a promise of a number', () => Promise.resolve(7), 'validate of the schema must return { value } or { issues }; received 7'],
-    ['a promise as value', () => ({ value: Promise.reject(new Error('late')) }), 'the value of the schema must be the input as checked; received a promise: await it first'],
-    ['no list of issues', () => ({ issues: 7 }), 'the issues of the schema must be a list; received 7'],
-    ['a promise of issues', () => ({ issues: Promise.reject(new Error('late')) }), 'the issues of the schema must be a list; received a promise: await it first'],
+    ['a number', () => 7, 'the schema must return { value } or { issues } with reasons; received 7'],
+    ['null', () => null, 'the schema must return { value } or { issues } with reasons; received null'],
+    ['nothing', () => undefined, 'the schema must return { value } or { issues } with reasons; received undefined'],
+    ['neither value nor issues', () => ({ success: true }), 'the schema must return { value } or { issues } with reasons; received an object'],
+    ['a promise of a number', () => Promise.resolve(7), 'the schema must return { value } or { issues } with reasons; received 7'],
+    ['a promise as value', () => ({ value: Promise.reject(new Error('late')) }), 'the schema must return { value } or { issues } with reasons; received a promise: await it first'],
+    ['no list of issues', () => ({ issues: 7 }), 'the schema must return { value } or { issues } with reasons; received 7'],
+    ['a promise of issues', () => ({ issues: Promise.reject(new Error('late')) }), 'the schema must return { value } or { issues } with reasons; received a promise: await it first'],
     ['a value with issues', () => ({ value: {}, issues: [{ message: 'not this city' }] }), 'not this city'],
-    ['no issues in the list', () => ({ issues: [] }), 'the schema refused the value without a reason'],
+    ['no issues in the list', () => ({ issues: [] }), 'the schema must return { value } or { issues } with reasons; received a list of 0'],
   ])('L104: a Standard Schema that returns %s refuses the value and says why', async (_what, returned, message) => {
     const schema = { '~standard': { ...standard['~standard'], validate: returned } }
     expect(await (await resolveSchema(schema as never)).validate({})).toEqual({ ok: false, issues: [{ path: '', message }] })

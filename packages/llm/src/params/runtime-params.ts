@@ -27,33 +27,38 @@ export interface RuntimeParams {
   readonly providerSpecific?: Readonly<Record<string, JSONValue>> | undefined
 }
 
-/** Must refuse unknown fields and values out of range, naming the field's path. */
-export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(
-  {
-    model: z.string(must('a text with at least one character')).min(1, must('a text with at least one character')).optional(),
-    temperature: z.number(must('a number from 0 to 2')).min(0, must('a number from 0 to 2')).max(2, must('a number from 0 to 2')).optional(),
-    maxTokens: positive().optional(),
-    topP: z.number(must('a number from 0 to 1')).min(0, must('a number from 0 to 1')).max(1, must('a number from 0 to 1')).optional(),
-    topK: positive().optional(),
-    stopSequences: z.array(z.string(must('a text')), must('a list of texts')).optional(),
-    systemPrompt: z.string(must('a text')).optional(),
-    reasoning: z.enum(reasoningEfforts, must(`one of ${reasoningEfforts.join(', ')}`)).optional(),
-    seed: z.int(must('a whole number')).optional(),
-    providerSpecific: z.record(z.string(), z.json().optional() as unknown as z.ZodType<JSONValue>, must('an object of JSON values')).optional(),
-  },
-  { error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`) },
-)
+const fields = {
+  model: z.string(must('a text with at least one character')).min(1, must('a text with at least one character')).optional(),
+  temperature: upTo(2).optional(),
+  maxTokens: positive().optional(),
+  topP: upTo(1).optional(),
+  topK: positive().optional(),
+  stopSequences: z.array(z.string(must('a text')), must('a list of texts')).optional(),
+  systemPrompt: z.string(must('a text')).optional(),
+  reasoning: z.enum(reasoningEfforts, must(`one of ${reasoningEfforts.join(', ')}`)).optional(),
+  seed: z.int(must('a whole number')).optional(),
+  providerSpecific: z.record(z.string(), z.json().optional() as unknown as z.ZodType<JSONValue>, must('an object of JSON values')).optional(),
+} satisfies Record<keyof RuntimeParams, z.ZodType>
 
-export const runtimeParamNames: readonly string[] = [
-  ...['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed', 'providerSpecific'],
-]
+export const runtimeParamNames: readonly string[] = Object.keys(fields)
+
+/** Must refuse unknown fields and values out of range, naming the field's path. */
+export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(fields, {
+  error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`),
+})
 
 function must(wanted: string): { error: (issue: { readonly input?: unknown }) => string } {
   return { error: ({ input }) => `must be ${wanted}; received ${describeValue(input)}` }
 }
 
+function upTo(most: number): z.ZodType<number> {
+  const wanted = must(`a number from 0 to ${most}`)
+  return z.number(wanted).min(0, wanted).max(most, wanted)
+}
+
 function positive(): z.ZodType<number> {
-  return z.int(must('a whole number from 1')).positive(must('a whole number from 1'))
+  const wanted = must('a whole number from 1')
+  return z.int(wanted).positive(wanted)
 }
 
 function noFields(keys: readonly string[]): string {

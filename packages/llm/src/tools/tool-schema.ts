@@ -75,15 +75,20 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
   const { asSchema } = await import('ai')
   const { jsonSchema: pending, validate } = asSchema(schema)
   const jsonSchema = await pending
-  const standard = field(schema, '~standard')
+  const standard = field(schema, '~standard') as StandardSchema | undefined
   // The AI SDK calls zod by its own functions, and takes any result of another schema that has a value for a success.
-  if (isStandard(standard) && standard.vendor !== 'zod') return toolSchema(jsonSchema, [], standardCheck(standard))
-  return validate ? toolSchema(jsonSchema, [], sdkCheck(validate)) : plainSchema(jsonSchema)
+  const check = standard && standard.vendor !== 'zod' ? standardCheck(standard) : validate && sdkCheck(validate)
+  return check ? toolSchema(jsonSchema, [], check) : plainSchema(jsonSchema)
 }
 
 async function plainSchema(jsonSchema: JSONSchema7): Promise<ToolSchema> {
   const { check, unchecked } = await checkerOf(jsonSchema)
   return toolSchema(jsonSchema, unchecked, check)
+}
+
+interface StandardSchema {
+  readonly vendor: unknown
+  validate(value: unknown): unknown
 }
 
 /** Of a value that is JSON already. */
@@ -123,42 +128,19 @@ function sdkCheck(validate: NonNullable<Schema['validate']>): Check {
   }
 }
 
-interface StandardProps {
-  readonly vendor: unknown
-  validate(value: unknown): unknown
-}
-
-function isStandard(given: unknown): given is StandardProps {
-  return isRecord(given) && typeof given['validate'] === 'function'
-}
-
 /** A schema of the user may return anything: what is neither a value nor issues refuses the value. */
-function standardCheck(standard: StandardProps): Check {
+function standardCheck(standard: StandardSchema): Check {
   return async (value) => {
     const result = await standard.validate(value)
-    const isObject = typeof result === 'object' && result !== null
-    const { value: checked, issues } = (isObject ? result : {}) as { readonly value?: unknown; readonly issues?: unknown }
-    if (issues !== undefined) return refusedBy(issues)
-    if (!isObject || !('value' in result)) return refused(`validate of the schema must return { value } or { issues }; received ${describeValue(result)}`)
-    if (isPending(checked)) return refused(`the value of the schema must be the input as checked; received ${describeValue(checked)}`)
-    return { ok: true, value: checked as JSONValue }
+    const [checked, issues] = [field(result, 'value'), field(result, 'issues')]
+    if (Array.isArray(issues) && issues.length > 0) return failedResult(result)
+    const isValue = issues === undefined && isRecord(result) && 'value' in result && typeof (checked as { then?: unknown } | undefined)?.then !== 'function'
+    if (isValue) return { ok: true, value: checked as JSONValue }
+    const wrong = issues ?? checked ?? result
+    // A promise is not needed any more.
+    Promise.resolve(wrong).catch(() => undefined)
+    return failedResult(`the schema must return { value } or { issues } with reasons; received ${describeValue(wrong)}`)
   }
-}
-
-function refusedBy(issues: unknown): SchemaResult {
-  if (isPending(issues) || !Array.isArray(issues)) return refused(`the issues of the schema must be a list; received ${describeValue(issues)}`)
-  return issues.length > 0 ? failedResult({ issues }) : refused('the schema refused the value without a reason')
-}
-
-function refused(message: string): SchemaResult {
-  return { ok: false, issues: [{ path: '', message }] }
-}
-
-/** True for a promise, whose value is not needed any more. */
-function isPending(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || typeof (value as { readonly then?: unknown }).then !== 'function') return false
-  Promise.resolve(value).catch(() => undefined)
-  return true
 }
 
 /** A default is an object of the schema, which no value may share. What a transform made is nobody else's. */
