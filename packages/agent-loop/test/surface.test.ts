@@ -46,5 +46,11 @@ describe('public surface', () => {
     expect(root.AgentError.isInstance(foreign)).toBe(true)
     expect(root.AgentError.isInstance(new Error('x'))).toBe(false)
     expect(root.AgentError.isInstance(null)).toBe(false)
+    const hostile = new Proxy({}, {
+      has() {
+        throw new Error('looked at')
+      },
+    })
+    expect(root.AgentError.isInstance(hostile)).toBe(false)
   })
 })

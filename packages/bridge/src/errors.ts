@@ -1,4 +1,5 @@
 import type { JSONObject, JSONValue } from '@bowline/llm'
+import { isMarked } from '@bowline/llm/arguments'
 
 const marker = Symbol.for('bowline.bridge.error')
 
@@ -65,6 +66,6 @@ export class BridgeError extends Error {
 
   /** True for a `BridgeError` of any installed copy of this package. */
   static isInstance(value: unknown): value is BridgeError {
-    return typeof value === 'object' && value !== null && marker in value
+    return isMarked(value, marker)
   }
 }

@@ -47,3 +47,12 @@ describe('what others can see', () => {
     ])
   })
 })
+
+it('a value that throws when it is looked at is no BridgeError', () => {
+  const hostile = new Proxy({}, {
+    has() {
+      throw new Error('looked at')
+    },
+  })
+  expect(root.BridgeError.isInstance(hostile)).toBe(false)
+})

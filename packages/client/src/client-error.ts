@@ -40,7 +40,12 @@ export class ClientError extends Error {
 
   /** True also for an error of another installed copy of this package. */
   static isInstance(value: unknown): value is ClientError {
-    return typeof value === 'object' && value !== null && marker in value
+    try {
+      return typeof value === 'object' && value !== null && marker in value
+    } catch {
+      // A thrown value may itself throw when it is looked at: a proxy does.
+      return false
+    }
   }
 }
 

@@ -64,3 +64,12 @@ describe('surface', () => {
     expect(both.gzipBytes - core.gzipBytes).toBeLessThan(3_000)
   })
 })
+
+it('a value that throws when it is looked at is no ClientError', () => {
+  const hostile = new Proxy({}, {
+    has() {
+      throw new Error('looked at')
+    },
+  })
+  expect(root.ClientError.isInstance(hostile)).toBe(false)
+})

@@ -220,6 +220,15 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Whether the value carries the mark. A thrown value may itself throw when it is looked at: a proxy does. */
+export function isMarked(value: unknown, mark: symbol): boolean {
+  try {
+    return typeof value === 'object' && value !== null && mark in value
+  } catch {
+    return false
+  }
+}
+
 /** Leaves out the fields that are undefined: an option that is not given hides no default. */
 export function definedFields<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields

@@ -1,3 +1,5 @@
+import { isMarked } from './arguments.ts'
+
 /**
  * Why a model call failed, as data. `retryable` means that the same request, unchanged, may succeed later; `recovery`
  * says what must change first; `phase` says whether any content had been delivered. `message` has at most 2,000
@@ -66,6 +68,6 @@ export class LlmError extends Error {
 
   /** True for an `LlmError` of any installed copy of this package. */
   static isInstance(value: unknown): value is LlmError {
-    return typeof value === 'object' && value !== null && marker in value
+    return isMarked(value, marker)
   }
 }

@@ -1,3 +1,5 @@
+import { isMarked } from '@bowline/llm/arguments'
+
 const marker = Symbol.for('bowline.server.error')
 
 /** `invalid-config`: of what a server or a part is made with. `invalid-input`: of a call. */
@@ -16,6 +18,6 @@ export class ServerError extends Error {
 
   /** True for a `ServerError` of any installed copy of this package. */
   static isInstance(value: unknown): value is ServerError {
-    return typeof value === 'object' && value !== null && marker in value
+    return isMarked(value, marker)
   }
 }

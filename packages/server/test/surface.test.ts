@@ -8,3 +8,12 @@ it('the names that the package exports are these', () => {
   expect(Object.keys(config)).toEqual(['defineServerConfig'])
   expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'guardedDownload', 'pinoLogger', 'prometheusMetrics', 'serve', 'tracedRuns'])
 })
+
+it('a value that throws when it is looked at is no ServerError', () => {
+  const hostile = new Proxy({}, {
+    has() {
+      throw new Error('looked at')
+    },
+  })
+  expect(root.ServerError.isInstance(hostile)).toBe(false)
+})

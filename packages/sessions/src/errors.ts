@@ -1,3 +1,5 @@
+import { isMarked } from '@bowline/llm/arguments'
+
 const marker = Symbol.for('bowline.sessions.error')
 
 export type SessionErrorCode =
@@ -70,6 +72,6 @@ export class SessionError extends Error {
 
   /** True for a `SessionError` of any installed copy of this package. */
   static isInstance(value: unknown): value is SessionError {
-    return typeof value === 'object' && value !== null && marker in value
+    return isMarked(value, marker)
   }
 }

@@ -31,3 +31,12 @@ it('the names that users import change on purpose only', () => {
     ]
   `)
 })
+
+it('a value that throws when it is looked at is no SessionError', () => {
+  const hostile = new Proxy({}, {
+    has() {
+      throw new Error('looked at')
+    },
+  })
+  expect(sessions.SessionError.isInstance(hostile)).toBe(false)
+})

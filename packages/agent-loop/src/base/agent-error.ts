@@ -1,4 +1,5 @@
 import { createRedaction } from '@bowline/llm'
+import { isMarked } from '@bowline/llm/arguments'
 import type { AgentErrorCode, AgentErrorData } from '../events/turn-events.ts'
 
 const marker = Symbol.for('bowline.agent-loop.error')
@@ -16,12 +17,7 @@ export class AgentError extends Error {
 
   /** True for an `AgentError` of any installed copy of this package. */
   static isInstance(value: unknown): value is AgentError {
-    try {
-      return typeof value === 'object' && value !== null && marker in value
-    } catch {
-      // A thrown value may itself throw when it is looked at, for example a proxy.
-      return false
-    }
+    return isMarked(value, marker)
   }
 }
 

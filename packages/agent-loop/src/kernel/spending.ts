@@ -31,7 +31,7 @@ export function reserveOn(turn: Turn, estimate: BudgetEstimate): Reservation | {
   }
   try {
     for (const budget of turn.budgets) {
-      const reservation = ask('budget.reserve', () => budget.reserve(estimate), (given) => checkMethods('budget.reserve()', given, ['settle']))
+      const reservation = askBudget('budget.reserve', () => budget.reserve(estimate), (given) => checkMethods('budget.reserve()', given, ['settle']))
       if (!reservation) {
         settle({ usage: {} })
         return { refusedBy: budget }
@@ -52,7 +52,7 @@ export function chargeAll(turn: Turn, spent: Spending): void {
 
 function tellFailure(turn: Turn, name: string, count: () => void): void {
   try {
-    ask(name, count, (given) => {
+    askBudget(name, count, (given) => {
       if (isThenable(given)) refuseConfig('it must count at once; received a promise')
     })
   } catch (error) {
@@ -61,7 +61,7 @@ function tellFailure(turn: Turn, name: string, count: () => void): void {
 }
 
 /** Asks a budget, which may be code of the user. Throws an error that names what failed. */
-function ask<Value>(name: string, asked: () => Value, check: (value: unknown) => void): Value {
+function askBudget<Value>(name: string, asked: () => Value, check: (value: unknown) => void): Value {
   try {
     const value = asked()
     if (isThenable(value)) dropLateFailure(value)
@@ -93,7 +93,7 @@ export function budgetLeft({ budgets }: Turn): Budget['left'] {
 
 /** Throws if the budget fails to say it. */
 export function leftOf(budget: Budget): Budget['left'] {
-  return ask('budget.left', () => budget.left, (left) => {
+  return askBudget('budget.left', () => budget.left, (left) => {
     checkObject('budget.left', needed(left))
     const { tokens, cost } = left as Readonly<Record<string, unknown>>
     checkNumber('budget.left.tokens', tokens, 0)
