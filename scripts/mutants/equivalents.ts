@@ -52,4 +52,18 @@ export const equivalents: readonly Equivalent[] = [
     original: '<',
     reason: 'Keys are unique, the order of timers with one time and one id is open, and of two equal times either is the earliest.',
   },
+  {
+    source: 'packages/agent-loop/src/plugins/budget/budget.ts',
+    kind: 'empty-text',
+    original: "'budget'",
+    line: 'name:',
+    reason: 'The names of our own plug-ins need only differ: they are shown when two of a list are equal.',
+  },
+  {
+    source: 'packages/agent-loop/src/plugins/approvals/approvals.ts',
+    kind: 'empty-text',
+    original: "'approvals'",
+    line: 'name:',
+    reason: 'The names of our own plug-ins need only differ: they are shown when two of a list are equal.',
+  },
 ]

@@ -42,6 +42,25 @@ describe('a retry', () => {
     ])
   })
 
+  it('A179: the row of the run names a wait only until it is over', async () => {
+    const talk = conversation()
+    await playOut(talk, agentOf([busy, { text: 'done' }], { retry: plain }), 'go')
+    const waits = talk.journal.commits.flat().flatMap((record) => (record.type === 'run' ? [[record.run.state, record.run.notBefore]] : []))
+    expect(waits).toEqual([...[['running', undefined], ['running', 3_000], ['running', undefined]], ['ended', undefined]])
+  })
+
+  it('A128: an answer that is no error is never repeated, whatever it says beside it', async () => {
+    let asked = 0
+    const error = { kind: 'overloaded', retryable: true, phase: 'before-output', message: 'earlier', provider: 'p', modelId: 'm' } as const
+    const model = async () => {
+      asked++
+      return [{ role: 'assistant' as const, content: 'done', error }]
+    }
+    const result = await playOut(conversation(), defineAgent({ model, retry: plain }), 'go')
+    expect(result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(asked).toBe(1)
+  })
+
   it('A116: without jitter and server delay the delays are 2, 4, 8 s', async () => {
     const talk = conversation()
     const result = await playOut(talk, agentOf([busy, busy, busy, busy], { retry: plain }), 'go')
@@ -207,6 +226,14 @@ describe('an abort in a retry wait', () => {
     expect(talk.clock.pendingTimers).toBe(0)
     expect(typesOf(talk).slice(-6)).toEqual(['retry-start', 'retry-end', 'step-end', 'turn-end', 'save-point', 'settled'])
     expect(eventsOf(talk, 'retry-end')).toMatchObject([{ attempt: 2, success: false }])
+  })
+
+  it('A109: begins no wait when it came while the retry was announced', async () => {
+    const talk = conversation()
+    const watch = defineExtension({ name: 'watch', hooks: { onRetryStart: () => run.abort() } })
+    const run = talk.run(agentOf([busy], { retry: plain, extensions: [watch] }), 'go')
+    expect(await run.result()).toMatchObject({ status: 'aborted', reason: 'abort' })
+    expect(talk.clock.now()).toBe(1_000)
   })
 
   it('A179: a yield leaves the wait to whoever goes on, who waits the rest', async () => {
