@@ -261,6 +261,15 @@ describe('a model function', () => {
     expect(asked).toBe(4)
   })
 
+  it('A128: the error of an answer that failed is told, and one without an error is named', async () => {
+    const errorOf = async (error: unknown) => {
+      const model = () => Promise.resolve([{ role: 'assistant', content: '', stopReason: 'error', error }]) as never
+      return (await playOut(conversation(), defineAgent({ model, retry: false }), 'go')).error
+    }
+    expect(await errorOf({ kind: 'overloaded', retryable: true, phase: 'before-output', message: 'too many' })).toMatchObject({ kind: 'overloaded', message: 'too many' })
+    expect(await errorOf(undefined)).toMatchObject({ message: 'the model function failed' })
+  })
+
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'the value is not a JSON value (undefined)'],
     ['no list', 'text', 'it is no list of messages'],

@@ -139,6 +139,14 @@ describe('fallback', () => {
     expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual(['a1', 'b2', 'b3'])
   })
 
+  it('A185: a crash in the first attempt goes on with the first model', async () => {
+    const { talk, revive } = mortal('message-start', 'after')
+    await playOut(talk, agentOver([[], []]).agent, 'go')
+    revive()
+    expect((await playOut(talk, agentOver([[{ text: 'from a' }], []]).agent, undefined)).text).toBe('from a')
+    expect(eventsOf(talk, 'message-start').map(({ model, attempt }) => `${model.modelId}${attempt}`)).toEqual(['a1', 'a1'])
+  })
+
   it('A3: a fallback that no registry resolves is refused by run, before any event', () => {
     const scripted = scriptedModel([])
     const models = createModels({ providers: { test: { languageModel: () => scripted } } })
