@@ -60,7 +60,7 @@ export const areas: readonly Area[] = [
   },
   {
     name: 'budgets',
-    parts: [part('agent-loop', ['plugins/budget/budget', 'plugins/limits/limits', 'plugins/retry/retry', 'kernel/spending', 'base/promises'], ['plugins/budget/budget', 'plugins/budget/budget-sums', 'plugins/budget/budget-reasons', 'base/promises', 'plugins/limits/limits', 'plugins/retry/retry', 'plugins/retry/fallback', 'agent/undefined-options', 'kernel/timeouts', 'kernel/stopping', 'kernel/settling', 'plugins/subagents/run-child'])],
+    parts: [part('agent-loop', ['plugins/budget/budget', 'plugins/limits/limits', 'plugins/retry/retry', 'kernel/spending', 'base/promises'], ['plugins/budget/budget', 'plugins/budget/budget-sums', 'plugins/budget/budget-reasons', 'base/promises', 'plugins/limits/limits', 'plugins/retry/retry', 'plugins/retry/retry-rewind', 'plugins/retry/fallback', 'agent/undefined-options', 'kernel/timeouts', 'kernel/stopping', 'kernel/settling', 'plugins/subagents/run-child'])],
   },
   {
     name: 'approvals',
