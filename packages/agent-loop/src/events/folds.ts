@@ -110,7 +110,7 @@ export const folds: Folds = {
   }),
 }
 
-/** What runs in the background ask goes on being asked. */
+/** Keeps the questions of runs in the background: they stay open when the turn ends. */
 function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pick<RunView, 'pendingToolCalls' | 'pendingApprovals'> {
   return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
 }
@@ -132,7 +132,7 @@ function askedFor({ message }: MessageEndEvent): readonly ToolCallView[] {
   })
 }
 
-/** Of an answer that is withdrawn the calls go too; their results are withdrawn by ids of their own. */
+/** Takes out a withdrawn answer with its calls. The results of the calls are withdrawn by ids of their own. */
 function discard(view: RunView, messageId: string): Change {
   const { open, messages, toolCalls } = view
   if (open?.messageId === messageId) return { open: undefined }
