@@ -89,7 +89,7 @@ async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, st
 
 const refused: Accepted = { ok: false, reason: 'run-ended' }
 
-/** What belongs to a turn is empty, and takes no input. A follow-up needs a journal that can queue it. */
+/** The context of hooks outside of a turn: its turn fields are empty, and it takes no input. A follow-up needs a journal that can queue it. */
 function contextWithoutTurn(
   agent: AgentDefinition,
   { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,

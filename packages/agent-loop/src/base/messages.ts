@@ -43,7 +43,7 @@ export function isToolOutput(given: unknown): given is ToolOutput {
   }
 }
 
-/** What the form of an output says about its call. */
+/** Returns how a call ended, by the type of its output. */
 export function statusOfOutput({ type }: ToolOutput): 'result' | 'error' | 'denied' {
   switch (type) {
     case 'text':
@@ -60,7 +60,7 @@ export function statusOfOutput({ type }: ToolOutput): 'result' | 'error' | 'deni
   }
 }
 
-/** What is wrong with the shape of a JSON value that should be a message; undefined when nothing is. */
+/** Returns why a JSON value is no message, or undefined if it is one. */
 export function wrongShape(given: unknown): string | undefined {
   if (!isRecord(given)) return 'is no message'
   if (!isOptionalText(given['id'])) return 'has an id that is no text'

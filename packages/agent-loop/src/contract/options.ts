@@ -122,19 +122,19 @@ export interface StepContext {
 /** What stands behind a step. */
 export type StepState = StepContext
 
-/** What a failed model call leads to. Counters are per step and begin again after each answer. */
+/** Says when a failed model call is made again. Retries are counted per step; an answer sets the count to 0. */
 export interface RetryPolicy {
   /** Default 3. */
   readonly maxRetries: number
   /** Doubled with each retry. Default 2,000. */
   readonly baseDelayMs: number
-  /** Of our own delay. Default 30,000. */
+  /** The longest delay that the loop chooses itself, in milliseconds. Default 30,000. */
   readonly maxDelayMs: number
   /** The share by which a delay grows at random, so that many callers do not come back together. Default 0.25. */
   readonly jitter: number
   /** The provider's own delay is a minimum; above this the turn ends at once. Default 60,000. */
   readonly maxServerDelayMs: number
-  /** Of all waits of a turn. Default 180,000. */
+  /** The sum of all waits of a turn may not exceed it, in milliseconds. Default 180,000. */
   readonly maxTotalDelayMs: number
   /** `turn` goes back to the last message after which only `pure` tools ran. Default `attempt`. */
   readonly rewind: 'attempt' | 'turn'

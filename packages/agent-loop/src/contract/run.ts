@@ -55,7 +55,7 @@ export interface AgentResult {
   readonly runId: string
   readonly status: TurnStatus
   readonly reason: EndReason
-  /** What this run added to the transcript, in all its turns. */
+  /** The messages that all turns of this run added to the transcript. */
   readonly messages: readonly StoredMessage[]
   /** Of the last answer. */
   readonly text: string
@@ -96,7 +96,7 @@ export interface BudgetEstimate {
   readonly cost?: Cost
 }
 
-/** What was used. */
+/** Tokens that were used, and their cost. */
 export interface Spending {
   readonly usage: Usage
   readonly cost?: Cost | undefined
@@ -111,7 +111,7 @@ export interface Reservation {
 export interface Budget {
   /** Undefined when it does not fit beside what is used and reserved. */
   reserve(estimate: BudgetEstimate): Reservation | undefined
-  /** What was used outside of a reservation. */
+  /** Counts what was used outside of a reservation. */
   charge(actual: Spending): void
   /** Absent is no limit. Costs are numbers for people; the budget itself is exact to 10⁻¹⁵. */
   readonly left: { readonly tokens?: number; readonly cost?: number }

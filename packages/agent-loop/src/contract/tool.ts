@@ -141,7 +141,7 @@ export interface ToolFacts {
    * must never run twice. Default `once`.
    */
   readonly effect?: ToolEffect
-  /** What to do when it is unknown whether a call happened. Default: the run's. */
+  /** Says what the run does when a call may or may not have happened. Default: the setting of the run. */
   readonly onUnknownOutcome?: OnUnknownOutcome
   /** Default 120,000 for a tool with `execute` and none without it; null is none. */
   readonly timeoutMs?: number | null

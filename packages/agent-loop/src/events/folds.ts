@@ -15,7 +15,7 @@ type Folds = {
 
 const unchanged = (): Change => ({})
 
-/** What each durable event changes in a view. */
+/** The changes that each durable event makes to a view. */
 export const folds: Folds = {
   // Sessions, runs, turns and steps.
   'session-start': (_view, event) => (event.copied ? { gap: true } : {}),
@@ -42,7 +42,7 @@ export const folds: Folds = {
     }
   },
 
-  // What makes the transcript, and what it cost.
+  // Messages of the transcript, and their cost.
   'user-message': (view, { message }) => ({ messages: [...view.messages, message] }),
   'runtime-input': (view, { message }) => (message ? { messages: [...view.messages, message] } : {}),
   'message-start': (_view, { messageId, step, attempt, model }) => ({ step, open: { messageId, step, attempt, model, blocks: [] } }),
@@ -57,7 +57,7 @@ export const folds: Folds = {
   },
   'message-discarded': (view, { messageId }) => discard(view, messageId),
   'step-end': () => ({ progress: {} }),
-  // What a compaction behind the turn costs is not the turn's.
+  // The turn does not count the usage of a compaction after it.
   usage: (view, event) => (view.phase === 'compaction' ? {} : spend(view, event)),
 
   // Calls, what they wait for, and what they hand to others.

@@ -118,7 +118,7 @@ export interface CompactionEndEvent extends RunEventBase {
 
 export type CompactionOutcome = 'done' | 'skipped' | 'cancelled' | 'failed'
 
-/** What stands in the view for the messages before `firstKeptMessageId`. Nothing is deleted: without it the view is the old one. */
+/** A summary that a model is shown in the place of all messages before `firstKeptMessageId`. The messages stay stored. */
 export interface Compaction {
   readonly compactionId: string
   readonly summary: string
@@ -131,7 +131,7 @@ export interface Compaction {
   readonly facts: readonly Fact[]
   /** `default`, `extension` or the name of the compactor. */
   readonly source: string
-  /** Of the calls that made the summary. */
+  /** Tokens of the model calls that made the summary. */
   readonly usage: Usage
 }
 

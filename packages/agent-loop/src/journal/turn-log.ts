@@ -79,7 +79,7 @@ export class TurnLog {
     return this.#stage === 'ended' || this.#stage === 'closed'
   }
 
-  /** Drafts a durable event, and makes it of the facts themselves unless they are frozen. The commit adds its time and freezes it. */
+  /** Drafts a durable event, and makes it of the facts themselves: pass an object that nothing else uses. The commit adds its time and freezes it. */
   record(facts: EventFacts): void {
     this.#records.push(recordOf(facts, this.#owner))
   }
@@ -224,8 +224,8 @@ export class TurnLog {
 }
 
 function recordOf(facts: EventFacts, { runId, number: turn }: LogOwner): EventRecord {
-  // In place: what is drafted is not used for anything else.
-  const event = (Object.isFrozen(facts) ? { ...facts } : facts) as Drafted<RunEvent>
+  // In place: callers make the facts for the log alone.
+  const event = facts as Drafted<RunEvent>
   event.at = 0
   event.runId = runId
   event.turn = turn
