@@ -6,7 +6,7 @@ export const areas: readonly Area[] = [
     name: 'ledger',
     parts: [
       part('agent-loop', ['kernel/call', 'plugins/recovery/recovery', 'journal/turn-log'], ['plugins/recovery/recovery', 'journal/commits', 'journal/leaving', 'kernel/settling', 'run/remote', 'run/answers', 'plugins/retry/retry', 'plugins/approvals/approvals', 'plugins/subagents/suspended', 'plugins/steering/journal-inputs', 'plugins/retry/retry-rewind', 'events/log', 'plugins/extensions/calls', 'plugins/extensions/run-context']),
-      part('sessions', ['journal/{ledger-rows,settle-open-calls,turn-state,close-run}', 'session/recover-run'], ['journal/lost-runs', 'runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'session/recovery-answers', 'session/stop', 'session/steer', 'life/kill', 'children/stopping', 'children/held']),
+      part('sessions', ['writer/{ledger-rows,settle-open-calls,turn-state,close-run}', 'commands/recover-run'], ['writer/lost-runs', 'runtime/ledger', 'runtime/run', 'runtime/definitions', 'runtime/behind-the-end', 'commands/recovery-answers', 'commands/stop', 'commands/steer', 'life/kill', 'children/stopping', 'children/held']),
     ],
   },
   {
@@ -21,7 +21,7 @@ export const areas: readonly Area[] = [
   {
     name: 'fences',
     parts: [
-      part('sessions', ['runtime/leases', 'store/commit-once'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back']),
+      part('sessions', ['runtime/leases', 'contract/commit-once'], ['life/lease-beats', 'runtime/ask-again', 'runtime/failing-store', 'life/leases', 'life/clock-set-back']),
       part('sessions', ['stores/memory/{expectations,renew}', 'stores/rules'], ['stores/memory', 'life/clock-set-back']),
       part('sessions', ['stores/sql/expectations'], ['stores/sqlite']),
       part('sessions', ['stores/owner-lock'], ['stores/owner-lock', 'stores/private-files']),
@@ -66,14 +66,14 @@ export const areas: readonly Area[] = [
     name: 'approvals',
     parts: [
       part('agent-loop', ['plugins/approvals/approvals', 'run/submission', 'plugins/model-function/function-answers'], ['plugins/approvals/approvals', 'plugins/approvals/approvals-in-place', 'run/answers', 'plugins/model-function/answer-fields', 'plugins/model-function/model-function', 'plugins/recovery/recovery', 'plugins/subagents/suspended']),
-      part('sessions', ['session/{decisions,answers,given-answers}'], ['session/approvals', 'session/answers', 'session/given-answers', 'session/answers-at-once', 'session/recovery-answers', 'children/asking']),
+      part('sessions', ['commands/{decisions,answers,given-answers}'], ['commands/approvals', 'commands/answers', 'commands/given-answers', 'commands/answers-at-once', 'commands/recovery-answers', 'children/asking']),
       part('server', ['routes/approvals'], ['held', 'context', 'contract', 'input', 'observe/audit', 'rate/rate-limits']),
     ],
   },
   {
     name: 'cursors',
     parts: [
-      part('sessions', ['log/{cursor,read-log,reader-queue}'], ['log/reader-queue', 'log/reach-of-cursors', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/following', 'log/ends', 'log/waiting-readers', 'log/stalled-readers']),
+      part('sessions', ['contract/cursor', 'log/{read-log,reader-queue}'], ['log/reader-queue', 'log/reach-of-cursors', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/following', 'log/ends', 'log/waiting-readers', 'log/stalled-readers']),
       part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
       part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/frames', 'sse/event-stream', 'sse/slow-reader', 'sse/open-streams', 'events']),
       part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),

@@ -67,7 +67,7 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'The names of our own plug-ins need only differ: they are shown when two of a list are equal.',
   },
   {
-    source: 'packages/sessions/src/session/decisions.ts',
+    source: 'packages/sessions/src/commands/decisions.ts',
     kind: 'always-false',
     original: 'reason === undefined',
     line: 'canonicalJson',

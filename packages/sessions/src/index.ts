@@ -16,8 +16,8 @@ export type {
   StartReport,
   SweepReport,
 } from './runtime/types.ts'
-export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './session/tree-types.ts'
-export type { SessionState, SessionStateValue } from './session/session-state.ts'
+export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './commands/tree/types.ts'
+export type { SessionState, SessionStateValue } from './commands/session-state.ts'
 export type {
   ApprovalReceipt,
   DecisionOptions,
@@ -46,7 +46,7 @@ export type {
   SubmitOptions,
   ToolResolution,
   UsageReport,
-} from './session/types.ts'
+} from './commands/types.ts'
 export type {
   Batch,
   CallKey,
@@ -63,7 +63,7 @@ export type {
   RunPatch,
   SessionPatch,
   Write,
-} from './store/batch.ts'
+} from './contract/batch.ts'
 export type {
   BranchRecord,
   ChildQuery,
@@ -83,7 +83,7 @@ export type {
   StoreCapabilities,
   StoreHint,
   StoreOpenOptions,
-} from './store/contract.ts'
+} from './contract/session-store.ts'
 export type {
   ApprovalRecord,
   BranchSummary,
@@ -116,9 +116,9 @@ export type {
   TimerRecord,
   ToolCallRecord,
   TurnState,
-} from './store/records.ts'
+} from './contract/records.ts'
 export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-state-store.ts'
-export type { CasResult, LifeOptions, StateQuery, StateRead, StateStore, TimeToLive, Versioned } from './state/contract.ts'
+export type { CasResult, LifeOptions, StateQuery, StateRead, StateStore, TimeToLive, Versioned } from './contract/state-store.ts'
 export { createOrchestration, createOrchestration as createOrchestrationStateManager } from './orchestration/manager.ts'
 export { removeOrchestrationState } from './orchestration/remove-session.ts'
 export { createStepSequencer, type Selection, type SequencerOptions, type StepSequencer } from './orchestration/sequencer.ts'

@@ -1,7 +1,7 @@
 import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { checksFor, configChecks, inputChecks, longestMs } from './arguments.ts'
 import { SessionError } from './errors.ts'
-import type { SessionTtl } from './store/records.ts'
+import type { SessionTtl } from './contract/records.ts'
 
 const keyChecks = checksFor('invalid-key')
 

@@ -1,10 +1,10 @@
 import { defineTool, type Tool } from '@bowline/agent-loop'
 import type { JSONSchema7 } from '@bowline/llm'
-import { lastTextOf } from '../session/run-handle.ts'
-import { isSettled, isTerminal } from '../session/views.ts'
-import type { RunRecord } from '../store/records.ts'
+import { lastTextOf } from '../commands/run-handle.ts'
+import { isSettled, isTerminal } from '../commands/views.ts'
+import type { RunRecord } from '../contract/records.ts'
 import type { ChildContext } from './child-context.ts'
-import { isTaskId } from './child-keys.ts'
+import { isTaskId } from '../contract/child-keys.ts'
 
 const defaultTimeoutMs = 60_000
 const longestTimeoutMs = 600_000

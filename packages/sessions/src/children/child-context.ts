@@ -1,7 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
-import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord } from '../store/records.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { RunRecord } from '../contract/records.ts'
 
 /** What work in the background may do. */
 export interface BackgroundSettings {

@@ -1,9 +1,9 @@
 import { AgentError, type ChildRequest } from '@bowline/agent-loop'
-import { openStatuses } from '../session/views.ts'
-import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord, RunStatus, SessionRecord } from '../store/records.ts'
+import { openStatuses } from '../commands/views.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { RunRecord, RunStatus, SessionRecord } from '../contract/records.ts'
 import type { BackgroundSettings } from './child-context.ts'
-import { originOf } from './origin.ts'
+import { originOf } from '../contract/origin.ts'
 
 interface Limited {
   readonly context: { readonly store: SessionStore; readonly background: BackgroundSettings }

@@ -1,7 +1,7 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
-import type { StoredEvent } from '../store/records.ts'
-import type { LoggedEvent } from '../session/types.ts'
-import { printCursor } from './cursor.ts'
+import type { StoredEvent } from '../contract/records.ts'
+import type { LoggedEvent } from '../commands/types.ts'
+import { printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'
 

@@ -1,4 +1,4 @@
-import type { StoredEvent } from '../store/records.ts'
+import type { StoredEvent } from '../contract/records.ts'
 import { durableBytes } from './event-bytes.ts'
 
 /** Small, as its events may be large. */

@@ -1,4 +1,4 @@
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 
 /** Commits of other processes may not be announced here: look at least so often. */
 export const pollMs = 1000

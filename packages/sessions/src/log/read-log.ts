@@ -4,11 +4,11 @@ import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage } from './page-size.ts'
 import { pollsOf } from './poll.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
-import { printCursor, type Position } from './cursor.ts'
+import { printCursor, type Position } from '../contract/cursor.ts'
 import { SessionError } from '../errors.ts'
-import type { LoggedEvent, LogIterator } from '../session/types.ts'
-import type { EventPage, SessionStore } from '../store/contract.ts'
-import type { StoredEvent } from '../store/records.ts'
+import type { LoggedEvent, LogIterator } from '../commands/types.ts'
+import type { EventPage, SessionStore } from '../contract/session-store.ts'
+import type { StoredEvent } from '../contract/records.ts'
 
 export interface LogReading {
   readonly store: SessionStore

@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import type { StateStore } from '../state/contract.ts'
+import type { StateStore } from '../contract/state-store.ts'
 import type { CleanupOptions } from './types.ts'
 
 const batchSize = 100

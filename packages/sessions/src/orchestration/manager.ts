@@ -3,8 +3,8 @@ import { systemClock } from '@bowline/llm'
 import type { Clock, Usage } from '@bowline/llm'
 import { inputChecks, listOfNames } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import type { StateQuery, TimeToLive } from '../state/contract.ts'
-import { checkPlace } from '../state/ids.ts'
+import type { StateQuery, TimeToLive } from '../contract/state-store.ts'
+import { checkPlace } from '../contract/state-ids.ts'
 import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
 import {
   checkChangeOptions,

@@ -1,7 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
-import type { CasResult, StateQuery, StateStore, TimeToLive } from '../state/contract.ts'
+import type { CasResult, StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 import { IdQueues } from './id-queues.ts'
 import { checkStateId } from './state-id.ts'
 import { freshState, fromVersioned, toValue } from './state-record.ts'

@@ -1,7 +1,7 @@
 import { describeValue } from '@bowline/llm/arguments'
 import { SessionError } from '../errors.ts'
-import type { StateStore } from '../state/contract.ts'
-import type { SessionStore } from '../store/contract.ts'
+import type { StateStore } from '../contract/state-store.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 
 const methods = ['get', 'compareAndSet', 'touch', 'delete', 'list', 'sweep'] as const satisfies readonly (keyof StateStore)[]
 

@@ -1,7 +1,7 @@
 import type { Extension, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
-import type { StateQuery, StateStore, TimeToLive } from '../state/contract.ts'
-import type { Page, SessionStore } from '../store/contract.ts'
+import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
+import type { Page, SessionStore } from '../contract/session-store.ts'
 import type { OrchestrationConfig } from './config.ts'
 
 /** What is known of a session between its turns. Frozen. */

@@ -1,8 +1,8 @@
 import type { AbortCause } from '@bowline/agent-loop'
-import type { Claim } from '../store/contract.ts'
-import type { StopRequest } from '../store/records.ts'
+import type { Claim } from '../contract/session-store.ts'
+import type { StopRequest } from '../contract/records.ts'
 import { executeRun, failureOf, type ExecutionOptions, type Remainder } from './execute-run.ts'
-import { bringToRest, endLostRun, giveBack, holdForDecision } from './recover.ts'
+import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts'
 import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
 export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
@@ -120,7 +120,7 @@ export class ActiveRuns {
   /** False: the store did not take it. */
   async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
     try {
-      if (remainder.kind === 'rest') await bringToRest(this.#options, claim)
+      if (remainder.kind === 'finalize') await finalizeRun(this.#options, claim)
       if (remainder.kind === 'give-back') await giveBack(this.#options, claim)
       if (remainder.kind === 'refuse') await holdForDecision(this.#options, claim, remainder.diff)
       if (remainder.kind === 'end') {

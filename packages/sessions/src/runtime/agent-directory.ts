@@ -1,8 +1,8 @@
 import { subagentsOf, type Agent } from '@bowline/agent-loop'
-import { originOf } from '../children/origin.ts'
+import { originOf } from '../contract/origin.ts'
 import { SessionError } from '../errors.ts'
 import { checkAgentName } from '../keys.ts'
-import type { RunRecord, SessionRecord } from '../store/records.ts'
+import type { RunRecord, SessionRecord } from '../contract/records.ts'
 
 /** The agents of a runtime, and those that they hand work to. */
 export class AgentDirectory {

@@ -1,7 +1,7 @@
 import type { Agent, AgentFingerprint } from '@bowline/agent-loop'
 import { decide, diffOf, type DefinitionDiff, type DefinitionPolicy } from '../definition/definition-diff.ts'
-import type { SessionStore } from '../store/contract.ts'
-import type { RunRecord } from '../store/records.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { RunRecord } from '../contract/records.ts'
 
 /** How a run goes on, as far as that is a matter of what its agent is today. */
 export type DefinitionCheck =

@@ -2,7 +2,7 @@ import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { configChecks, inputChecks, listOfNames, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 import type { DrainOptions, ImportOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
 
 type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNullable<RuntimeOptions[Name]>, false>

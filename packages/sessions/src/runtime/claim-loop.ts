@@ -1,5 +1,5 @@
-import type { Claim } from '../store/contract.ts'
-import type { StopRequest } from '../store/records.ts'
+import type { Claim } from '../contract/session-store.ts'
+import type { StopRequest } from '../contract/records.ts'
 import { ActiveRuns, stopCause, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
 import { Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'

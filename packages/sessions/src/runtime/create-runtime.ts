@@ -5,32 +5,32 @@ import { SessionError } from '../errors.ts'
 import { inputChecks } from '../arguments.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
-import type { SessionContext } from '../session/context.ts'
-import { endSession } from '../session/end-session.ts'
-import { expiredBefore } from '../session/expired-before.ts'
-import { isHalf, removeDeadHalves } from '../session/half-session.ts'
-import { historyOf } from '../session/history.ts'
-import { startLeftovers } from '../session/leftovers.ts'
-import { restWithin } from '../session/rest.ts'
-import { ExpectedDrivers } from '../session/run-driver.ts'
-import { runHandle } from '../session/run-handle.ts'
-import { createSession } from '../session/session.ts'
-import { metadataOf, settingsOf } from '../session/settings.ts'
-import { requestStop, stopAwaited, stopBelow } from '../session/stop.ts'
-import { importSession } from '../session/transfer/import.ts'
-import { isSettled, toRunInfo, toSessionInfo } from '../session/views.ts'
-import { checkSessionQuery } from '../store/check-query.ts'
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionContext } from '../commands/context.ts'
+import { endSession } from '../commands/end-session.ts'
+import { expiredBefore } from '../commands/expired-before.ts'
+import { isPartialCopy, removeAbandonedCopies } from '../commands/tree/partial-copy.ts'
+import { historyOf } from '../commands/history.ts'
+import { startOrphanedInputs } from '../commands/orphaned-inputs.ts'
+import { restWithin } from '../commands/wait-for-rest.ts'
+import { ExpectedDrivers } from '../commands/run-driver.ts'
+import { runHandle } from '../commands/run-handle.ts'
+import { createSession } from '../commands/session.ts'
+import { metadataOf, settingsOf } from '../commands/settings.ts'
+import { requestStop, stopAwaited, stopBelow } from '../commands/stop.ts'
+import { importSession } from '../commands/transfer/import.ts'
+import { isSettled, toRunInfo, toSessionInfo } from '../commands/views.ts'
+import { checkSessionQuery } from '../contract/check-query.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
-import { Clockwork } from './clockwork.ts'
+import { Scheduler } from './scheduler.ts'
 import { Conversations } from './conversations.ts'
 import { drainLoop } from './drain.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { startingStore } from './starting-store.ts'
-import { hasWork, whatIsLeft } from './what-is-left.ts'
+import { hasWork, pendingWork } from './pending-work.ts'
 import type { DrainReport, ErrorContext, Runtime, RuntimeOptions, SessionOptions } from './types.ts'
 
 const defaultStopGraceMs = 10_000
@@ -58,9 +58,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     drivers: new ExpectedDrivers(),
     toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
     wake(atMs = clock.now()) {
-      if (atMs > clock.now()) return clockwork.schedule(atMs)
+      if (atMs > clock.now()) return scheduler.schedule(atMs)
       loop.wake()
-      clockwork.tellHost(atMs)
+      scheduler.tellHost(atMs)
     },
     lookAhead: () => void lookAhead([], false),
     abort: (runId, request) => loop.abort(runId, request),
@@ -88,12 +88,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
       for (const key of keys) {
         // What could not be written now is found by the next sweep.
-        await startLeftovers(ofRuns, key).catch((error: unknown) => onError(error, { during: 'sweep', session: key }))
+        await startOrphanedInputs(ofRuns, key).catch((error: unknown) => onError(error, { during: 'sweep', session: key }))
       }
       await lookAhead(keys, how !== 'rested')
     },
   })
-  const clockwork: Clockwork = new Clockwork({
+  const scheduler: Scheduler = new Scheduler({
     ...{ store: rawStore, clock, ids, onError, hasTimers: timers, onWake: options.onWake },
     retention: { runsMs: options.retention?.runsMs ?? 30 * dayMs, expiredMs: options.retention?.expiredMs ?? 7 * dayMs },
     wake: () => loop.wake(),
@@ -101,13 +101,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     expire: (key) => endSession(ofRuns, key, 'expire'),
     expiredBefore: (atMs) => expiredBefore(rawStore, atMs),
     remove: ({ key, id: incarnation }) => endSession(ofRuns, key, 'delete', { incarnation }),
-    startLeftovers: (key) => startLeftovers(ofRuns, key),
-    removeHalves: () => removeDeadHalves(ofRuns),
+    startOrphanedInputs: (key) => startOrphanedInputs(ofRuns, key),
+    removeAbandonedCopies: () => removeAbandonedCopies(ofRuns),
   })
   const lifecycle: Lifecycle = new Lifecycle({
     store: rawStore,
     loop,
-    clockwork,
+    scheduler,
     openOptions: { namespace, clock, owner: id },
     onHint({ key, wake }) {
       if (wake) loop.wake()
@@ -141,7 +141,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async sessions(query = {}) {
       checkSessionQuery('sessions.options', query)
       const page = await store.listSessions(query)
-      const whole = page.items.filter((record) => !isHalf(record))
+      const whole = page.items.filter((record) => !isPartialCopy(record))
       return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
     },
     async importSession(lines, importOptions = {}) {
@@ -168,15 +168,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async drain(drainOptions = {}): Promise<DrainReport> {
       checkDrainOptions('drain.options', drainOptions)
       await lifecycle.ensureStarted()
-      await clockwork.sweep()
+      await scheduler.sweep()
       const done = await drainLoop(loop, clock, drainOptions)
-      const left = await whatIsLeft(rawStore, clock.now(), await clockwork.nextDueAt())
-      if (left.nextDueAt !== null) clockwork.schedule(left.nextDueAt)
+      const left = await pendingWork(rawStore, clock.now(), await scheduler.nextDueAt())
+      if (left.nextDueAt !== null) scheduler.schedule(left.nextDueAt)
       return { ...done, ...left }
     },
     async sweep() {
       await lifecycle.ensureStarted()
-      return clockwork.sweep()
+      return scheduler.sweep()
     },
     [Symbol.asyncDispose]: () => runtime.stop(),
   }
@@ -185,7 +185,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function lookAhead(keys: readonly string[], isWorkLeft: boolean): Promise<void> {
     try {
       const isLeft = isWorkLeft || (options.onWake !== undefined && (await hasWork(rawStore, keys, clock.now())))
-      await clockwork.refresh(isLeft)
+      await scheduler.refresh(isLeft)
     } catch (error) {
       onError(error, { during: 'sweep' })
     }

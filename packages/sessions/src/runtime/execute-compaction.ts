@@ -1,10 +1,10 @@
 import type { AbortCause, Agent, CompactionOutcome, IdSource, Journal, JournalRecord, RunRow } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
-import { compactionOrder } from '../journal/due-compaction.ts'
-import { storeJournal } from '../journal/store-journal.ts'
+import { compactionOrder } from '../writer/due-compaction.ts'
+import { storeJournal } from '../writer/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { acceptFollowUp } from '../session/accept.ts'
-import type { Claim, SessionStore } from '../store/contract.ts'
+import { acceptFollowUp } from '../commands/accept.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { Conversations } from './conversations.ts'
 import { notWritten, type Remainder } from './execute-run.ts'
 
@@ -30,7 +30,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
-  if (stored.owesRest) return { kind: 'rest' }
+  if (stored.needsFinalize) return { kind: 'finalize' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
   // Nothing was begun: the agent has no compactions.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }

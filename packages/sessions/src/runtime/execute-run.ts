@@ -4,19 +4,19 @@ import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
-import { originOf } from '../children/origin.ts'
+import { originOf } from '../contract/origin.ts'
 import type { DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
-import type { LostRunEnd } from '../journal/close-run.ts'
-import { storeJournal, type StoreJournal } from '../journal/store-journal.ts'
+import type { LostRunEnd } from '../writer/close-run.ts'
+import { storeJournal, type StoreJournal } from '../writer/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { acceptFollowUp } from '../session/accept.ts'
-import { letLeftoversPass } from '../session/leftovers.ts'
-import { settingsOf } from '../session/settings.ts'
-import type { ExpectedDrivers, RunDriver } from '../session/run-driver.ts'
-import { isTerminal } from '../session/views.ts'
-import type { Claim, SessionStore } from '../store/contract.ts'
-import type { InboxRecord, RunRecord } from '../store/records.ts'
+import { acceptFollowUp } from '../commands/accept.ts'
+import { letOrphanedInputsPass } from '../commands/orphaned-inputs.ts'
+import { settingsOf } from '../commands/settings.ts'
+import type { ExpectedDrivers, RunDriver } from '../commands/run-driver.ts'
+import { isTerminal } from '../commands/views.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
+import type { InboxRecord, RunRecord } from '../contract/records.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from './conversations.ts'
@@ -40,7 +40,7 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
 export type Remainder =
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'rest' }
+  | { readonly kind: 'finalize' }
   | { readonly kind: 'give-back' }
   /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */
   | { readonly kind: 'lost' }
@@ -53,10 +53,10 @@ const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController): Promise<Remainder> {
   const { store, directory, onDefinitionChange = 'continue' } = options
   const { run, session } = claim
-  if (run.rest) return { kind: 'rest' }
+  if (run.rest) return { kind: 'finalize' }
   const isStopped = run.stop !== undefined || (await isStoppedAbove(store, run))
   if (isStopped && run.turn === undefined) return stopped
-  if (run.turn === undefined && run.kind !== 'compaction' && (await letLeftoversPass(options, claim))) return { kind: 'nothing' }
+  if (run.turn === undefined && run.kind !== 'compaction' && (await letOrphanedInputsPass(options, claim))) return { kind: 'nothing' }
   const agent = directory.agentOf(session, run)
   const lost = lostTooOften(options, run)
   if (!agent || lost) return lost ?? { kind: 'end', status: 'error', reason: 'refused', error: unknownAgent }
@@ -132,7 +132,7 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOpti
 
 /** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
 function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
-  if (journal.owesRest) return { kind: 'rest' }
+  if (journal.needsFinalize) return { kind: 'finalize' }
   if (error?.code === 'fenced') return { kind: 'lost' }
   if (reason === 'yielded') return { kind: 'give-back' }
   // Somebody else has taken what the run was to tell of.

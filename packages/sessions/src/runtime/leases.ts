@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import type { Lease, SessionStore } from '../store/contract.ts'
+import type { Lease, SessionStore } from '../contract/session-store.ts'
 import { stopCause, type ActiveRuns } from './active-runs.ts'
 import type { ErrorContext } from './types.ts'
 

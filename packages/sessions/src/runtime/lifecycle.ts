@@ -1,14 +1,14 @@
 import { systemClock } from '@bowline/llm'
-import type { SessionStore, StoreHint, StoreOpenOptions } from '../store/contract.ts'
+import type { SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
-import type { Clockwork } from './clockwork.ts'
+import type { Scheduler } from './scheduler.ts'
 import type { StartOptions, StartReport } from './types.ts'
 
 interface LifecycleParts {
   readonly store: SessionStore
   readonly loop: ClaimLoop
-  readonly clockwork: Clockwork
+  readonly scheduler: Scheduler
   readonly openOptions: StoreOpenOptions
   readonly onHint: (hint: StoreHint) => void
 }
@@ -17,7 +17,7 @@ interface LifecycleParts {
 export class Lifecycle {
   readonly #store: SessionStore
   readonly #loop: ClaimLoop
-  readonly #clockwork: Clockwork
+  readonly #scheduler: Scheduler
   readonly #openOptions: StoreOpenOptions
   readonly #onHint: (hint: StoreHint) => void
   #unsubscribe: (() => void) | undefined
@@ -28,10 +28,10 @@ export class Lifecycle {
   #isOpen = false
   #releaseProcess: (() => void) | undefined
 
-  constructor({ store, loop, clockwork, openOptions, onHint }: LifecycleParts) {
+  constructor({ store, loop, scheduler, openOptions, onHint }: LifecycleParts) {
     this.#store = store
     this.#loop = loop
-    this.#clockwork = clockwork
+    this.#scheduler = scheduler
     this.#openOptions = openOptions
     this.#onHint = onHint
   }
@@ -65,7 +65,7 @@ export class Lifecycle {
       this.#isOpen = true
       this.#unsubscribe = this.#store.subscribe(this.#onHint)
       const recovered = await this.#loop.start()
-      this.#clockwork.start()
+      this.#scheduler.start()
       if (keepAlive) this.#releaseProcess = holdProcess()
       return { recovered }
     } catch (error) {
@@ -90,7 +90,7 @@ export class Lifecycle {
     this.#unsubscribe?.()
     if (isOpen) {
       await this.#loop.stop(graceMs)
-      await this.#clockwork.stop()
+      await this.#scheduler.stop()
     }
     this.#releaseProcess?.()
     this.#releaseProcess = undefined

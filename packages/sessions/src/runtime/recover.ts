@@ -1,20 +1,20 @@
 import type { DurableEvent, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONValue } from '@bowline/llm'
-import { newsOfChild } from '../children/deliveries.ts'
-import { lastAnswer } from '../children/last-answer.ts'
-import { heldAtRoot } from '../children/questions.ts'
+import { newsOfChild } from '../writer/child-deliveries.ts'
+import { lastAnswer } from '../writer/last-answer.ts'
+import { heldAtRoot } from '../writer/questions-at-root.ts'
 import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
 import { SessionError } from '../errors.ts'
-import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../journal/close-run.ts'
-import { deadlineFor } from '../journal/deadline.ts'
-import { newEvent, numbered } from '../journal/new-event.ts'
-import { patchOf } from '../journal/turn-state.ts'
+import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../writer/close-run.ts'
+import { deadlineFor } from '../writer/deadline.ts'
+import { newEvent, numbered } from '../writer/new-event.ts'
+import { patchOf } from '../writer/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers } from '../session/views.ts'
-import { commitOnce } from '../store/commit-once.ts'
-import type { CommitResult, Expect } from '../store/batch.ts'
-import type { Claim, SessionStore } from '../store/contract.ts'
-import type { InboxRecord, RunRecord, RunRest, StoredEvent } from '../store/records.ts'
+import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers } from '../commands/views.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { CommitResult, Expect } from '../contract/batch.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
+import type { InboxRecord, RunRecord, RunRest, StoredEvent } from '../contract/records.ts'
 
 interface RecoverContext {
   readonly store: SessionStore
@@ -39,7 +39,7 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
 const maxTries = 20
 
 /** The turn has ended, or waits, and nothing more is stored behind that: the run comes to rest as its turn did. */
-export async function bringToRest({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
+export async function finalizeRun({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
   const { key } = claim.session
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
@@ -96,7 +96,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   for (let tries = 0; tries < maxTries; tries++) {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
     if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
-    if (run.value.rest) return bringToRest(context, claim)
+    if (run.value.rest) return finalizeRun(context, claim)
     const lost = await lookAtLostRun(context, run.value, {
       leaf: session.value.leaf,
       answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),

@@ -1,4 +1,4 @@
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 
 /** The store for those who may come before the runtime was started: their first call starts it. */
 export function startingStore(store: SessionStore, started: () => Promise<unknown>): SessionStore {

@@ -1,9 +1,9 @@
 import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
 import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
 import type { DefinitionPolicy } from '../definition/definition-diff.ts'
-import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../session/types.ts'
-import type { Page, PruneReport, SessionQuery, SessionStore } from '../store/contract.ts'
-import type { RunKind, SessionTtl } from '../store/records.ts'
+import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
+import type { Page, PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
+import type { RunKind, SessionTtl } from '../contract/records.ts'
 
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */

@@ -1,9 +1,9 @@
 import type { JSONValue } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
-import { copyJson } from '../stores/json.ts'
-import { pageLimit, pageOf } from '../stores/paging.ts'
-import type { CasResult, StateRead, StateStore, TimeToLive, Versioned } from './contract.ts'
-import { checkPlace, checkTimeToLive, compareIds } from './ids.ts'
+import { copyJson } from '../json.ts'
+import { pageLimit, pageOf } from '../contract/paging.ts'
+import type { CasResult, StateRead, StateStore, TimeToLive, Versioned } from '../contract/state-store.ts'
+import { checkPlace, checkTimeToLive, compareIds } from '../contract/state-ids.ts'
 import type { StateChange, StateTable } from './state-table.ts'
 import { textOfValue } from './values.ts'
 

@@ -1,5 +1,5 @@
 import { SessionError } from '../errors.ts'
-import { checkJson } from '../stores/json.ts'
+import { checkJson } from '../json.ts'
 
 /** The value as it is stored; throws when it cannot be. */
 export function textOfValue(value: unknown, maxRecordBytes: number): string {

@@ -1,6 +1,6 @@
-import type { BranchRecord, Page, PageRequest } from '../store/contract.ts'
-import type { EntryNode } from '../store/records.ts'
-import { pageLimit, pageOf, parseBranchPosition } from './paging.ts'
+import type { BranchRecord, Page, PageRequest } from '../contract/session-store.ts'
+import type { EntryNode } from '../contract/records.ts'
+import { pageLimit, pageOf, parseBranchPosition } from '../contract/paging.ts'
 
 type Branch = BranchRecord & { readonly n: number }
 

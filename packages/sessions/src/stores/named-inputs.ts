@@ -1,4 +1,4 @@
-import type { Batch } from '../store/batch.ts'
+import type { Batch } from '../contract/batch.ts'
 
 /** An input whose sender has named it: the session knows a repeat by its id, and other content by its hash. */
 export interface NamedInput {

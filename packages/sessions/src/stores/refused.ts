@@ -1,4 +1,4 @@
-import type { CommitRefusal } from '../store/batch.ts'
+import type { CommitRefusal } from '../contract/batch.ts'
 
 /** Ends the application of a batch. Never leaves the store: it becomes a refusal, after everything was undone. */
 export class Refused extends Error {

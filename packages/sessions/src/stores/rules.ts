@@ -1,10 +1,10 @@
 import { addCost, addUsage } from '@bowline/llm'
 import type { Cost } from '@bowline/llm'
 import { statusOf } from '@bowline/agent-loop/events'
-import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../store/batch.ts'
-import type { ClaimRequest, Read, StoreHint } from '../store/contract.ts'
-import { holdingStatuses, runMoves, statusOfRun, terminalStatuses } from '../store/records.ts'
-import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, StoredEvent, TerminalStatus } from '../store/records.ts'
+import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../contract/batch.ts'
+import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts'
+import { holdingStatuses, runMoves, statusOfRun, terminalStatuses } from '../contract/records.ts'
+import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, StoredEvent, TerminalStatus } from '../contract/records.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */

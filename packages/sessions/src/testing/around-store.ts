@@ -1,4 +1,4 @@
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 
 /** What a store is asked to do. */
 export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'subscribe'>

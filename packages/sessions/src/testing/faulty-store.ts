@@ -1,5 +1,5 @@
 import { SessionError } from '../errors.ts'
-import type { SessionStore } from '../store/contract.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 import { aroundStore, type StoreOperation } from './around-store.ts'
 import { checkFaultyStore } from './check-options.ts'
 

@@ -2,7 +2,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import type { ActiveRun, ActiveRuns } from '../../src/runtime/active-runs.ts'
 import { Leases } from '../../src/runtime/leases.ts'
-import type { Lease, LeaseState, SessionStore } from '../../src/store/contract.ts'
+import type { Lease, LeaseState, SessionStore } from '../../src/contract/session-store.ts'
 
 const [leaseMs, heartbeatMs] = [10_000, 3_000]
 

@@ -2,7 +2,7 @@ import type { DeltaEvent } from '@bowline/agent-loop'
 import { describe, expect, it } from 'vitest'
 import { LiveLog } from '../../src/log/live-log.ts'
 import type { ReaderQueue } from '../../src/log/reader-queue.ts'
-import type { StoredEvent } from '../../src/store/records.ts'
+import type { StoredEvent } from '../../src/contract/records.ts'
 
 const delta = (text: string): DeltaEvent => ({
   type: 'text-delta', at: 0, runId: 'run_1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text,

@@ -2,7 +2,7 @@ import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { parseCursor, printCursor } from '../../src/log/cursor.ts'
+import { parseCursor, printCursor } from '../../src/contract/cursor.ts'
 import { ReaderQueue } from '../../src/log/reader-queue.ts'
 
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })

@@ -3,8 +3,8 @@ import type { LoggedEvent, SessionStore, StoreOpenOptions } from '@bowline/sessi
 import { memoryStore } from '@bowline/sessions/memory'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { readLog, type LogReading } from '../../src/log/read-log.ts'
-import type { Write } from '../../src/store/batch.ts'
-import type { StoredEvent } from '../../src/store/records.ts'
+import type { Write } from '../../src/contract/batch.ts'
+import type { StoredEvent } from '../../src/contract/records.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
 
 export const key = 'room:1'

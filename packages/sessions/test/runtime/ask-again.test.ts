@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { SessionError } from '../../src/errors.ts'
-import { askAgain, commitOnce } from '../../src/store/commit-once.ts'
-import type { Batch } from '../../src/store/batch.ts'
-import type { SessionStore } from '../../src/store/contract.ts'
+import { askAgain, commitOnce } from '../../src/contract/commit-once.ts'
+import type { Batch } from '../../src/contract/batch.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 
 const away = (): SessionError => new SessionError('store-unavailable', 'away')
 

@@ -8,7 +8,7 @@ import { faultyStore } from '@bowline/sessions/testing'
 import { eventTypes, recordingStore } from '../recording-store.ts'
 import { namesOfPlaces, placesOfStores } from '../stores/places.ts'
 import { checkLog, gate, setup } from '../support.ts'
-import { smallWindow, talk } from '../tree/talk.ts'
+import { smallWindow, talk } from '../commands/tree/talk.ts'
 
 const call = { toolCalls: [{ id: 'c1', name: 'slow', input: {} }] }
 

@@ -4,10 +4,10 @@ import { memoryStore } from '../../src/memory.ts'
 import { manualClock } from '@bowline/llm/testing'
 import type { DefinitionDiff } from '../../src/definition/definition-diff.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
-import { bringToRest, endLostRun, giveBack, holdForDecision, ownAnswers } from '../../src/runtime/recover.ts'
-import type { Batch, CommitResult, RunPatch, Write } from '../../src/store/batch.ts'
-import type { Claim, SessionStore } from '../../src/store/contract.ts'
-import type { InboxRecord } from '../../src/store/records.ts'
+import { finalizeRun, endLostRun, giveBack, holdForDecision, ownAnswers } from '../../src/runtime/recover.ts'
+import type { Batch, CommitResult, RunPatch, Write } from '../../src/contract/batch.ts'
+import type { Claim, SessionStore } from '../../src/contract/session-store.ts'
+import type { InboxRecord } from '../../src/contract/records.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { appendEvents, benchOf, ensure, insertRun, openCall, parentOf, patchRun, putAnswers, putCalls, room, startMs } from '../../src/testing/store-kit/bench.ts'
 
@@ -52,7 +52,7 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
 }
 
 const refuse = (reason: string) => () => Promise.resolve({ ok: false, reason } as CommitResult)
-const everywhere = { giveBack, bringToRest, endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed), holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff) }
+const everywhere = { giveBack, finalizeRun, endLostRun: (context: never, claim: Claim) => endLostRun(context, claim, crashed), holdForDecision: (context: never, claim: Claim) => holdForDecision(context, claim, diff) }
 
 describe('S36: a run that somebody else has by now', () => {
   it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is left as it is by %s', async (name) => {
@@ -76,12 +76,12 @@ describe('S36: a run that somebody else has by now', () => {
 
   it.each(Object.keys(everywhere) as (keyof typeof everywhere)[])('S36: is lost to %s in the middle: a refusal is told, unless the run is somebody else’s', async (name) => {
     for (const reason of ['fenced', 'missing']) {
-      const { context, claim, beforeCommits, published } = await lostRun({ ...(name === 'bringToRest' && { rest: { status: 'completed', reason: 'stop' } }) })
+      const { context, claim, beforeCommits, published } = await lostRun({ ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }) })
       beforeCommits(refuse(reason))
       await everywhere[name](context as never, claim)
       expect(published()).toEqual([])
     }
-    const { context, claim, beforeCommits } = await lostRun({ ...(name === 'bringToRest' && { rest: { status: 'completed', reason: 'stop' } }) })
+    const { context, claim, beforeCommits } = await lostRun({ ...(name === 'finalizeRun' && { rest: { status: 'completed', reason: 'stop' } }) })
     beforeCommits(refuse('open-calls'))
     await expect(everywhere[name](context as never, claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('open-calls') as unknown })
   })
@@ -100,7 +100,7 @@ describe('S60: a run whose turn has ended or waits', () => {
   it('S60: rests as its turn did, tells the log that the session has settled, and those who wait', async () => {
     const error = { kind: 'network', message: 'gone', retryable: true, phase: 'before-output' } as const
     const { bench, context, claim, log, published, told } = await lostRun({ rest: { status: 'error', reason: 'model-error', error } })
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     const run = await bench.run('r1')
     expect(run).toMatchObject({ status: 'error', reason: 'model-error', error })
     expect(run).not.toHaveProperty('rest')
@@ -111,25 +111,25 @@ describe('S60: a run whose turn has ended or waits', () => {
 
   it('S60: without a turn, as a compaction is, it tells the log the turn 0', async () => {
     const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } }, { turn: 0, run: { kind: 'compaction' } })
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.store.readEvents(room, 1, 10)).events).toEqual([{ type: 'settled', at: startMs, runId: 'r1', turn: 0, seq: 2 }])
   })
 
   it('S124: says so once, and not while another run is open', async () => {
     const twice = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await twice.bench.commit([appendEvents({ event: { type: 'settled', at: 1, runId: 'r1', turn: 1 } as never })])
-    await bringToRest(twice.context, twice.claim)
+    await finalizeRun(twice.context, twice.claim)
     expect([await twice.log(), twice.published(), twice.told]).toEqual([['settled'], [], ['changed']])
     const behind = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await behind.bench.commit([insertRun('r2')])
-    await bringToRest(behind.context, behind.claim)
+    await finalizeRun(behind.context, behind.claim)
     expect([await behind.log(), (await behind.bench.run('r1')).status]).toEqual([[], 'completed'])
   })
 
   it('S60: without an end of its turn it is left as it is', async () => {
     const { bench, context, claim, told } = await lostRun()
     const before = await bench.everything()
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect([await bench.everything(), told]).toEqual([before, []])
   })
 
@@ -139,7 +139,7 @@ describe('S60: a run whose turn has ended or waits', () => {
 
   it('S89: waits, and its deadline counts from then on', async () => {
     const { bench, context, claim, log } = await lostRun(waits)
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect([(await bench.run('r1')).status, await log()]).toEqual(['awaiting-tools', []])
     await bench.clock.advance(500)
     expect((await bench.store.due(10)).timers).toMatchObject([{ id: 'deadline:r1', kind: 'deadline', dueAt: startMs + 500, body: { runId: 'r1' } }])
@@ -152,44 +152,44 @@ describe('S60: a run whose turn has ended or waits', () => {
   ])('S89, S97: goes on for %s that came before it rested, and no deadline is set', async (_what, writes) => {
     const { bench, context, claim } = await lostRun(waits)
     await bench.commit(writes)
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect([(await bench.run('r1')).status, (await bench.store.due(0)).nextAt]).toEqual(['queued', null])
   })
 
   it('S89: does not go on for the answer to another question', async () => {
     const { bench, context, claim } = await lostRun(waits)
     await bench.commit([putAnswers('answer:r1:c2', 'answer:r2:c1')])
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('awaiting-tools')
   })
 
   it('S98: one that waits for a subagent goes on for its stop or word of a subagent only', async () => {
     const below = { rest: { status: 'awaiting-subagent', reason: null } } as unknown as RunPatch
     const { bench, context, claim } = await lostRun(below)
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('awaiting-subagent')
     const stopped = await lostRun(below)
     await stopped.bench.commit([patchRun('r1', { stop: { at: 5 } })])
-    await bringToRest(stopped.context, stopped.claim)
+    await finalizeRun(stopped.context, stopped.claim)
     expect((await stopped.bench.run('r1')).status).toBe('queued')
   })
 
   it('S97: an end stays an end, whatever came before it rested', async () => {
     const { bench, context, claim } = await lostRun({ rest: { status: 'completed', reason: 'stop' } })
     await bench.commit([patchRun('r1', { stop: { at: 5 } }), { op: 'inbox.put', rows: [child] }])
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('completed')
   })
 
   it('S97: what comes while it is stored is seen; a session that never stands still is told of', async () => {
     const { bench, context, claim, beforeCommits } = await lostRun(waits)
     beforeCommits(async () => void (await bench.commit([patchRun('r1', { stop: { at: 5 } })])))
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('queued')
     const restless = await lostRun(waits)
     let tries = 0
     restless.beforeCommits(...Array.from({ length: 25 }, () => async () => (tries++, await restless.touch(), undefined)))
-    await expect(bringToRest(restless.context, restless.claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
+    await expect(finalizeRun(restless.context, restless.claim)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('20 times') as unknown })
     expect(tries).toBe(20)
   })
 
@@ -198,7 +198,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     for (const [status, open] of [['completed', waits], ['awaiting-tools', waits], ['awaiting-approval', approval]] as const) {
       const { bench, context, claim } = await lostRun({ ...open, rest: { status, reason: 'stop' } as never }, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
       await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
-      await bringToRest(context, claim)
+      await finalizeRun(context, claim)
       expect(await bench.store.readInbox('room:2', ['child-changed'])).toHaveLength(1)
     }
   })
@@ -208,7 +208,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     const patch = { usage: { inputTokens: 30 }, cost, turnState: { spent: { usage: { inputTokens: 10 }, cost: own } }, rest: { status: 'completed', reason: 'stop' } }
     const { bench, context, claim } = await lostRun(patch as unknown as RunPatch, { key: 'room:2~scout~1', run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.store.readEvents('room:2', 0, 10)).events).toMatchObject([{ type: 'child-end', status: 'completed', usage: { inputTokens: 30 }, cost }])
     expect(await bench.session('room:2')).toMatchObject({ childUsage: { inputTokens: 10 }, childCost: own })
   })
@@ -217,7 +217,7 @@ describe('S60: a run whose turn has ended or waits', () => {
     const { bench, context, claim } = await lostRun(waits, { run: { kind: 'child', parent: parentOf('p', { session: 'room:2' }) } })
     await bench.commit([ensure('room:2'), insertRun('p')], { key: 'room:2' })
     await bench.commit([patchRun('r1', { stop: { at: 5 } })])
-    await bringToRest(context, claim)
+    await finalizeRun(context, claim)
     expect((await bench.run('r1')).status).toBe('queued')
     expect([await bench.store.readInbox('room:2', ['child-changed']), (await bench.store.readEvents('room:2', 0, 10)).events]).toEqual([[], []])
   })

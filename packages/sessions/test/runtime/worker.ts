@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 import { manualClock, type Step } from '@bowline/llm/testing'
 import type { RunHandle, SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import type { ClaimRequest, Lease } from '../../src/store/contract.ts'
+import type { ClaimRequest, Lease } from '../../src/contract/session-store.ts'
 import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 

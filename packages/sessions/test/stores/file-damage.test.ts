@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 import { fileNameOf } from '../../src/stores/file/file-names.ts'
 import { printLine } from '../../src/stores/file/log-line.ts'
 import { batch, ensure, fileOf, linesOf, numbered, openStores, said, say } from './file-support.ts'

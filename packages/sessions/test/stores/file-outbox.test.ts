@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Delivery } from '../../src/store/batch.ts'
+import type { Delivery } from '../../src/contract/batch.ts'
 import { fileNameOf } from '../../src/stores/file/file-names.ts'
 import { batch, ensure, fileOf, linesOf, openStores, said, say } from './file-support.ts'
 import { temporaryFolders } from './temporary-folder.ts'

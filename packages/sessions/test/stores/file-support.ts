@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { manualClock } from '@bowline/llm/testing'
 import { fileStore } from '../../src/file.ts'
-import type { Batch, Delivery, Write } from '../../src/store/batch.ts'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { Batch, Delivery, Write } from '../../src/contract/batch.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 
 export interface OpenStores {
   open(dir: string, owner?: string): Promise<SessionStore>

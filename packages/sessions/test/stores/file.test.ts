@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { fileStore } from '../../src/file.ts'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 import { aloneWithItsData, testWholeKit } from './whole-kit.ts'
 

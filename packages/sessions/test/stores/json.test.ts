@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { randomRuns } from '../../../../scripts/test-length.ts'
-import { copyJson } from '../../src/stores/json.ts'
+import { copyJson } from '../../src/json.ts'
 
 const values = fc.oneof(fc.jsonValue({ maxDepth: 4 }), fc.object({ key: fc.constantFrom('a', '__proto__', 'toJSON'), values: [fc.double(), fc.constant(undefined), fc.string()] }))
 

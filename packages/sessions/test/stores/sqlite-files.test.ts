@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '@bowline/llm'
 import { sqliteStore } from '../../src/sqlite.ts'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 import { migrations } from '../../src/stores/sql/schema.ts'
 

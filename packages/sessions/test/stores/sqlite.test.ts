@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe } from 'vitest'
 import { sqliteStore } from '../../src/sqlite.ts'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 import { temporaryFolders } from './temporary-folder.ts'
 import { aloneWithItsData, testWholeKit } from './whole-kit.ts'
 

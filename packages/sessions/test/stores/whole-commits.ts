@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { SessionStore } from '../../src/store/contract.ts'
+import type { SessionStore } from '../../src/contract/session-store.ts'
 
 /** What the writer of `fixtures/store-process.ts` had done: whole commits only, at least those that it acknowledged. */
 export async function expectWholeCommits(store: SessionStore, acknowledged: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { SessionError } from '../../errors.ts'
-import type { Delivery } from '../../store/batch.ts'
+import type { Delivery } from '../../contract/batch.ts'
 import type { Tombstone } from '../memory/held-session.ts'
 import { Table } from '../memory/table.ts'
 import type { Change, Work } from '../memory/work.ts'

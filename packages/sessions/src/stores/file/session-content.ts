@@ -1,5 +1,5 @@
-import type { Delivery } from '../../store/batch.ts'
-import type { SessionRecord, ToolCallRecord } from '../../store/records.ts'
+import type { Delivery } from '../../contract/batch.ts'
+import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
 import { parentNames } from '../memory/children.ts'
 import { callsTable, newHeld } from '../memory/held-session.ts'
 import type { HeldSession, Space, Tombstone } from '../memory/held-session.ts'

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { StateStore } from '../../state/contract.ts'
+import type { StateStore } from '../../contract/state-store.ts'
 import { StateTable } from '../../state/state-table.ts'
 import type { StateChange } from '../../state/state-table.ts'
 import { tableStateStore } from '../../state/table-state-store.ts'

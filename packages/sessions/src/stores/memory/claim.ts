@@ -1,5 +1,5 @@
-import type { Claim, ClaimRequest } from '../../store/contract.ts'
-import type { RunRecord } from '../../store/records.ts'
+import type { Claim, ClaimRequest } from '../../contract/session-store.ts'
+import type { RunRecord } from '../../contract/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
 import { afterRuns, firstOpenRun } from './held-session.ts'
 import type { HeldSession, Space } from './held-session.ts'

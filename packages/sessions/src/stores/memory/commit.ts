@@ -1,4 +1,4 @@
-import type { Batch, CommitResult, Delivery } from '../../store/batch.ts'
+import type { Batch, CommitResult, Delivery } from '../../contract/batch.ts'
 import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession } from '../rules.ts'

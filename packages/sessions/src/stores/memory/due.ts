@@ -1,5 +1,5 @@
-import type { DueReport } from '../../store/contract.ts'
-import type { SessionRecord, TimerRecord } from '../../store/records.ts'
+import type { DueReport } from '../../contract/session-store.ts'
+import type { SessionRecord, TimerRecord } from '../../contract/records.ts'
 import { claimableAt, hasExpired } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { Space } from './held-session.ts'

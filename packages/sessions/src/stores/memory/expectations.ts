@@ -1,4 +1,4 @@
-import type { Expect } from '../../store/batch.ts'
+import type { Expect } from '../../contract/batch.ts'
 import { refuseUnless } from '../refused.ts'
 import { hasExpired } from '../rules.ts'
 import { heldOf, runIn } from './work.ts'

@@ -1,5 +1,5 @@
-import type { PruneReport, PruneRules } from '../../store/contract.ts'
-import type { RunRecord } from '../../store/records.ts'
+import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
+import type { RunRecord } from '../../contract/records.ts'
 import { forgetRuns } from './children.ts'
 import type { HeldSession, Space } from './held-session.ts'
 import { oldestRun } from './session-index.ts'

@@ -1,5 +1,5 @@
-import type { Lease, LeaseState } from '../../store/contract.ts'
-import { copyJson } from '../json.ts'
+import type { Lease, LeaseState } from '../../contract/session-store.ts'
+import { copyJson } from '../../json.ts'
 import type { Space } from './held-session.ts'
 
 /** Leases are not kept beyond memory: whoever opens a store of one process is another owner. */

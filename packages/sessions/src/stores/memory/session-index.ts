@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../store/records.ts'
+import type { RunRecord } from '../../contract/records.ts'
 import { inputKindsThatStart } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'

@@ -1,5 +1,5 @@
-import type { Batch, Delivery, NewEvent } from '../../store/batch.ts'
-import type { RunRecord, SessionRecord } from '../../store/records.ts'
+import type { Batch, Delivery, NewEvent } from '../../contract/batch.ts'
+import type { RunRecord, SessionRecord } from '../../contract/records.ts'
 import { Refused } from '../refused.ts'
 import { isOpen } from '../rules.ts'
 import type { HeldSession, Space } from './held-session.ts'

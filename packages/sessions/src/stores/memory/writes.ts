@@ -1,5 +1,5 @@
-import type { Write } from '../../store/batch.ts'
-import type { ToolCallRecord } from '../../store/records.ts'
+import type { Write } from '../../contract/batch.ts'
+import type { ToolCallRecord } from '../../contract/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { addChild, forgetRuns } from './children.ts'

@@ -1,5 +1,5 @@
 import type { JSONObject } from '@bowline/llm'
-import { parseStored } from '../json.ts'
+import { parseStored } from '../../json.ts'
 import { first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 

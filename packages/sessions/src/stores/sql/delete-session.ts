@@ -1,4 +1,4 @@
-import type { Write } from '../../store/batch.ts'
+import type { Write } from '../../contract/batch.ts'
 import { firstNumbers } from '../rules.ts'
 import type { Numbers } from '../rules.ts'
 import { findTombstone } from './sessions.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Expect } from '../../store/batch.ts'
-import type { InboxKind, RunKind } from '../../store/records.ts'
+import type { Expect } from '../../contract/batch.ts'
+import type { InboxKind, RunKind } from '../../contract/records.ts'
 import { refuseUnless } from '../refused.ts'
 import { hasExpired, isOpen } from '../rules.ts'
 import { first, statement } from './statement.ts'

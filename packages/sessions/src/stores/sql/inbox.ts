@@ -1,5 +1,5 @@
-import type { InboxKind, InboxRecord } from '../../store/records.ts'
-import { parseStored } from '../json.ts'
+import type { InboxKind, InboxRecord } from '../../contract/records.ts'
+import { parseStored } from '../../json.ts'
 import { all, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 

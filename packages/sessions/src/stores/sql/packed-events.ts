@@ -1,5 +1,5 @@
-import type { CallKey, NewEvent, PartialEvent } from '../../store/batch.ts'
-import { parseStored } from '../json.ts'
+import type { CallKey, NewEvent, PartialEvent } from '../../contract/batch.ts'
+import { parseStored } from '../../json.ts'
 import { usualKey } from './calls.ts'
 
 /** Most references name what the event itself names: then only their kind is kept. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { PruneReport, PruneRules } from '../../store/contract.ts'
+import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
 import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
 import { all, execute, statement } from './statement.ts'
 import type { Steps } from './statement.ts'

@@ -1,5 +1,5 @@
-import type { StateStore, TimeToLive } from '../../state/contract.ts'
-import { checkPlace, checkTimeToLive } from '../../state/ids.ts'
+import type { StateStore, TimeToLive } from '../../contract/state-store.ts'
+import { checkPlace, checkTimeToLive } from '../../contract/state-ids.ts'
 import { textOfValue } from '../../state/values.ts'
 import type { SqlDriver } from './sql-store.ts'
 import type { Steps } from './statement.ts'

@@ -1,5 +1,5 @@
 import type { Generated, Kysely, Selectable, Transaction } from 'kysely'
-import type { EntryRecord, InboxKind, RunKind, RunStatus, Status, TimerKind, ToolCallRecord } from '../../store/records.ts'
+import type { EntryRecord, InboxKind, RunKind, RunStatus, Status, TimerKind, ToolCallRecord } from '../../contract/records.ts'
 
 /** The tables. A column of type `Json` holds the JSON text of a value. */
 export interface Tables {

@@ -1,5 +1,5 @@
-import type { CallKey } from '../../store/batch.ts'
-import type { ToolCallRecord } from '../../store/records.ts'
+import type { CallKey } from '../../contract/batch.ts'
+import type { ToolCallRecord } from '../../contract/records.ts'
 import { refuseUnless } from '../refused.ts'
 import { callRow } from './calls.ts'
 import { columnsOf, execute, first, statement } from './statement.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { NewRun, RunPatch } from '../../store/batch.ts'
-import { statusOfRun } from '../../store/records.ts'
+import type { NewRun, RunPatch } from '../../contract/batch.ts'
+import { statusOfRun } from '../../contract/records.ts'
 import { refuseUnless } from '../refused.ts'
 import { isHolding, newRun, patchRun, withOutcome } from '../rules.ts'
 import type { RunState } from '../rules.ts'

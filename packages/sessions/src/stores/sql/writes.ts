@@ -1,4 +1,4 @@
-import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../store/batch.ts'
+import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../contract/batch.ts'
 import { refuseUnless } from '../refused.ts'
 import { expireSession, newSession, patchSession } from '../rules.ts'
 import { deleteSession, takeNumbers } from './delete-session.ts'

@@ -1,6 +1,6 @@
 import { defineExtension, type AgentOptions } from '@bowline/agent-loop'
 import type { Runtime } from '../../runtime/types.ts'
-import type { Session } from '../../session/types.ts'
+import type { Session } from '../../commands/types.ts'
 import { isEnded } from '@bowline/agent-loop/events'
 import { assistant, calling, done, effectTool, key } from './scenario-parts.ts'
 import type { CrashScenario, World } from './types.ts'

@@ -1,4 +1,4 @@
-import type { Batch, CommitResult } from '../../store/batch.ts'
+import type { Batch, CommitResult } from '../../contract/batch.ts'
 
 /** The events of a batch, else what it writes. */
 export function nameOfBatch({ writes }: Batch): string {

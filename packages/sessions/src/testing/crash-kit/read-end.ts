@@ -1,7 +1,7 @@
-import { announceable } from '../../children/reminders.ts'
-import type { Page, SessionStore } from '../../store/contract.ts'
-import { holdingStatuses } from '../../store/records.ts'
-import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../store/records.ts'
+import { announceable } from '../../writer/reminders.ts'
+import type { Page, SessionStore } from '../../contract/session-store.ts'
+import { holdingStatuses } from '../../contract/records.ts'
+import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../contract/records.ts'
 import type { SessionEnd } from './types.ts'
 
 const pageSize = 1000

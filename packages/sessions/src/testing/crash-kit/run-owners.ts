@@ -1,5 +1,5 @@
-import type { Batch, Write } from '../../store/batch.ts'
-import type { Claim } from '../../store/contract.ts'
+import type { Batch, Write } from '../../contract/batch.ts'
+import type { Claim } from '../../contract/session-store.ts'
 import type { CrashProcess } from './crash-process.ts'
 
 /** Which process claimed each run last, and the epoch under which each process has it, as far as it knows. */

@@ -1,7 +1,7 @@
 import { defineTool, type AgentOptions, type Reconciled, type Tool, type ToolEffect } from '@bowline/agent-loop'
 import { scriptedModel, type Step } from '@bowline/llm/testing'
 import type { Runtime } from '../../runtime/types.ts'
-import type { RunHandle } from '../../session/types.ts'
+import type { RunHandle } from '../../commands/types.ts'
 import type { World } from './types.ts'
 
 /** The session of every scenario. */

@@ -1,7 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { OutsideWorld } from './outside-world.ts'

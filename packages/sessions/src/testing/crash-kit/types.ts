@@ -1,7 +1,7 @@
 import type { AgentOptions, CallContext, StoredMessage } from '@bowline/agent-loop'
 import type { UserMessage } from '@bowline/llm'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import type {
   EntryRecord,
   InboxRecord,
@@ -9,7 +9,7 @@ import type {
   SessionRecord,
   StoredEvent,
   ToolCallRecord,
-} from '../../store/records.ts'
+} from '../../contract/records.ts'
 
 /** What happens at a point: the process dies, the answer of the store gets lost, or the process is stopped for a while. */
 export type CrashMode = 'kill' | 'lost-response' | 'zombie'

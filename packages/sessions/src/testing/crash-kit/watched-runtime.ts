@@ -1,6 +1,6 @@
 import type { AgentInput } from '@bowline/agent-loop'
 import type { Runtime } from '../../runtime/types.ts'
-import { messageOf } from '../../session/new-run.ts'
+import { messageOf } from '../../commands/new-run.ts'
 import type { Scene } from './scene.ts'
 
 /** The runtime as a client sees it, with its sessions and runs: what the client is told is remembered. */

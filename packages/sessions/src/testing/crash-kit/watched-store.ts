@@ -1,5 +1,5 @@
-import type { Batch, CommitResult } from '../../store/batch.ts'
-import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../store/contract.ts'
+import type { Batch, CommitResult } from '../../contract/batch.ts'
+import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
 import { aroundStore } from '../around-store.ts'
 import { unavailable } from '../faulty-store.ts'
 import type { CrashProcess } from './crash-process.ts'

@@ -1,7 +1,7 @@
 import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
 import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import type { World } from '../crash-kit/types.ts'
 import { planModel, type ModelWorld } from './plan-model.ts'
 import type { HookPlan, Setup } from './program.ts'

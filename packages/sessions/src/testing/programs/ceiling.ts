@@ -1,4 +1,4 @@
-import type { Batch, CommitResult } from '../../store/batch.ts'
+import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Plan, Program, ProgramStep } from './program.ts'
 
 /** Limits per unit of a program. A unit is an input, an answer of a model, a call or a crash. */

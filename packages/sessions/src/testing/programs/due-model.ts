@@ -1,6 +1,6 @@
-import type { Batch, Write } from '../../store/batch.ts'
-import type { SessionStore } from '../../store/contract.ts'
-import { holdingStatuses, type RunRecord } from '../../store/records.ts'
+import type { Batch, Write } from '../../contract/batch.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import { holdingStatuses, type RunRecord } from '../../contract/records.ts'
 import { inputKindsThatStart } from '../../stores/rules.ts'
 import { readPendingWork, type PendingWork } from '../crash-kit/read-end.ts'
 

@@ -1,4 +1,4 @@
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import { checkExplorePrograms } from '../check-options.ts'
 import { drawProgram } from './draw-program.ts'
 import { programInvariants } from './invariants.ts'

@@ -1,7 +1,7 @@
 import { aroundStore } from '../around-store.ts'
 import type { CrashProcess } from '../crash-kit/crash-process.ts'
-import type { SessionStore } from '../../store/contract.ts'
-import type { StateStore } from '../../state/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import type { StateStore } from '../../contract/state-store.ts'
 import type { StoreGate } from './store-gate.ts'
 
 /**

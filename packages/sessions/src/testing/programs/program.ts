@@ -1,4 +1,4 @@
-import type { OnBusy } from '../../session/types.ts'
+import type { OnBusy } from '../../commands/types.ts'
 
 /**
  * A program: what clients do with a runtime, one step after the other, and where its processes are disturbed. It is plain

@@ -1,4 +1,4 @@
-import type { LoggedEvent, Session } from '../../session/types.ts'
+import type { LoggedEvent, Session } from '../../commands/types.ts'
 import { SessionError } from '../../errors.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
 import type { ProgramSession, ProgramStep } from './program.ts'

@@ -1,6 +1,6 @@
 import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import { memoryStore } from '../../stores/memory.ts'
 import { checkProgram, checkRunProgram } from '../check-options.ts'
 import { warmUp } from '../warm-up.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock, JSONValue } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
-import type { CasResult, LifeOptions, StateRead, StateStore, Versioned } from '../../state/contract.ts'
+import type { CasResult, LifeOptions, StateRead, StateStore, Versioned } from '../../contract/state-store.ts'
 import type { TestRunner } from '../store-kit/kit.ts'
 
 export interface StateKitOptions {

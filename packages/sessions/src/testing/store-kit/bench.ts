@@ -13,9 +13,9 @@ import type {
   NewTimer,
   RunPatch,
   Write,
-} from '../../store/batch.ts'
-import type { Claim, ClaimRequest, SessionStore } from '../../store/contract.ts'
-import type { InboxKind, RunParent, RunRecord, SessionRecord, SessionTtl, ToolCallRecord } from '../../store/records.ts'
+} from '../../contract/batch.ts'
+import type { Claim, ClaimRequest, SessionStore } from '../../contract/session-store.ts'
+import type { InboxKind, RunParent, RunRecord, SessionRecord, SessionTtl, ToolCallRecord } from '../../contract/records.ts'
 
 export const startMs = 1_750_000_000_000
 export const room = 'room:1'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { BranchRecord } from '../../store/contract.ts'
+import type { BranchRecord } from '../../contract/session-store.ts'
 import { appendEntries, ensure, moveLeaf, other, room, startMs, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

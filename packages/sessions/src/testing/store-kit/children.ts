@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { ChildQuery } from '../../store/contract.ts'
-import type { RunParent } from '../../store/records.ts'
+import type { ChildQuery } from '../../contract/session-store.ts'
+import type { RunParent } from '../../contract/records.ts'
 import { deleteSession, ensure, insertRun, other, parentOf, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/batch.ts'
+import type { Write } from '../../contract/batch.ts'
 import { appendEntries, appendEvents, ensure, fence, insertRun, mark, patchRun, putAnswers, putCalls, room } from './bench.ts'
 import { openCall, putTimers, startMs, timer, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/batch.ts'
+import type { Write } from '../../contract/batch.ts'
 import { appendEntries, appendEvents, deleteSession, deliver, ensure, fence, insertRun, mark, other, parentOf, patchRun } from './bench.ts'
 import { putAnswers, putCalls, putTimers, room, settledCall, startMs, timer, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'

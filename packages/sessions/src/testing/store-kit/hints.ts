@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { StoreHint } from '../../store/contract.ts'
+import type { StoreHint } from '../../contract/session-store.ts'
 import { appendEvents, deliver, ensure, insertRun, mark, other, room } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

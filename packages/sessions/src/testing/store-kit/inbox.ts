@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/batch.ts'
-import type { InboxKind, InboxRecord } from '../../store/records.ts'
+import type { Write } from '../../contract/batch.ts'
+import type { InboxKind, InboxRecord } from '../../contract/records.ts'
 import { ensure, inboxKinds, other, putAnswers, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/batch.ts'
+import type { Write } from '../../contract/batch.ts'
 import { appendEvents, fence, insertRun, mark, patchRun, room, startMs } from './bench.ts'
 import type { Topic } from './kit.ts'
 

@@ -1,6 +1,6 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { ManualClock } from '@bowline/llm/testing'
-import type { SessionStore } from '../../store/contract.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
 import { benchOf, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 

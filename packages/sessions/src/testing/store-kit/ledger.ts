@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { terminalStatuses } from '../../store/records.ts'
+import { terminalStatuses } from '../../contract/records.ts'
 import { insertRun, openCall, patchRun, putAnswers, putCalls, room, settledCall } from './bench.ts'
 import type { Topic } from './kit.ts'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { SessionQuery } from '../../store/contract.ts'
+import type { SessionQuery } from '../../contract/session-store.ts'
 import { deleteSession, deliver, ensure, insertRun, other, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

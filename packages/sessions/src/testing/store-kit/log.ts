@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { NewEvent } from '../../store/batch.ts'
+import type { NewEvent } from '../../contract/batch.ts'
 import { appendEntries, appendEvents, ensure, insertRun, mark, openCall, putCalls, room, settledCall, startMs } from './bench.ts'
 import { userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'

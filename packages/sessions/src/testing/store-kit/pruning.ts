@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { PruneReport } from '../../store/contract.ts'
+import type { PruneReport } from '../../contract/session-store.ts'
 import { appendEntries, appendEvents, ensure, fence, insertRun, mark, other, parentOf, patchRun, putCalls, room } from './bench.ts'
 import { settledCall, startMs, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'

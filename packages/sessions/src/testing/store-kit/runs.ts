@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { holdingStatuses, runMoves, terminalStatuses, waitingStatuses } from '../../store/records.ts'
-import type { RunStatus } from '../../store/records.ts'
+import { holdingStatuses, runMoves, terminalStatuses, waitingStatuses } from '../../contract/records.ts'
+import type { RunStatus } from '../../contract/records.ts'
 import { appendEvents, ensure, fence, insertRun, mark, newRun, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Cost } from '@bowline/llm'
-import type { SessionPatch } from '../../store/batch.ts'
+import type { SessionPatch } from '../../contract/batch.ts'
 import { deliver, ensure, other, room } from './bench.ts'
 import type { Topic } from './kit.ts'
 

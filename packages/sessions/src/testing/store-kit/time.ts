@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Write } from '../../store/batch.ts'
-import type { InboxKind } from '../../store/records.ts'
+import type { Write } from '../../contract/batch.ts'
+import type { InboxKind } from '../../contract/records.ts'
 import { appendEntries, ensure, inboxKinds, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'
 import { rowsOfEachKind } from './inbox.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { SessionError } from '../../errors.ts'
 import { appendEntries, ensure, moveLeaf, putCalls, room, settledCall, startMs, userEntry } from './bench.ts'
-import type { NewEntry } from '../../store/batch.ts'
+import type { NewEntry } from '../../contract/batch.ts'
 import type { Topic } from './kit.ts'
 
 function compactionEntry(id: string, parentId: string, firstKeptMessageId: string): NewEntry {

@@ -1,6 +1,6 @@
 import type { StoredMessage } from '@bowline/agent-loop'
-import type { CallKey } from '../../../store/batch.ts'
-import type { ToolCallRecord } from '../../../store/records.ts'
+import type { CallKey } from '../../../contract/batch.ts'
+import type { ToolCallRecord } from '../../../contract/records.ts'
 import type { CrashEnd, Effect, Invariant, SessionEnd } from '../types.ts'
 
 interface Call {

@@ -1,6 +1,6 @@
 import { hashJson } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
-import type { InboxRecord, RunRecord } from '../../../store/records.ts'
+import type { InboxRecord, RunRecord } from '../../../contract/records.ts'
 import type { AcknowledgedInput, CrashEnd, Invariant, SessionEnd } from '../types.ts'
 
 export const acceptedInputsAreFound: Invariant = {

@@ -2,7 +2,7 @@ import { canonicalJson } from '@bowline/agent-loop'
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { checkEvents } from '@bowline/agent-loop/testing'
 import type { JSONValue } from '@bowline/llm'
-import { terminalStatuses } from '../../../store/records.ts'
+import { terminalStatuses } from '../../../contract/records.ts'
 import type { Invariant, SessionEnd } from '../types.ts'
 
 function isTerminal(status: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../../store/records.ts'
+import type { RunRecord } from '../../../contract/records.ts'
 import { isResting } from '../read-end.ts'
 import type { CrashEnd, Invariant } from '../types.ts'
 

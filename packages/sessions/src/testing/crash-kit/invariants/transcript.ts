@@ -1,5 +1,5 @@
 import { checkTranscript } from '@bowline/agent-loop/testing'
-import { holdingStatuses } from '../../../store/records.ts'
+import { holdingStatuses } from '../../../contract/records.ts'
 import type { Invariant } from '../types.ts'
 
 const holding: readonly string[] = holdingStatuses

@@ -1,5 +1,5 @@
 import { emptyView, isSuspended, reduceEvents, statusOf, type Status } from '@bowline/agent-loop/events'
-import { terminalStatuses, type RunRecord, type StoredEvent } from '../../../store/records.ts'
+import { terminalStatuses, type RunRecord, type StoredEvent } from '../../../contract/records.ts'
 import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramInvariant } from '../program-end.ts'
 

@@ -2,7 +2,7 @@ import { canonicalJson } from '@bowline/agent-loop'
 import { emptyView, isDelta, reduceEvents } from '@bowline/agent-loop/events'
 import type { AgentEvent } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
-import { terminalStatuses, type StoredEvent } from '../../../store/records.ts'
+import { terminalStatuses, type StoredEvent } from '../../../contract/records.ts'
 import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
 

@@ -1,4 +1,4 @@
-import { terminalStatuses, type InboxRecord, type RunRecord } from '../../../store/records.ts'
+import { terminalStatuses, type InboxRecord, type RunRecord } from '../../../contract/records.ts'
 import { inputKindsThatStart } from '../../../stores/rules.ts'
 import { isResting } from '../../crash-kit/read-end.ts'
 import type { SessionEnd } from '../../crash-kit/types.ts'

@@ -1,0 +1,237 @@
+import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
+import { originOf } from '../contract/origin.ts'
+import { SessionError } from '../errors.ts'
+import { numbered } from '../writer/new-event.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../contract/batch.ts'
+import type { RunRecord, SessionRecord, StoredEvent } from '../contract/records.ts'
+import type { SessionAccess, SessionIdentity } from './access.ts'
+import type { SessionContext } from './context.ts'
+import { historyWrites } from './history.ts'
+import { newRun, type NewInput } from './new-run.ts'
+import { readRun } from './wait-for-rest.ts'
+import { requestStop, stoppingOf, type Stopping } from './stop.ts'
+import { steerInput } from './steer.ts'
+import type { OnBusy } from './types.ts'
+import { activeRun, openRuns, openStatuses } from './views.ts'
+
+const maxQueuedRuns = 1000
+const maxTries = 20
+const interrupted = 'interrupted'
+const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'deleted', 'expired'])
+
+export interface Accepted {
+  readonly runId: string
+  readonly accepted: 'queued' | 'steered' | 'duplicate'
+}
+
+/** Makes an input durable as a queued run; the session comes into being with the first one. */
+export async function acceptInput(
+  context: SessionContext,
+  access: SessionAccess,
+  input: AgentInput,
+  options: NewInput,
+): Promise<Accepted> {
+  const onBusy = options.onBusy ?? context.onBusy
+  if (onBusy === 'steer') return steerInput(context, access, input, options)
+  const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
+  // Before anybody can claim it.
+  if (options.driver) context.drivers.add(run.id, options.driver)
+  let isNew = false
+  try {
+    const answer = await acceptRun(context, access, run, { onBusy, maxQueued: maxQueuedOf(options) })
+    isNew = answer.accepted === 'queued'
+    return answer
+  } finally {
+    if (!isNew) context.drivers.take(run.id)
+  }
+}
+
+/** What is to be true of the runs that are open. */
+interface Conditions {
+  readonly onBusy: OnBusy
+  readonly maxQueued: number
+}
+
+function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
+  return Math.min(maxQueued, maxQueuedRuns)
+}
+
+async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
+  const { onBusy } = conditions
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await access.find()
+    if (session) access.checkAlive(session)
+    const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
+    const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
+    const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
+    const result = await commitOnce(context.store, batch)
+    if (result.ok) {
+      const answer = accepted(context, access, run, session, result)
+      // A repeat stops nothing. Else the stop is stored: this process and the runs below are yet to be told.
+      if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
+      return answer
+    }
+    // Somebody else made, deleted or outlived the session in the meantime: look again.
+    if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
+  }
+  throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
+}
+
+/** The session, made now if there is none. */
+export async function openSession(context: SessionContext, access: SessionAccess): Promise<SessionRecord> {
+  const existing = await access.find()
+  if (existing) return existing
+  const { identity } = access
+  const at = context.clock.now()
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key: identity.key,
+    expect: [{ that: 'session', id: null }],
+    writes: creation(context, identity, at),
+  })
+  if (result.ok) {
+    publishOwn(context, identity.key, result, [startOf(identity, at)])
+    if (identity.settings.ttl) context.lookAhead()
+  } else if (result.reason !== 'conflict') throw await refusal(context, result.reason, identity.key)
+  return access.required()
+}
+
+/** What a run asks for behind itself is a run of its own; whoever ends this one looks for the next. */
+export async function acceptFollowUp(
+  context: Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>,
+  session: SessionRecord,
+  asking: RunRecord,
+  input: AgentInput,
+): Promise<EnqueuedInput> {
+  const { key, id } = session
+  const inputId = context.ids.next('input')
+  const origin = originOf(asking)
+  const run: NewRun = { ...newRun(context, input, { id: inputId, kind: 'follow-up' }), ...(origin && { origin }) }
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key,
+    expect: [{ that: 'session', id }, { that: 'queue-below', max: maxQueuedRuns }],
+    writes: insertion(run),
+  })
+  if (!result.ok) return { ok: false, reason: result.reason === 'queue-full' ? 'queue-full' : 'run-ended' }
+  publishRunQueued(context, key, result, run)
+  return { ok: true, inputId }
+}
+
+function acceptBatch(
+  context: SessionContext,
+  identity: SessionIdentity,
+  session: SessionRecord | null,
+  run: NewRun,
+  { onBusy, maxQueued }: Conditions,
+  stopping: Stopping | undefined,
+): Batch {
+  const expect: Expect[] = [expectedSession(session, onBusy === 'interrupt' && !stopping)]
+  if (session) expect.push(onBusy === 'reject' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueued })
+  if (stopping) expect.push(...stopping.expect)
+  return {
+    id: context.ids.next('batch'),
+    key: identity.key,
+    expect,
+    writes: [
+      ...(session ? [] : creation(context, identity, run.at)),
+      ...(stopping?.writes ?? []),
+      ...insertion(run),
+    ],
+  }
+}
+
+/** `asSeen`: a run that has begun since it was read would have to be stopped. */
+function expectedSession(session: SessionRecord | null, asSeen: boolean): Expect {
+  if (!session) return { that: 'session', id: null }
+  return { that: 'session', id: session.id, alive: true, ...(asSeen ? { version: session.version } : {}) }
+}
+
+export function insertion(run: NewRun): Write[] {
+  return [
+    { op: 'run.insert', run },
+    { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
+  ]
+}
+
+function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
+  const { agent, owner, metadata, settings, history = [] } = identity
+  return [
+    {
+      op: 'session.ensure',
+      session: { id: context.ids.next('session'), agent, metadata, settings, at, ...(owner === undefined ? {} : { owner }) },
+    },
+    ...historyWrites(history, at),
+    { op: 'event.append', events: [{ event: startOf(identity, at) }] },
+  ]
+}
+
+/** What is not in the log has to be read elsewhere. */
+function startOf({ key, history }: SessionIdentity, at: number) {
+  return { ...sessionStart(key, at), ...(history && { copied: true as const }) }
+}
+
+export function sessionStart(sessionKey: string, at: number) {
+  return { type: 'session-start', at, sessionKey } as const
+}
+
+function runQueued(run: NewRun): PartialEvent & { readonly type: 'run-queued' } {
+  const inputId = run.inputId === undefined ? {} : { inputId: run.inputId }
+  return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId }
+}
+
+function accepted(
+  context: SessionContext,
+  access: SessionAccess,
+  run: NewRun,
+  session: SessionRecord | null,
+  result: Extract<CommitResult, { ok: true }>,
+): Accepted {
+  access.bind(result.sessionId)
+  if (result.existing) return { runId: result.existing.runId, accepted: 'duplicate' }
+  const queued = queuedEvent(run)
+  publishOwn(context, access.key, result, session ? [queued] : [startOf(access.identity, run.at), queued])
+  if (!session && access.identity.settings.ttl) context.lookAhead()
+  context.wake(run.notBefore)
+  return { runId: run.id, accepted: 'queued' }
+}
+
+/** As readers get it: with its input. */
+function queuedEvent(run: NewRun): Omit<StoredEvent, 'seq'> {
+  return { ...runQueued(run), input: run.input } as unknown as Omit<StoredEvent, 'seq'>
+}
+
+export function publishRunQueued(
+  context: Pick<SessionContext, 'live'>,
+  key: string,
+  result: Extract<CommitResult, { ok: true }>,
+  run: NewRun,
+): void {
+  publishOwn(context, key, result, [queuedEvent(run)])
+}
+
+/** Publishes events that no run made. */
+export function publishOwn(
+  context: Pick<SessionContext, 'live'>,
+  key: string,
+  result: Extract<CommitResult, { ok: true }>,
+  events: readonly Omit<StoredEvent, 'seq'>[],
+): void {
+  context.live.publish(key, numbered(events, result.firstSeq), false)
+}
+
+export async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {
+  switch (reason) {
+    case 'busy': {
+      const [open] = (await context.store.listRuns(key, { status: openStatuses, limit: 1 })).items
+      return new SessionError('busy', `A run of the session ${key} is open.`, open ? { runId: open.id } : {})
+    }
+    case 'id-reused':
+      return new SessionError('id-reused', 'The input id was accepted before with other content.')
+    case 'queue-full':
+      return new SessionError('queue-full', `Too much waits in the session ${key}.`)
+    default:
+      return new SessionError('conflict', `The store refused the input: ${reason}.`)
+  }
+}

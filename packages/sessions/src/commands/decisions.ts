@@ -1,0 +1,110 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import { validateWith } from '@bowline/llm'
+import { inputChecks } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
+import { checkedCopy } from '../json.ts'
+import { checkDecisionOptions } from './check-options.ts'
+import type { SessionContext } from './context.ts'
+import { readSession, storeAnswers } from './inbox.ts'
+import { readRun } from './wait-for-rest.ts'
+import { answeredAbove, isBelow } from './route.ts'
+import type { ApprovalReceipt, DecisionOptions } from './types.ts'
+import { decisionId, isAllAnswered, isTerminal, openQuestions, readAnswers } from './views.ts'
+
+const maxTries = 20
+
+export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'>
+
+/** Stores what was decided about a call; the last open answer of its run queues it in the same commit. */
+export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
+  const { store, clock } = context
+  const body = bodyOf(given)
+  for (let tries = 0; tries < maxTries; tries++) {
+    const asker = await readApproval(context, key, given.approvalId)
+    const session = await readSession(context, asker.session)
+    // The commit tests the version of the session, so all that is judged must be read after it.
+    const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
+    const before = decidedBefore(call, inbox)
+    if (before) return receiptOf(checkSame(given, before), run, inbox, true)
+    checkOpen(given, call, run)
+    await checkEdited(context, session, run, call, body)
+    const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
+    const all = [...inbox, row]
+    const above = await answeredAbove(context, run, [given])
+    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return receiptOf(row, run, all, false)
+  }
+  throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
+}
+
+/** Checked and copied before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
+export function copyDecision(decision: InboxDecision['decision'], approvalId: string, options: DecisionOptions): GivenDecision {
+  inputChecks.checkName('approvalId', approvalId)
+  checkDecisionOptions(`${decision}.options`, options)
+  const { input, ...given } = options
+  if (input === undefined) return { ...given, approvalId, decision }
+  if (decision === 'deny') throw new SessionError('invalid-input', 'input must be absent: a call that is denied has no input.')
+  return { ...given, approvalId, decision, input: checkedCopy(input, 'input') }
+}
+
+function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
+  return { approvalId, decision, ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
+}
+
+interface Decided {
+  readonly at: number
+  readonly body: InboxDecision
+}
+
+/** What was said before: it waits in the inbox, or was taken. */
+export function decidedBefore({ approval, runId }: ToolCallRecord, inbox: readonly InboxRecord[]): Decided | undefined {
+  if (!approval) return undefined
+  const { approvalId, decision, decided } = approval
+  const waiting = inbox.find((row) => row.id === decisionId(runId, approvalId))
+  if (waiting?.kind === 'decision') return waiting
+  if (decision === undefined || !decided) return undefined
+  const { at, ...by } = decided
+  return { at, body: { approvalId, ...(JSON.parse(decision) as Pick<InboxDecision, 'decision' | 'reason' | 'input'>), ...by } }
+}
+
+function checkSame(given: GivenDecision, before: Decided): Decided {
+  if (wordsOf(given) !== wordsOf(before.body)) throw conflict(given.approvalId)
+  return before
+}
+
+function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | 'reason' | 'input'>): string {
+  return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }), ...(input === undefined ? {} : { input }) })
+}
+
+/** An edited input must be one that the tool takes: else the call could not run with it. */
+async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input }: InboxDecision): Promise<void> {
+  if (input === undefined) return
+  const tool = context.toolOf(session, run, call.name)
+  const checked = tool && (await validateWith(tool.inputSchema, input))
+  if (checked?.ok) return
+  const issues = checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
+  const why = checked ? issues.map(({ path, message }) => `${path}: ${message}`).join('; ') : 'this runtime does not know the tool'
+  throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`, { issues })
+}
+
+/** Nobody waits for a decision about a call that was cancelled, or denied because its time was over. */
+function checkOpen({ approvalId, inputHash }: GivenDecision, { approval, state }: ToolCallRecord, run: RunRecord): void {
+  const isOpen = approval?.state === 'requested' && state === 'pending' && !isTerminal(run.status) && !run.stop
+  if (!isOpen || (inputHash !== undefined && inputHash !== approval.inputHash)) throw conflict(approvalId)
+}
+
+function conflict(approvalId: string): SessionError {
+  return new SessionError('approval-conflict', `The approval ${approvalId} was decided otherwise, or is about another input.`)
+}
+
+function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxRecord[], repeated: boolean): ApprovalReceipt {
+  const { approvalId, decision, by } = body
+  const missing = isTerminal(run.status) ? [] : openQuestions(run, inbox).pendingApprovals.map((open) => open.approvalId)
+  return { approvalId, decision, ...(by === undefined ? {} : { by }), at, repeated, missing: missing.filter((id) => id !== approvalId) }
+}
+
+async function readApproval({ store }: SessionContext, key: string, approvalId: string): Promise<ToolCallRecord> {
+  const read = await store.readApproval(approvalId)
+  if (read.status === 'missing' || !isBelow(read.value.session, key)) throw new SessionError('unknown-approval', `Nobody asked for the approval ${approvalId} in this session.`)
+  return read.value
+}

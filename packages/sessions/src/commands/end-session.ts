@@ -1,0 +1,154 @@
+import { SessionError } from '../errors.ts'
+import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun } from '../writer/close-run.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { Batch, Write } from '../contract/batch.ts'
+import type { InboxKind, RunRecord, SessionRecord } from '../contract/records.ts'
+import type { SessionContext } from './context.ts'
+import { startOrphanedInputs } from './orphaned-inputs.ts'
+import { removeStates } from './session-state.ts'
+import { nothingToStop, receiptOf, requestStop } from './stop.ts'
+import type { StopReceipt } from './types.ts'
+import { firstInLine, openRuns } from './views.ts'
+
+const maxTries = 20
+const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
+/** Kinds of rows that a kill takes. The session goes on, and its model still hears of background tasks that ended before. */
+const killedKinds = everyKind.filter((kind) => kind !== 'child-settled')
+
+/** `kill` ends what is open; `expire` leaves the session readable besides, `delete` nothing but its numbers. */
+export type SessionEnd = 'kill' | 'expire' | 'delete'
+
+export interface EndOptions {
+  /** Of this session, and no other one under the key. */
+  readonly incarnation?: string
+  readonly reason?: string | undefined
+}
+
+/**
+ * Ends all that is open in a session and in the sessions below it, without the consent of whoever executes it: these
+ * cannot write any more.
+ */
+export async function endSession(context: SessionContext, key: string, how: SessionEnd, options: EndOptions = {}): Promise<StopReceipt> {
+  const { store } = context
+  const children: StopReceipt[] = []
+  let first: RunRecord | undefined
+  for (let tries = 0; tries < maxTries; tries++) {
+    const read = await store.readSession(key)
+    const isThere = 'value' in read && (options.incarnation ?? read.value.id) === read.value.id
+    if (!isThere || (how === 'expire' && (await isMarked(context, read.value)))) return withChildren(nothingToStop, children)
+    const open = await openRuns(store, key)
+    first ??= firstInLine(open)
+    const below = await endBelow(context, key, open, how, options.reason)
+    children.push(...below)
+    // What ended was told to this session. A child that is started from now on changes its version too.
+    if (below.length > 0) continue
+    const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
+    if (batch.writes.length > 0) {
+      const result = await commitOnce(store, batch)
+      if (!result.ok && result.reason === 'conflict') continue
+      if (!result.ok && result.reason !== 'deleted' && result.reason !== 'missing') {
+        throw new SessionError('conflict', `The store refused to end the session ${key}: ${result.reason}.`)
+      }
+    }
+    for (const run of open) context.fence(run.id)
+    if (how === 'delete') await removeStates(store, key)
+    context.live.announce(key)
+    if (goesOn(read.value, how)) await startOrphanedInputs(context, key)
+    if (!first) return withChildren(nothingToStop, children)
+    // Of a deleted session nothing can be read any more.
+    return how === 'delete'
+      ? withChildren({ ...nothingToStop, runId: first.id, state: 'settled' }, children)
+      : withChildren(await receiptOf(context, first.id), children)
+  }
+  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while it was ended.`)
+}
+
+/** The runs that were ended below, also those that others than the first run had started. */
+function withChildren(receipt: StopReceipt, below: readonly StopReceipt[]): StopReceipt {
+  const known = new Set(receipt.children.flatMap(runsOf))
+  return { ...receipt, children: [...receipt.children, ...below.filter(({ runId }) => !known.has(runId))] }
+}
+
+function runsOf({ runId, children }: StopReceipt): readonly (string | null)[] {
+  return [runId, ...children.flatMap(runsOf)]
+}
+
+/** Somebody else has said that its life is over: that is the last thing in its log. */
+async function isMarked({ store }: SessionContext, { key, nextSeq }: SessionRecord): Promise<boolean> {
+  const { events } = await store.readEvents(key, nextSeq - 2, 1)
+  return events.at(-1)?.type === 'session-end'
+}
+
+/** The receipts of what was open below. */
+async function endBelow(
+  context: SessionContext,
+  key: string,
+  open: readonly RunRecord[],
+  how: SessionEnd,
+  reason: string | undefined,
+): Promise<readonly StopReceipt[]> {
+  const receipts: StopReceipt[] = []
+  const keys = await sessionsBelow(context, key)
+  // A run that could go on would begin anew what has ended below it.
+  if (keys.length > 0) for (const run of open) if (run.turn !== undefined) await requestStop(context, run, reason)
+  for (const child of keys) {
+    receipts.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill', { reason }))
+  }
+  return receipts.flatMap((receipt) => (receipt.runId === null ? receipt.children : [receipt]))
+}
+
+async function sessionsBelow({ store }: SessionContext, key: string): Promise<readonly string[]> {
+  const keys: string[] = []
+  let page: string | undefined
+  do {
+    const found = await store.listSessions({ parent: key, limit: 1000, ...(page === undefined ? {} : { page }) })
+    keys.push(...found.items.map((session) => session.key))
+    page = found.next
+  } while (page !== undefined)
+  return keys
+}
+
+function lostRuns(context: SessionContext, { leaf }: SessionRecord, open: readonly RunRecord[], reason: string | undefined): Promise<readonly LostRun[]> {
+  const at = context.clock.now()
+  const stop = { at, ...(reason === undefined ? {} : { reason }) }
+  const end = { status: 'aborted', reason: 'abort', stop } as const
+  return Promise.all(open.toSorted(begunLast).map((run) => lookAtLostRun(context, run, { leaf, answers: [], end, at })))
+}
+
+/** The one that has begun ends the transcript, and the log. */
+function begunLast(a: RunRecord, b: RunRecord): number {
+  return Number(a.turn !== undefined) - Number(b.turn !== undefined) || a.place - b.place
+}
+
+async function batchOf(context: SessionContext, session: SessionRecord, lost: readonly LostRun[], how: SessionEnd): Promise<Batch> {
+  const { store, ids, clock } = context
+  const { key, id, version, parent } = session
+  const batchId = ids.next('batch')
+  const rows = await store.readInbox(key, goesOn(session, how) ? killedKinds : everyKind)
+  const at = clock.now()
+  const ends: readonly Write[] = [
+    ...lost.flatMap((each, place) => lastWrites(each, lastEvents(each, place === lost.length - 1))),
+    ...(rows.length > 0 ? [{ op: 'inbox.take', ids: rows.map((row) => row.id) } as const] : []),
+    ...(how === 'expire' ? expiry(key, at) : []),
+  ]
+  const deletion: Write = { op: 'session.delete', at, ...(parent === undefined ? {} : { leavesNothing: true }) }
+  return {
+    id: batchId,
+    key,
+    expect: [{ that: 'session', id, version }],
+    writes: how === 'delete' ? [deletion] : ends,
+    deliver: (await Promise.all(lost.map((each) => newsOfLostRun(store, each, batchId)))).flat(),
+  }
+}
+
+/** A child session ends with its parent. */
+function goesOn({ parent }: SessionRecord, how: SessionEnd): boolean {
+  return how === 'kill' && parent === undefined
+}
+
+function expiry(sessionKey: string, at: number): readonly Write[] {
+  return [
+    { op: 'event.append', events: [{ event: { type: 'session-end', at, sessionKey, reason: 'expired' } }] },
+    { op: 'session.expire' },
+  ]
+}

@@ -1,0 +1,153 @@
+import { AgentError, hashJson, parseInput, type PendingToolCall, type SubmittedResult } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
+import { inputChecks, sentence } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import type { ToolCallRecord } from '../contract/records.ts'
+import { checkedCopy } from '../json.ts'
+import type { ToolResolution } from './types.ts'
+
+/** An answer to a call, with what the caller said of the call itself. */
+export interface GivenAnswer {
+  readonly result: SubmittedResult
+  /** Must agree with the call that waits. */
+  readonly said: SaidOfCall
+  /** Where it was given, for errors. */
+  readonly place: string
+}
+
+export type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent'>>
+
+/** `runAgain` is no answer: the call starts anew. */
+export type GivenResolution = { readonly runAgain: true; readonly said: SaidOfCall; readonly path: readonly string[]; readonly place: string } | GivenAnswer
+
+const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
+const resultForms = ['output', 'error', 'unknown'] as const
+const resolutionForms = ['result', 'output', 'error', 'runAgain', 'unknown'] as const
+const besideOutput = ['details', 'isError'] as const
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Checked and copied, before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
+export function parseResults(given: readonly SubmittedResult[]): readonly GivenAnswer[] {
+  const place = 'results'
+  inputChecks.checkRequired(place, given, 'a list with at least one result', (value) => Array.isArray(value) && value.length > 0)
+  return checkedCopy(given, place).map((each, index) => {
+    const at = `${place}[${index}]`
+    const form = formOf(at, each, [...resultForms])
+    const { toolCallId, role } = each as Fields
+    inputChecks.checkName(`${at}.toolCallId`, toolCallId)
+    inputChecks.checkOneOf(`${at}.role`, role, ['tool-result'])
+    return answerOf(at, each, form)
+  })
+}
+
+/** As `parseResults`, of what became of one call. `path` is that of the options. */
+export function parseResolution(toolCallId: string, given: ToolResolution, path: readonly string[] | undefined): GivenResolution {
+  const place = 'resolution'
+  inputChecks.checkName('toolCallId', toolCallId)
+  const form = formOf(place, given, [...resolutionForms])
+  const fields: Fields = { ...checkedCopy(given as Fields, place) }
+  const own = { ...fields, toolCallId, ...(path && { path: [...path] }) }
+  for (const name of ['toolCallId', 'path'] as const) {
+    if (fields[name] !== undefined) checkSame(`${place}.${name}`, fields[name], own[name])
+  }
+  if (form !== 'runAgain') return answerOf(place, own, form)
+  inputChecks.checkRequired(`${place}.runAgain`, fields['runAgain'], 'true', (value) => value === true)
+  return { runAgain: true, said: saidOf(place, own), path: pathOf(place, own), place }
+}
+
+/** Returns the form of the answer. Throws unless there is exactly one and no unknown key. */
+function formOf<Form extends string>(place: string, given: unknown, forms: readonly Form[]): Form {
+  inputChecks.checkKeys(place, given, [...forms, ...besideOutput, 'toolCallId', 'path', 'role', ...callFields])
+  const fields = given as Fields
+  // A pending call says `unknown` of itself: beside its other fields that answers nothing.
+  const isCall = callFields.some((name) => fields[name] !== undefined)
+  const found = forms.filter((form) => fields[form] !== undefined && !(isCall && form === 'unknown'))
+  const [form] = found
+  if (form === undefined || found.length > 1) {
+    const received = found.length === 0 ? 'none of them' : found.join(' and ')
+    throw new SessionError('invalid-input', `${place} must have exactly one of ${forms.join(', ')}; received ${received}.`)
+  }
+  const stray = besideOutput.find((name) => form !== 'output' && fields[name] !== undefined)
+  if (stray !== undefined) throw new SessionError('invalid-input', `${place}.${stray} belongs to an output, and there is none.`)
+  return form
+}
+
+/** The answer as the loop reads it, which parses it once more. */
+function answerOf(place: string, fields: Fields, form: (typeof resolutionForms)[number]): GivenAnswer {
+  const { toolCallId } = fields
+  const path = pathOf(place, fields)
+  const result = { toolCallId, ...(path.length > 0 && { path }), ...answer(place, fields, form) } as unknown as SubmittedResult
+  try {
+    parseInput({ toolResults: [result] })
+  } catch (error) {
+    if (!AgentError.isInstance(error)) throw error
+    throw new SessionError('invalid-input', sentence(`${place}: ${error.message}`))
+  }
+  return { result, said: saidOf(place, fields), place }
+}
+
+function answer(place: string, fields: Fields, form: (typeof resolutionForms)[number]): Fields {
+  const { result, output, error, details, isError } = fields
+  switch (form) {
+    case 'result':
+      return { output: result }
+    case 'output':
+      inputChecks.checkBoolean(`${place}.isError`, isError)
+      return { output, ...(details !== undefined && { details }), ...(isError !== undefined && { isError }) }
+    case 'error':
+      inputChecks.checkText(`${place}.error`, error)
+      return { error }
+    case 'unknown':
+    case 'runAgain':
+      inputChecks.checkRequired(`${place}.${form}`, fields[form], 'true', (value) => value === true)
+      return { [form]: true }
+    default: {
+      const never: never = form
+      return never
+    }
+  }
+}
+
+function pathOf(place: string, { path }: Fields): readonly string[] {
+  names(`${place}.path`, path)
+  return (path ?? []) as readonly string[]
+}
+
+const names = inputChecks.listOf(inputChecks.checkName)
+
+function saidOf(place: string, { toolName, input, deadlineAt, agent, background }: Fields): SaidOfCall {
+  inputChecks.optionalName(`${place}.toolName`, toolName)
+  inputChecks.checkNumber(`${place}.deadlineAt`, deadlineAt, 0)
+  names(`${place}.agent`, agent)
+  names(`${place}.background`, background)
+  const said = { toolName, input, deadlineAt, agent }
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined))
+}
+
+/** The stored call that an answer belongs to. */
+interface AnsweredCall {
+  readonly call: ToolCallRecord
+  /** While it waits. */
+  readonly pending: PendingToolCall | undefined
+  /** Names of the agents from the session that was asked down to that of the call. */
+  readonly agents: readonly string[]
+}
+
+/** An answer that was meant for another call than its id says is refused: `invalid-input`. */
+export function checkAgrees({ said, place }: Pick<GivenAnswer, 'said' | 'place'>, { call, pending, agents }: AnsweredCall): void {
+  checkSame(`${place}.toolName`, said.toolName, call.name)
+  checkSame(`${place}.agent`, said.agent, agents)
+  if (pending) checkSame(`${place}.deadlineAt`, said.deadlineAt, pending.deadlineAt)
+  const inputs = [call.inputHash, ...(pending ? [hashJson(pending.input)] : [])]
+  if (said.input !== undefined && !inputs.includes(hashJson(said.input))) throw another(`${place}.input`)
+}
+
+function checkSame(path: string, said: unknown, stored: unknown): void {
+  if (said !== undefined && hashJson(said as JSONValue) !== hashJson((stored ?? null) as JSONValue)) throw another(path)
+}
+
+function another(path: string): SessionError {
+  const message = 'is not that of the call that waits: check which call is answered.'
+  return new SessionError('invalid-input', `${path} ${message}`, { issues: [{ path, message }] })
+}

@@ -1,0 +1,44 @@
+import { SessionError } from '../errors.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { Delivery, Write } from '../contract/batch.ts'
+import type { InboxRecord, RunRecord, SessionRecord } from '../contract/records.ts'
+import type { SessionContext } from './context.ts'
+import { waitForRest } from './wait-for-rest.ts'
+import { waitingStatuses } from '../contract/records.ts'
+
+/** Puts answers where the run finds them; the last one queues it. False: something changed in between. */
+export async function storeAnswers(
+  context: SessionContext,
+  session: SessionRecord,
+  run: RunRecord,
+  rows: readonly InboxRecord[],
+  last: boolean,
+  deliver: readonly Delivery[] = [],
+): Promise<boolean> {
+  // Whoever had the run has to let go of it first.
+  if (run.status === 'running') {
+    await waitForRest(context, session.key, run.id)
+    return false
+  }
+  const writes: Write[] = [{ op: 'inbox.put', rows }]
+  if (last) writes.push({ op: 'run.patch', runId: run.id, patch: { status: 'queued' } })
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key: session.key,
+    expect: [
+      { that: 'session', id: session.id, version: session.version, alive: true },
+      { that: 'run', runId: run.id, status: waitingStatuses },
+    ],
+    writes,
+    deliver,
+  })
+  if (result.ok && last) context.wake()
+  if (result.ok) for (const { to } of deliver) context.live.announce(to)
+  return result.ok
+}
+
+export async function readSession(context: SessionContext, key: string): Promise<SessionRecord> {
+  const read = await context.store.readSession(key)
+  if (!('value' in read)) throw new SessionError('session-missing', `There is no session ${key}.`)
+  return read.value
+}

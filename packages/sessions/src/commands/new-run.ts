@@ -1,0 +1,53 @@
+import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
+import type { UserMessage } from '@bowline/llm'
+import { sentence } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import type { NewRun } from '../contract/batch.ts'
+import type { Lane, RunKind } from '../contract/records.ts'
+import type { SessionContext } from './context.ts'
+import type { RunDriver } from './run-driver.ts'
+import { runtimeParamsOf } from './settings.ts'
+import type { SendOptions } from './types.ts'
+
+export interface NewInput extends SendOptions {
+  readonly kind?: RunKind
+  readonly lane?: Lane
+  /** Whom the run waits for when this process is the first to execute it. */
+  readonly driver?: RunDriver
+}
+
+/** An input as a run. Checked and copied at once, before anything is awaited. */
+export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
+  const { id, kind = 'user', lane, notBefore, runtimeParams } = options
+  const body = messageOf(input) as unknown as NewRun['input']
+  const params = runtimeParamsOf('runtimeParams', runtimeParams)
+  return {
+    id: ids.next('run'),
+    kind,
+    ...(lane === undefined ? {} : { lane }),
+    ...(id === undefined ? {} : { inputId: id }),
+    ...(notBefore === undefined ? {} : { notBefore }),
+    ...(params === undefined ? {} : { options: { runtimeParams: params } }),
+    inputHash: hashJson(params === undefined ? body : { input: body, runtimeParams: params }),
+    input: body,
+    at: clock.now(),
+  }
+}
+
+/** Copied at once, before anything is awaited. */
+export function messageOf(input: AgentInput): UserMessage {
+  const message = parsed(input)
+  if (!('role' in message)) {
+    throw new SessionError('invalid-input', 'Answers are no input of send: use submitToolResults.')
+  }
+  return message
+}
+
+function parsed(input: AgentInput): ReturnType<typeof parseInput> {
+  try {
+    return parseInput(input)
+  } catch (error) {
+    if (!AgentError.isInstance(error)) throw error
+    throw new SessionError('invalid-input', sentence(error.message))
+  }
+}

@@ -1,0 +1,107 @@
+import { hashJson } from '@bowline/agent-loop'
+import { originIn } from '../contract/origin.ts'
+import { announceable } from '../writer/reminders.ts'
+import { inputKinds, consumedInput } from '../writer/journal-inbox.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
+import type { InboxRecord, RunRecord } from '../contract/records.ts'
+import { claimableAt } from '../stores/rules.ts'
+import { insertion, publishRunQueued } from './accept.ts'
+import type { SessionContext } from './context.ts'
+import { firstInLine, isTerminal, openRuns } from './views.ts'
+
+const maxTries = 20
+
+type OrphanContext = Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>
+type Steering = Extract<InboxRecord, { readonly kind: 'steer' }>
+
+/** What waits in the inbox as a run that takes it. */
+interface OrphanRun {
+  readonly run: NewRun
+  readonly writes: readonly Write[]
+}
+
+/**
+ * What waits in the inbox of a session that executes nothing becomes a run: input that came too late for the run that it
+ * was meant for, and word of children that have ended. A run that is about to be claimed sees to it itself.
+ */
+export async function startOrphanedInputs(context: OrphanContext & Pick<SessionContext, 'wake'>, key: string): Promise<void> {
+  // A session that changes all the time is found again by the end of a run, or by the sweep.
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await context.store.readSession(key)
+    const rows = session.status === 'found' ? await context.store.readInbox(key, inputKinds) : []
+    if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return
+    const open = await openRuns(context.store, key)
+    if (!canBegin(firstInLine(open), context.clock.now())) return
+    const next = (await orphanedSteering(context, key, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
+    if (!next) return
+    const { id, version } = session.value
+    const result = await storeOrphanRun(context, key, next, [{ that: 'session', id, version, alive: true }])
+    if (result.ok) return context.wake()
+    if (result.reason !== 'conflict') return
+  }
+}
+
+/** Nothing is executed, nor about to be. */
+function canBegin(first: RunRecord | undefined, now: number): boolean {
+  return first === undefined || (first.status === 'queued' && claimableAt(first, now) > now)
+}
+
+/** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */
+export async function letOrphanedInputsPass(context: OrphanContext, { run, session: { key } }: Claim): Promise<boolean> {
+  const next = await orphanedSteering(context, key, await context.store.readInbox(key, ['steer']))
+  if (!next) return false
+  const back: Write = { op: 'run.patch', runId: run.id, patch: { status: 'queued' } }
+  const result = await storeOrphanRun(context, key, { ...next, writes: [...next.writes, back] }, [{ that: 'fence', runId: run.id, epoch: run.epoch }])
+  return result.ok
+}
+
+async function storeOrphanRun(context: OrphanContext, key: string, { run, writes }: OrphanRun, expect: readonly Expect[]): Promise<CommitResult> {
+  const result = await commitOnce(context.store, { id: context.ids.next('batch'), key, expect, writes: [...writes, ...insertion(run)] })
+  if (result.ok) publishRunQueued(context, key, result, run)
+  return result
+}
+
+/** The first input begins the run, which takes the others. */
+async function orphanedSteering({ store, ids, clock }: OrphanContext, key: string, rows: readonly InboxRecord[]): Promise<OrphanRun | undefined> {
+  const steering = rows.filter((row) => row.kind === 'steer')
+  const [first, ...others] = await orphansAmong(store, steering)
+  if (!first) return undefined
+  const { input, inputId, runId } = first.body
+  const id = ids.next('run')
+  const moved = others.map((row): Steering => ({ ...row, body: { ...row.body, runId: id } }))
+  return {
+    run: { id, kind: 'user', lane: 'follow-up', inputId, inputHash: hashJson(input), input, at: clock.now(), ...(await originIn(store, key, runId)) },
+    writes: [{ op: 'inbox.take', ids: [first.id] }, ...(moved.length > 0 ? [{ op: 'inbox.patch', rows: moved } as const] : [])],
+  }
+}
+
+/** Those whose run has ended. */
+async function orphansAmong(store: SessionStore, rows: readonly Steering[]): Promise<readonly Steering[]> {
+  const ended = new Set<string>()
+  for (const runId of new Set(rows.map((row) => row.body.runId))) {
+    const read = await store.readRun(runId)
+    if (read.status === 'missing' || isTerminal(read.value.status)) ended.add(runId)
+  }
+  return rows.filter((row) => ended.has(row.body.runId))
+}
+
+async function notification({ store, ids, clock }: OrphanContext, key: string): Promise<OrphanRun | undefined> {
+  const [first] = await announceable(store, key)
+  if (!first) return undefined
+  const origin = await originIn(store, key, first.body.group)
+  return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now(), ...origin }, writes: [] }
+}
+
+/** Input that was meant for a run that is stopped with all that waits is not to become a run. */
+export async function withdrawSteering({ store, ids }: OrphanContext, key: string): Promise<void> {
+  const taken = (await store.readInbox(key, ['steer'])).flatMap((row) => (row.kind === 'steer' ? consumedInput(row, row.body.runId) : []))
+  if (taken.length === 0) return
+  await commitOnce(store, {
+    id: ids.next('batch'),
+    key,
+    expect: [],
+    writes: [{ op: 'inbox.take', ids: taken.flatMap(({ take }) => take) }, { op: 'inbox.patch', rows: taken.flatMap(({ patch }) => patch) }],
+  })
+}

@@ -1,0 +1,24 @@
+import { SessionError } from '../errors.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { SessionContext } from './context.ts'
+import { readRun, unknownRun } from './wait-for-rest.ts'
+import { isBelow } from './route.ts'
+import { requestStop } from './stop.ts'
+
+/** Decides about a run, of the session or below it, that waits because its agent is defined otherwise than when it began. */
+export async function recoverRun(context: SessionContext, key: string, runId: string, decision: 'continue' | 'stop'): Promise<void> {
+  const run = await readRun(context.store, runId)
+  if (!isBelow(run.session, key)) throw unknownRun(runId)
+  if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
+  // Somebody has decided already.
+  if (run.status !== 'needs-recovery') return
+  if (run.reason !== 'definition-changed') throw new SessionError('invalid-input', 'The run waits for the outcome of a tool call: use resolveTool.')
+  const result = await commitOnce(context.store, {
+    id: context.ids.next('batch'),
+    key: run.session,
+    expect: [{ that: 'run', runId, status: ['needs-recovery'] }],
+    writes: [{ op: 'run.patch', runId, patch: { status: 'queued', definition: null, error: null } }],
+  })
+  if (result.ok) context.wake()
+  else if (result.reason !== 'conflict') throw new SessionError('conflict', `The store refused the decision: ${result.reason}.`)
+}

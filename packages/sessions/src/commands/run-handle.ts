@@ -1,0 +1,123 @@
+import type { StoredMessage } from '@bowline/agent-loop'
+import type { AssistantMessage } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import { parseCursor, type Position } from '../contract/cursor.ts'
+import { readLog } from '../log/read-log.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { statusOfRun } from '../contract/records.ts'
+import type { RunRecord } from '../contract/records.ts'
+import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
+import type { SessionContext } from './context.ts'
+import { readRun, waitForRest } from './wait-for-rest.ts'
+import type { RunHandle, RunResult, Session } from './types.ts'
+import { isAtRest, toRunInfo } from './views.ts'
+
+/** A handle on a run, whichever process executes it. `from` is where iterating begins: by default its first event. */
+export function runHandle(
+  context: SessionContext,
+  session: Session,
+  runId: string,
+  accepted: RunHandle['accepted'],
+  from?: Position,
+): RunHandle {
+  /** A run that is not there any more: because nothing of its session is, or because it was pruned. */
+  const found = (run: Promise<RunRecord>): Promise<RunRecord> =>
+    run.catch(async (error: unknown) => {
+      if (SessionError.isInstance(error) && error.code === 'unknown-run') await session.info()
+      throw error
+    })
+  const events: RunHandle['events'] = (options = {}) => {
+    checkRunEventsOptions('events.options', options)
+    const { cursor, abortSignal, bufferBytes } = options
+    const start = cursor === undefined ? from : parseCursor(cursor)
+    return readLog({
+      store: context.store,
+      liveLog: context.live,
+      clock: context.clock,
+      key: session.key,
+      from: async () => start ?? { seq: (await found(readRun(context.store, runId))).firstSeq - 1, n: 0 },
+      live: true,
+      runId,
+      isResting: restingIn(context),
+      abortSignal,
+      bufferBytes,
+    })
+  }
+  return {
+    runId,
+    session,
+    accepted,
+    events,
+    [Symbol.asyncIterator]: () => events()[Symbol.asyncIterator](),
+    status: async () => statusOfRun(await found(readRun(context.store, runId))),
+    result: async () => resultOf(context, await found(waitForRest(context, session.key, runId, undefined, (run) => isAtRest(context.store, run)))),
+    async stop(options = {}) {
+      checkRunStopOptions('stop.options', options)
+      return session.stop({ ...options, runId })
+    },
+  }
+}
+
+/** Nothing happens any more to a run that is not there. */
+export function restingIn({ store }: SessionContext): (runId: string) => Promise<boolean> {
+  return async (runId) => {
+    const read = await store.readRun(runId)
+    return read.status === 'missing' || isAtRest(store, read.value)
+  }
+}
+
+async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
+  const [messages, info] = await Promise.all([run.turn === undefined ? [] : messagesOf(context.store, run), toRunInfo(context.store, run)])
+  const message = lastAnswer(messages)
+  return {
+    runId: run.id,
+    status: run.status,
+    ...(run.reason === undefined ? {} : { reason: run.reason }),
+    messages,
+    ...(message ? { message } : {}),
+    text: message ? textOf(message) : '',
+    ...(run.error === undefined ? {} : { error: run.error }),
+    usage: run.usage,
+    ...(run.cost && { cost: run.cost }),
+    pendingToolCalls: info.pendingToolCalls,
+    pendingApprovals: info.pendingApprovals,
+    ...(info.heldRuns && { heldRuns: info.heldRuns }),
+  }
+}
+
+/** The messages of a run that has begun on the active path, oldest first: the entries of a run lie next to each other. */
+async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = []
+  let [before, seen]: [string | undefined, boolean] = [undefined, false]
+  for (;;) {
+    const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
+    for (const entry of page.items) {
+      if (seen && entry.runId !== run.id) return messages.reverse()
+      seen ||= entry.runId === run.id
+      if (entry.runId !== run.id || entry.type !== 'message') continue
+      messages.push(entry.message)
+      if (isEnough(entry.message)) return messages.reverse()
+    }
+    before = page.items.at(-1)?.id
+    if (page.next === undefined || before === undefined) return messages.reverse()
+  }
+}
+
+function lastAnswer(messages: readonly StoredMessage[]): AssistantMessage | undefined {
+  return messages.findLast((message) => message.role === 'assistant')
+}
+
+/** The text of the run's last answer. */
+export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
+  const message = run.turn === undefined ? undefined : await lastAnswerOf(store, run)
+  return message ? textOf(message) : ''
+}
+
+/** The last answer of a run that has begun. */
+export async function lastAnswerOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>): Promise<AssistantMessage | undefined> {
+  return lastAnswer(await messagesOf(store, run, ({ role }) => role === 'assistant'))
+}
+
+function textOf(message: AssistantMessage): string {
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}

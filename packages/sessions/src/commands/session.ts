@@ -1,0 +1,243 @@
+import { inputChecks } from '../arguments.ts'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { parseCursor, printCursor, type Position } from '../contract/cursor.ts'
+import { readLog, type LogReading } from '../log/read-log.ts'
+import { checkPageRequest, checkRunsQuery } from '../contract/check-query.ts'
+import type { SessionRecord } from '../contract/records.ts'
+import { acceptInput, openSession } from './accept.ts'
+import { SessionAccess, type SessionIdentity } from './access.ts'
+import { resolveCall, submitAnswers } from './answers.ts'
+import {
+  checkCompactOptions,
+  checkEventsOptions,
+  checkExportOptions,
+  checkForkOptions,
+  checkInputOptions,
+  checkKillOptions,
+  checkLabelsOptions,
+  checkMessagesOptions,
+  checkOverlayOptions,
+  checkResolveOptions,
+  checkSendOptions,
+  checkStopOptions,
+  checkSubmitOptions,
+  checkSwitchOptions,
+} from './check-options.ts'
+import type { SessionContext } from './context.ts'
+import { compactSession } from './tree/compact.ts'
+import { copyDecision, decideApproval } from './decisions.ts'
+import { endSession } from './end-session.ts'
+import { forkSession, identityOfCopy } from './tree/fork.ts'
+import { parseResolution, parseResults } from './given-answers.ts'
+import { branchesOf, labelEntry, labelsOf } from './tree/labels.ts'
+import { readRun, unknownRun } from './wait-for-rest.ts'
+import { driverOf } from './run-driver.ts'
+import { restingIn, runHandle } from './run-handle.ts'
+import { sessionState } from './session-state.ts'
+import { overlayInput } from './steer.ts'
+import { recoverRun } from './recover-run.ts'
+import { runAbove } from './route.ts'
+import { nothingToStop, stopSession } from './stop.ts'
+import { usageOf } from './usage.ts'
+import { switchSession } from './tree/switch.ts'
+import { exportSession } from './transfer/export.ts'
+import type { EventsOptions, LogEvents, MessagesOptions, Session } from './types.ts'
+import { listRuns, toSessionInfo } from './views.ts'
+
+const defaultPageSize = 100
+
+/** The handle: it holds nothing but the key, and every method reads what stands in the store. */
+export function createSession(context: SessionContext, identity: SessionIdentity): Session {
+  const { key } = identity
+  const access = new SessionAccess(context.store, identity)
+  const required = (): Promise<SessionRecord> => access.required()
+
+  const session: Session = {
+    key,
+    open: async () => toSessionInfo(context.store, await openSession(context, access)),
+    async info() {
+      const record = await foundOrNull(() => access.find())
+      return record && toSessionInfo(context.store, record)
+    },
+    async send(input, options = {}) {
+      checkSendOptions('send.options', options)
+      const driver = driverOf(options)
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
+      const handle = runHandle(context, session, runId, accepted)
+      return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
+    },
+    async steer(input, options = {}) {
+      checkInputOptions('steer.options', options)
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
+      return runHandle(context, session, runId, accepted)
+    },
+    async followUp(input, options = {}) {
+      checkInputOptions('followUp.options', options)
+      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
+      return runHandle(context, session, runId, accepted)
+    },
+    async overlay(input, options = {}) {
+      checkOverlayOptions('overlay.options', options)
+      await overlayInput(context, access, input, options)
+    },
+    async stop(options = {}) {
+      checkStopOptions('stop.options', options)
+      const record = await access.find()
+      return record ? stopSession(context, record, options) : nothingToStop
+    },
+    async submitToolResults(results, options) {
+      checkSubmitOptions('submitToolResults.options', options)
+      const given = parseResults(results)
+      const from = logEnd(await access.writable())
+      const { runId, ...receipt } = await submitAnswers(context, key, given, options)
+      // Repeats cause no new segment: their stream is the run as it stands.
+      const repeatsOnly = receipt.accepted.length === 0
+      const ofSession = await runAbove(context.store, key, runId)
+      return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
+    },
+    async approve(approvalId, options = {}) {
+      const decision = copyDecision('approve', approvalId, options)
+      await access.writable()
+      return decideApproval(context, key, decision)
+    },
+    async deny(approvalId, options = {}) {
+      const decision = copyDecision('deny', approvalId, options)
+      await access.writable()
+      return decideApproval(context, key, decision)
+    },
+    async resolveTool(toolCallId, resolution, options = {}) {
+      checkResolveOptions('resolveTool.options', options)
+      const given = parseResolution(toolCallId, resolution, options.path)
+      const from = logEnd(await access.writable())
+      const runId = await resolveCall(context, key, toolCallId, given)
+      return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
+    },
+    async recover(runId, decision) {
+      inputChecks.checkName('runId', runId)
+      inputChecks.checkRequired('decision', decision, 'continue or stop', (given) => given === 'continue' || given === 'stop')
+      const from = logEnd(await access.writable())
+      await recoverRun(context, key, runId, decision)
+      return runHandle(context, session, await runAbove(context.store, key, runId), 'queued', from)
+    },
+    async kill(options = {}) {
+      checkKillOptions('kill.options', options)
+      const { id } = await access.required()
+      const receipt = await endSession(context, key, 'kill', { incarnation: id, reason: options.reason })
+      access.close()
+      return receipt
+    },
+    async delete() {
+      const record = await foundOrNull(() => access.find(), ['session-missing', 'session-deleted'])
+      if (record) await deleteOnce(context, record)
+    },
+    usage: async () => usageOf(await required()),
+    state: sessionState(context.store, () => access.writable(), required),
+    async fork(options = {}) {
+      checkForkOptions('fork.options', options)
+      const copy = new SessionAccess(context.store, { ...identity, agentNamed: false, key: await forkSession(context, access, options) })
+      return createSession(context, identityOfCopy(await copy.required()))
+    },
+    async switchTo(entryId, options = {}) {
+      if (entryId !== null) inputChecks.checkName('entryId', entryId)
+      checkSwitchOptions('switchTo.options', options)
+      await switchSession(context, access, entryId, options)
+      return toSessionInfo(context.store, await required())
+    },
+    async branches(page = {}) {
+      checkPageRequest('branches.options', page)
+      return branchesOf(context.store, await required(), page)
+    },
+    label: (entryId, text) => labelEntry(context, access, entryId, text),
+    async labels(options = {}) {
+      checkLabelsOptions('labels.options', options)
+      const { leaf } = await required()
+      return labelsOf(context.store, key, options.leaf ?? leaf)
+    },
+    async compact(options = {}) {
+      checkCompactOptions('compact.options', options)
+      return compactSession(context, access, options)
+    },
+    export(options = {}) {
+      checkExportOptions('export.options', options)
+      return exportSession(context.store, required, options)
+    },
+    events(options = {}) {
+      const given = typeof options === 'string' ? { cursor: options } : options
+      checkEventsOptions('events.options', given)
+      return sessionEvents(context, required, key, given)
+    },
+    async messages(options = {}) {
+      checkMessagesOptions('messages.options', options)
+      return messagesOf(context, await required(), options)
+    },
+    async runs(query = {}) {
+      checkRunsQuery('runs.options', query)
+      await required()
+      return listRuns(context.store, key, query)
+    },
+  }
+  return session
+}
+
+/** A deletion under way is everybody's; one that failed can be repeated. */
+async function deleteOnce(context: SessionContext, { key, id }: SessionRecord): Promise<void> {
+  const { deletions } = context
+  const deletion = deletions.get(id) ?? endSession(context, key, 'delete', { incarnation: id }).finally(() => deletions.delete(id))
+  deletions.set(id, deletion)
+  await deletion
+}
+
+function logEnd(session: SessionRecord): Position {
+  return { seq: session.nextSeq - 1, n: 0 }
+}
+
+/** A session of another owner is no session. */
+async function foundOrNull<T>(read: () => Promise<T>, gone: readonly SessionErrorCode[] = ['session-missing']): Promise<T | null> {
+  try {
+    return await read()
+  } catch (error) {
+    if (SessionError.isInstance(error) && gone.includes(error.code)) return null
+    throw error
+  }
+}
+
+/** A cursor that is none is refused at the call, everything else at the first read. */
+function sessionEvents(
+  context: SessionContext,
+  required: () => Promise<SessionRecord>,
+  key: string,
+  { cursor, live = true, runId, abortSignal, bufferBytes }: EventsOptions,
+): LogEvents {
+  const position = cursor === undefined ? undefined : parseCursor(cursor)
+  const reading: LogReading = {
+    store: context.store,
+    liveLog: context.live,
+    clock: context.clock,
+    key,
+    from: async () => {
+      const { firstSeq } = await required()
+      if (runId !== undefined && (await readRun(context.store, runId)).session !== key) throw unknownRun(runId)
+      return position ?? { seq: firstSeq - 1, n: 0 }
+    },
+    live,
+    ...(runId === undefined ? {} : { runId }),
+    isResting: restingIn(context),
+    abortSignal,
+    bufferBytes,
+  }
+  return { [Symbol.asyncIterator]: () => readLog(reading) }
+}
+
+async function messagesOf(context: SessionContext, record: SessionRecord, { leaf = record.leaf ?? undefined, before, limit }: MessagesOptions) {
+  const page = await context.store.readPath(record.key, {
+    leaf: leaf ?? null,
+    limit: limit ?? defaultPageSize,
+    ...(before === undefined ? {} : { before }),
+  })
+  const oldest = page.items.at(-1)?.id
+  return {
+    items: page.items.flatMap((entry) => (entry.type === 'message' ? entry.message : [])).reverse(),
+    ...(page.next === undefined || oldest === undefined ? {} : { next: oldest }),
+    cursor: printCursor(record.nextSeq - 1),
+  }
+}

@@ -1,0 +1,69 @@
+import { AgentError, defineTool, type ToolDeclaration } from '@bowline/agent-loop'
+import { runtimeParamsSchema, type JSONObject, type RuntimeParams } from '@bowline/llm'
+import { inputChecks, sentence } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import { checkTtl } from '../keys.ts'
+import type { SessionSettings } from '../contract/records.ts'
+import { checkedCopy } from '../json.ts'
+
+const declarationKeys = ['name', 'description', 'inputSchema'] as const satisfies readonly (keyof ToolDeclaration)[]
+const paramKeys = [
+  ...(['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed'] as const),
+  'providerSpecific',
+] as const satisfies readonly (keyof RuntimeParams)[]
+
+const checkSettings = inputChecks.optionalRecord<SessionSettings>({
+  ttl: checkTtl,
+  runtimeParams: (path, value) => void runtimeParamsOf(path, value),
+  channel: inputChecks.optionalName,
+  remoteTools: inputChecks.optional(checkRemoteTools),
+})
+
+type Given<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined }
+
+/**
+ * Settings as they are stored: a copy without what is absent. Made before a session is stored, and again before a run uses
+ * them. Throws an error whose code begins with `invalid` and that names the field.
+ */
+export function settingsOf(path: string, given: Given<SessionSettings>): SessionSettings {
+  checkSettings(path, given)
+  return checkedCopy(given as SessionSettings, path)
+}
+
+/** Throws `invalid-input` with the path of each field that is wrong. Gives a copy. */
+export function runtimeParamsOf(path: string, given: unknown): (JSONObject & RuntimeParams) | undefined {
+  if (given === undefined) return undefined
+  inputChecks.checkKeys(path, given, paramKeys)
+  const { error } = runtimeParamsSchema.safeParse(given)
+  if (!error) return checkedCopy(given as JSONObject & RuntimeParams, path)
+  const issues = error.issues.map((issue) => `${[path, ...issue.path].join('.')} ${issue.message}`)
+  throw new SessionError('invalid-input', sentence(issues.join('; ')))
+}
+
+/** By the parser that reads them in each run. */
+function checkRemoteTools(path: string, given: unknown): void {
+  inputChecks.checkList(path, given)
+  const names = new Set<string>()
+  for (const [place, tool] of (given as readonly ToolDeclaration[]).entries()) {
+    const at = `${path}[${place}]`
+    inputChecks.checkKeys(at, tool, declarationKeys)
+    const { name, description, inputSchema } = tool
+    inputChecks.checkName(`${at}.name`, name)
+    inputChecks.checkRequired(`${at}.description`, description, 'a text', (value) => typeof value === 'string')
+    inputChecks.checkRequired(`${at}.inputSchema`, inputSchema, 'a JSON Schema', (value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+    try {
+      defineTool({ name, description, inputSchema: checkedCopy(inputSchema, `${at}.inputSchema`) })
+    } catch (error) {
+      if (!AgentError.isInstance(error)) throw error
+      throw new SessionError('invalid-input', sentence(`${at}: ${error.message}`))
+    }
+    if (names.has(name)) throw new SessionError('invalid-input', `${at}.name is used twice: ${JSON.stringify(name)}.`)
+    names.add(name)
+  }
+}
+
+/** A copy of an object of JSON, or of its absence. Throws `invalid-input`. */
+export function metadataOf(path: string, given: JSONObject | undefined): JSONObject | undefined {
+  inputChecks.checkObject(path, given)
+  return given === undefined ? undefined : checkedCopy(given, path)
+}

@@ -1,0 +1,80 @@
+import { hashJson, type AgentInput } from '@bowline/agent-loop'
+import { SessionError } from '../errors.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { CommitResult, Expect } from '../contract/batch.ts'
+import type { InboxInput, InboxRecord, SessionRecord } from '../contract/records.ts'
+import { steeringId } from '../stores/named-inputs.ts'
+import { acceptInput, openSession, refusal, type Accepted } from './accept.ts'
+import type { SessionAccess } from './access.ts'
+import type { SessionContext } from './context.ts'
+import { messageOf, type NewInput } from './new-run.ts'
+import type { InputOptions, OverlayOptions } from './types.ts'
+import { activeRun, openRuns } from './views.ts'
+
+const maxTries = 20
+const maxInboxRows = 1000
+
+/** Into the active run, if there is one when the input is stored; else a run of its own. */
+export async function steerInput(
+  context: SessionContext,
+  access: SessionAccess,
+  input: AgentInput,
+  options: NewInput,
+): Promise<Accepted> {
+  const given = givenInput(context, input, options)
+  const copy = given.input as unknown as AgentInput
+  const own = { ...options, ...(options.runtimeParams && { runtimeParams: { ...options.runtimeParams } }) }
+  for (let tries = 0; tries < maxTries; tries++) {
+    const session = await access.find()
+    const active = session && activeRun(await openRuns(context.store, access.key))
+    if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
+    // It is too late for this run, and not for what it is about.
+    if (active.stop) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
+    access.checkAlive(session)
+    const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
+    const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
+    if (result.ok) return result.existing ? { ...result.existing, accepted: 'duplicate' } : { runId: active.id, accepted: 'steered' }
+    if (result.reason === 'queue-full' || result.reason === 'id-reused') throw await refusal(context, result.reason, access.key)
+  }
+  throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
+}
+
+/** What only a run can have. */
+function hasOwnOptions({ notBefore, runtimeParams }: NewInput): boolean {
+  return notBefore !== undefined || runtimeParams !== undefined
+}
+
+/** For the turns to come; whether one is under way or not. */
+export async function overlayInput(
+  context: SessionContext,
+  access: SessionAccess,
+  input: AgentInput,
+  { turns = 1, ...options }: OverlayOptions,
+): Promise<void> {
+  const given = givenInput(context, input, options)
+  const row: InboxRecord = { id: `overlay:${given.inputId}`, kind: 'overlay', at: context.clock.now(), body: { ...given, turns } }
+  const session = access.checkAlive(await openSession(context, access))
+  const result = await putRow(context, session, row, [])
+  if (result.ok || (result.reason === 'inbox' && (await isRepeat(context, access.key, row.id, given.hash)))) return
+  throw await refusal(context, result.reason === 'inbox' ? 'id-reused' : result.reason, access.key)
+}
+
+async function isRepeat({ store }: SessionContext, key: string, rowId: string, hash: string | undefined): Promise<boolean> {
+  const row = (await store.readInbox(key, ['overlay', 'taken'])).find((each) => each.id === rowId)
+  return (row?.kind === 'overlay' || row?.kind === 'taken') && row.body.hash === hash
+}
+
+function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row: InboxRecord, expect: readonly Expect[]): Promise<CommitResult> {
+  return commitOnce(store, {
+    id: ids.next('batch'),
+    key,
+    expect: [{ that: 'session', id, alive: true }, { that: 'inbox-below', kind: row.kind, max: maxInboxRows }, ...expect],
+    writes: [{ op: 'inbox.put', rows: [row] }],
+  })
+}
+
+/** Checked and copied at once, before anything is awaited. */
+function givenInput({ ids }: SessionContext, given: AgentInput, { id }: InputOptions): InboxInput {
+  const input = messageOf(given) as unknown as InboxInput['input']
+  return id === undefined ? { inputId: ids.next('input'), input } : { inputId: id, hash: hashJson(input), input }
+}

@@ -1,0 +1,163 @@
+import type { EndReason } from '@bowline/agent-loop'
+import { newsOfChild } from '../writer/child-deliveries.ts'
+import { untoldBy, untoldEvents, type SettledRow } from '../writer/reminders.ts'
+import { SessionError } from '../errors.ts'
+import { newEvent } from '../writer/new-event.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { statusOfRun } from '../contract/records.ts'
+import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../contract/records.ts'
+import { publishOwn } from './accept.ts'
+import type { SessionContext } from './context.ts'
+import { withdrawSteering } from './orphaned-inputs.ts'
+import { readRun, restWithin, unknownRun } from './wait-for-rest.ts'
+import type { StopOptions, StopReceipt } from './types.ts'
+import { firstInLine, isTerminal, isWaiting, openRuns } from './views.ts'
+
+const defaultWaitMs = 10_000
+const maxTries = 20
+
+export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
+
+/** Stops the named run, or the one that holds the session or comes next; with `all` the queued ones behind it too. */
+export async function stopSession(
+  context: SessionContext,
+  session: SessionRecord,
+  options: StopOptions,
+): Promise<StopReceipt> {
+  const open = await openRuns(context.store, session.key)
+  const target = options.runId === undefined ? firstInLine(open) : await ownRun(context, session, options.runId)
+  if (options.scope === 'all') {
+    for (const run of open) if (run.id !== target?.id) await requestStop(context, run, options.reason)
+    await withdrawSteering(context, session.key)
+  }
+  if (!target) return nothingToStop
+  // What it left in the background is not part of a run that has ended by itself.
+  if (isTerminal(target.status) && target.status !== 'aborted') return { ...(await receiptOf(context, target.id)), state: 'settled' }
+  await requestStop(context, target, options.reason)
+  await treeAtRest(context, target, context.clock.now() + (options.waitMs ?? defaultWaitMs))
+  return receiptOf(context, target.id)
+}
+
+/** Resolves when the run and all below it have ended, or at this time. */
+async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: number): Promise<void> {
+  const { store, clock } = context
+  if (clock.now() >= untilMs) return
+  if (!isTerminal(run.status)) await restWithin(context, run, untilMs - clock.now())
+  for (const below of await runsBelow(store, run.id)) await treeAtRest(context, below, untilMs)
+}
+
+async function ownRun(context: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
+  const run = await readRun(context.store, runId)
+  if (run.session !== session.key) throw unknownRun(runId)
+  return run
+}
+
+/** Stores the request, for all runs below too, then aborts what runs here. A run that never began is ended at once. */
+export async function requestStop(context: SessionContext, target: RunRecord, reason: string | undefined): Promise<void> {
+  const request: StopRequest = { at: context.clock.now(), ...(reason === undefined ? {} : { reason }) }
+  for (let tries = 0; tries < maxTries; tries++) {
+    const run = tries === 0 ? target : await readRun(context.store, target.id)
+    if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
+    // A run that came to wait although it is stopped is still to be executed once more.
+    if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) continue
+    // The stop of a child is stored before anything of its parent is aborted.
+    await stopBelow(context, run.id, reason)
+    if (run.status === 'running') context.abort(run.id, run.stop ?? request)
+    context.wake()
+    return
+  }
+  throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
+}
+
+/** A run that has ended may have left others at work. */
+export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
+  for (const run of await runsBelow(context.store, runId)) {
+    if (isTerminal(run.status)) await stopBelow(context, run.id, reason)
+    else await requestStop(context, run, reason)
+  }
+}
+
+/** Stops the subagents that the run waits for. Without the run their questions would reach no client. */
+export async function stopAwaited(context: SessionContext, runId: string): Promise<void> {
+  for (const child of await childrenOf(context.store, runId)) {
+    if (!isTerminal(child.status) && child.parent?.taskId === undefined) await requestStop(context, child, 'the run that waits for it has ended')
+  }
+}
+
+/** What a commit writes to stop a run as it stands. */
+export interface Stopping {
+  readonly expect: readonly Expect[]
+  readonly writes: readonly Write[]
+  /** Of a run that never began: it has ended with that. */
+  readonly events: readonly Omit<StoredEvent, 'seq'>[]
+}
+
+/** `untold`: word of background tasks that goes with a notification run that never began. */
+export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly SettledRow[] = []): Stopping {
+  // A compaction has no turn that could be told to be over: whoever claims it ends it.
+  const neverBegan = run.status === 'queued' && run.turn === undefined && run.kind !== 'compaction'
+  const base = { at: stop.at, runId: run.id, turn: 0 } as const
+  const end = { ...base, type: 'turn-end', status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
+  const patch: RunPatch = neverBegan
+    ? { status: 'aborted', reason: 'abort' satisfies EndReason, stop }
+    : // A waiting run is executed once more, to settle its calls and end its turn.
+      { stop, ...(isWaiting(run.status) ? { status: 'queued' } : {}) }
+  const expect: readonly Expect[] = [{ that: 'run', runId: run.id, status: [run.status] }]
+  const written: Write = { op: 'run.patch', runId: run.id, patch }
+  if (!neverBegan) return { expect, writes: [written], events: [] }
+  const events = [...untoldEvents(untold, base), end]
+  const taken: readonly Write[] = untold.length > 0 ? [{ op: 'inbox.take', ids: untold.map(({ id }) => id) }] : []
+  return { expect, writes: [written, ...taken, { op: 'event.append', events: events.map(newEvent) }], events }
+}
+
+/** Returns false if the run, or another one that keeps the session open, changed in between. */
+async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
+  const stopping = stoppingOf(run, stop, await untoldBy(context.store, run))
+  if (stopping.events.length === 0) return (await commitStop(context, run, stop.at, stopping)).ok
+  const settled = { type: 'settled', at: stop.at, runId: run.id, turn: 0 } as const
+  const alone = await commitStop(context, run, stop.at, {
+    expect: [...stopping.expect, { that: 'none-queued', except: run.id }],
+    writes: [...stopping.writes, { op: 'event.append', events: [newEvent(settled)] }],
+    events: [...stopping.events, settled],
+  })
+  if (alone.ok || alone.reason !== 'runs-queued') return alone.ok
+  // The end of another run says that the session has settled.
+  return (await commitStop(context, run, stop.at, { ...stopping, expect: [...stopping.expect, { that: 'some-queued', except: run.id }] })).ok
+}
+
+async function commitStop(context: SessionContext, run: RunRecord, at: number, { expect, writes, events }: Stopping): Promise<CommitResult> {
+  const id = context.ids.next('batch')
+  const deliver = events.length > 0 ? newsOfChild(run, { status: 'aborted', at, batchId: id }) : []
+  const result = await commitOnce(context.store, { id, key: run.session, expect, writes, deliver })
+  if (result.ok) publishOwn(context, run.session, result, events)
+  return result
+}
+
+/** What the ledger says now, of the run and of all below it. */
+export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: string): Promise<StopReceipt> {
+  const { store } = context
+  const [run, calls, below] = await Promise.all([readRun(store, runId), store.readCalls(runId), runsBelow(store, runId)])
+  const children = await Promise.all(below.map(({ id }) => receiptOf(context, id)))
+  const hasEnded = isTerminal(run.status) && children.every(({ state }) => state === 'settled')
+  return {
+    runId,
+    state: hasEnded ? 'settled' : 'pending',
+    status: statusOfRun(run),
+    calls: calls.map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
+    children,
+  }
+}
+
+/** The children of the run, and the further runs of their sessions, such as those that tell of background tasks. */
+async function runsBelow(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {
+  const children = await childrenOf(store, runId)
+  const keys = [...new Set(children.map(({ session }) => session))]
+  const further = await Promise.all(keys.map(async (key) => (await store.listRuns(key, { limit: 1000 })).items))
+  return [...children, ...further.flat().filter(({ origin }) => origin?.runId === runId)]
+}
+
+async function childrenOf(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {
+  return (await store.listChildren({ parent: { runId }, limit: 1000 })).items
+}

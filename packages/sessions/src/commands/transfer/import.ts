@@ -1,0 +1,116 @@
+import { describeValue, isRecord } from '@bowline/llm/arguments'
+import { SessionError } from '../../errors.ts'
+import { checkKey } from '../../keys.ts'
+import type { ImportOptions } from '../../runtime/types.ts'
+import type { SessionContext } from '../context.ts'
+import { copySession, type SessionCopy } from '../tree/session-copy.ts'
+import { metadataOf } from '../settings.ts'
+import { ImportedTree } from './imported-tree.ts'
+import { LineSum, type ExportHeader } from './format.ts'
+import { readEntry, readFooter, readHeader, refuse } from './read-line.ts'
+
+/**
+ * Makes a session of the lines of an export, as they come. Nothing is to be seen of it before the last line was right.
+ * Resolves with its key.
+ */
+export async function importSession(context: SessionContext, lines: AsyncIterable<string>, options: ImportOptions): Promise<string> {
+  const file = numbered(lines)
+  try {
+    return await importFile(context, file, options)
+  } finally {
+    // Also when it never came to be read to its end.
+    await file.return(undefined)
+  }
+}
+
+async function importFile(context: SessionContext, file: AsyncGenerator<Line, undefined>, options: ImportOptions): Promise<string> {
+  const metadata = metadataOf('metadata', options.metadata)
+  const sum = new LineSum()
+  const { value: first } = await file.next()
+  if (!first) throw refuse(1, 'the file is empty')
+  const header = readHeader(first.value)
+  sum.add(first.text)
+  const { key = header.key, owner, repair = false } = options
+  checkKey(key)
+  const { agent, settings } = header
+  if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `The file belongs to the agent ${agent}, which this runtime does not have.`)
+  const session = { key, agent, settings, metadata: metadata ?? header.metadata, ...(owner === undefined ? {} : { owner }) }
+  await copySession(context, session, (copy) => copyLines(context, copy, { header, file, sum, repair }))
+  return key
+}
+
+interface Line {
+  readonly value: unknown
+  readonly text: string
+  readonly line: number
+}
+
+interface ImportedFile {
+  readonly header: ExportHeader
+  /** Behind the header. */
+  readonly file: AsyncIterable<Line>
+  readonly sum: LineSum
+  readonly repair: boolean
+}
+
+async function copyLines({ ids }: SessionContext, copy: SessionCopy, { header, file, sum, repair }: ImportedFile): Promise<string | null> {
+  const tree = new ImportedTree({ repair, nextId: () => ids.next('msg') })
+  const counts = { entries: 0, events: 0 }
+  let last = 1
+  let isComplete = false
+  for await (const { value, text, line } of file) {
+    last = line
+    if (isComplete) throw refuse(line, 'nothing may follow the footer')
+    if (!isRecord(value)) throw refuse(line, 'it is no object')
+    switch (value.type) {
+      case 'entry':
+        counts.entries++
+        for (const entry of tree.take(readEntry(value.entry, line), line)) await copy.add(entry)
+        break
+      case 'event':
+        // The log of a copy begins with the copy.
+        counts.events++
+        break
+      case 'footer':
+        checkFooter(readFooter(value, line), { ...counts, sha256: sum.digest() }, line)
+        isComplete = true
+        break
+      default:
+        throw refuse(line, 'its type is not one that this format has')
+    }
+    if (!isComplete) sum.add(text)
+  }
+  if (!isComplete) throw refuse(last, 'the file ends without a footer: a part of it is missing')
+  const { entries, leaf } = tree.end(header.leaf, last)
+  for (const entry of entries) await copy.add(entry)
+  return leaf
+}
+
+type Sums = ReturnType<typeof readFooter>
+
+function checkFooter(said: Sums, found: Sums, line: number): void {
+  for (const name of ['entries', 'events'] as const) {
+    if (said[name] !== found[name]) throw refuse(line, `it counts ${said[name]} ${name}, and there are ${found[name]}`)
+  }
+  if (said.sha256 !== found.sha256) throw refuse(line, 'its checksum is not that of the lines before it: the file was changed')
+}
+
+/** Each line as its value. Those without anything on them are left out. */
+async function* numbered(lines: AsyncIterable<string>): AsyncGenerator<Line, undefined, undefined> {
+  let line = 0
+  for await (const given of lines) {
+    line++
+    if (typeof given !== 'string') throw refuse(line, `it must be a text; received ${describeValue(given)}`)
+    const text = given.replace(/\r?\n$/, '')
+    if (text.trim() === '') continue
+    yield { value: parse(text, line), text, line }
+  }
+}
+
+function parse(text: string, line: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refuse(line, 'it is no JSON')
+  }
+}

@@ -1,0 +1,59 @@
+import { isEnded } from '@bowline/agent-loop/events'
+import { SessionError } from '../../errors.ts'
+import { commitOnce } from '../../contract/commit-once.ts'
+import type { NewEvent, Write } from '../../contract/batch.ts'
+import { statusOfRun } from '../../contract/records.ts'
+import type { SessionRecord, StoredEvent } from '../../contract/records.ts'
+import { publishOwn } from '../accept.ts'
+import type { SessionAccess } from '../access.ts'
+import type { SessionContext } from '../context.ts'
+import { openStatuses } from '../views.ts'
+
+const maxTries = 20
+
+/** What is to be written to a session that nothing happens in. */
+export interface IdleChange {
+  readonly writes: readonly Write[]
+  /** They say all themselves. */
+  readonly events?: readonly (NewEvent['event'] & Omit<StoredEvent, 'seq'>)[]
+}
+
+/**
+ * Changes a session in one commit, which tests that no run is open and that the active path still ends where the change
+ * was made for. Made anew when the session has moved on meanwhile, unless it is to be tried once only.
+ */
+export async function changeIdle(
+  context: SessionContext,
+  access: SessionAccess,
+  change: (session: SessionRecord) => Promise<IdleChange>,
+  tries = maxTries,
+): Promise<void> {
+  for (let tried = 0; tried < tries; tried++) {
+    const session = await access.writable()
+    await checkIdle(context, session)
+    const { writes, events = [] } = await change(session)
+    const logged: readonly Write[] = events.length > 0 ? [{ op: 'event.append', events: events.map((event) => ({ event })) }] : []
+    const result = await commitOnce(context.store, {
+      id: context.ids.next('batch'),
+      key: session.key,
+      expect: [{ that: 'session', id: session.id, alive: true }, { that: 'idle' }, { that: 'leaf', entryId: session.leaf }],
+      writes: [...writes, ...logged],
+    })
+    if (result.ok) return publishOwn(context, session.key, result, events)
+    if (result.reason === 'busy') throw await busyError(context, session.key)
+    if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
+  }
+  throw new SessionError('conflict', `The session ${access.key} changed meanwhile: look at it again.`)
+}
+
+/** Before anything is done that costs something; the commit tests it again. */
+export async function checkIdle(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
+  if (status && !isEnded(status)) throw await busyError(context, key)
+}
+
+export async function busyError({ store }: Pick<SessionContext, 'store'>, key: string): Promise<SessionError> {
+  const [open] = (await store.listRuns(key, { status: openStatuses, limit: 1 })).items
+  const status = open ? statusOfRun(open) : 'running'
+  const advice = status === 'waiting-for-user' ? 'answer it' : status === 'needs-recovery' ? 'decide about it' : 'wait until it has ended'
+  return new SessionError('busy', `A run of the session ${key} is ${status}: ${advice}, or stop it.`, open ? { runId: open.id } : {})
+}

@@ -1,0 +1,50 @@
+import { SessionError } from '../../errors.ts'
+import { checkKey } from '../../keys.ts'
+import type { NewEntry } from '../../contract/batch.ts'
+import type { EntryRecord, SessionRecord } from '../../contract/records.ts'
+import type { SessionAccess } from '../access.ts'
+import { checkIdle } from './change-idle.ts'
+import type { SessionContext } from '../context.ts'
+import { checkPlace } from './open-calls.ts'
+import { pathForward } from './path-forward.ts'
+import { copySession } from './session-copy.ts'
+import { metadataOf } from '../settings.ts'
+import type { ForkOptions } from './types.ts'
+
+/** What becomes of the session that was forked from is nothing to the copy: entries never change. */
+export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {
+  const given = metadataOf('metadata', options.metadata)
+  const source = await access.required()
+  await checkIdle(context, source)
+  const entryId = options.entryId ?? source.leaf
+  if (entryId !== null) await checkPlace(context.store, source.key, entryId)
+  const key = options.key ?? `${source.key}:${context.ids.next('fork')}`
+  checkForkKey(key, options)
+  const { agent, owner, settings } = source
+  const metadata = given ?? source.metadata
+  const copied = { key, agent, settings, metadata, forkedFrom: { key: source.key, entryId }, ...(owner === undefined ? {} : { owner }) }
+  await copySession(context, copied, async (copy) => {
+    for await (const entry of pathForward(context.store, source.key, entryId)) await copy.add(copiedEntry(entry))
+    return entryId
+  })
+  return key
+}
+
+function checkForkKey(key: string, options: ForkOptions): void {
+  try {
+    checkKey(key)
+  } catch (error) {
+    if (options.key !== undefined || !SessionError.isInstance(error)) throw error
+    throw new SessionError('invalid-key', `A key made from that of the source would not do: give the fork a key. ${error.message}`)
+  }
+}
+
+/** With all that it refers to, as that stays behind: rows of the ledger, and the run that made it. */
+function copiedEntry({ n: _n, runId: _runId, ...entry }: EntryRecord): NewEntry {
+  return entry
+}
+
+/** How a handle of the fork finds it. */
+export function identityOfCopy({ key, agent, owner, metadata, settings }: SessionRecord) {
+  return { key, agent, agentNamed: true, metadata, settings, ...(owner === undefined ? {} : { owner }) }
+}

@@ -1,0 +1,63 @@
+import type { IdSource } from '@bowline/agent-loop'
+import type { Clock, JSONObject } from '@bowline/llm'
+import { commitOnce } from '../../contract/commit-once.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import type { SessionRecord } from '../../contract/records.ts'
+
+/** A copy that nobody has written to for so long was left by a process that died. */
+const deadAfterMs = 10 * 60_000
+const mark = '~copying'
+
+/** The metadata of a session until all of it is copied: nobody is to see it before. */
+export const partialCopyMark: JSONObject = { [mark]: true }
+
+export function isPartialCopy({ metadata }: Pick<SessionRecord, 'metadata'>): boolean {
+  return metadata[mark] === true && Object.keys(metadata).length === 1
+}
+
+/** Ids of the sessions that this process is copying now. */
+const underWay = new Set<string>()
+
+export function beginPartialCopy(id: string): void {
+  underWay.add(id)
+}
+
+export function endPartialCopy(id: string): void {
+  underWay.delete(id)
+}
+
+interface CopyContext {
+  readonly store: SessionStore
+  readonly clock: Clock
+  readonly ids: IdSource
+}
+
+/** Takes away what is there of a copy, as if it had never been. */
+export async function removePartialCopy({ store, clock, ids }: CopyContext, { key, id }: Pick<SessionRecord, 'key' | 'id'>): Promise<void> {
+  const read = await store.readSession(key)
+  if (!('value' in read) || read.value.id !== id || !isPartialCopy(read.value)) return
+  // The numbers of an earlier session under the key have to stay.
+  const traces = read.value.firstSeq === 1 ? ({ leavesNothing: true } as const) : {}
+  await commitOnce(store, {
+    id: ids.next('batch'),
+    key,
+    expect: [{ that: 'session', id, version: read.value.version }],
+    writes: [{ op: 'session.delete', at: clock.now(), ...traces }],
+  })
+}
+
+/** Its process is gone. */
+export function isAbandonedCopy({ store, clock }: Pick<CopyContext, 'store' | 'clock'>, session: SessionRecord): boolean {
+  if (!isPartialCopy(session) || underWay.has(session.id)) return false
+  return store.capabilities.processes === 'one' || session.activeAt <= clock.now() - deadAfterMs
+}
+
+/** Takes away the copies that dead processes left. Nothing ever ran in them. */
+export async function removeAbandonedCopies(context: CopyContext): Promise<void> {
+  let page: string | undefined
+  do {
+    const sessions = await context.store.listSessions({ status: null, limit: 1000, ...(page === undefined ? {} : { page }) })
+    for (const session of sessions.items) if (isAbandonedCopy(context, session)) await removePartialCopy(context, session)
+    page = sessions.next
+  } while (page !== undefined)
+}

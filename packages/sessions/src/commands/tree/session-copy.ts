@@ -1,0 +1,116 @@
+import { isEnded } from '@bowline/agent-loop/events'
+import { SessionError } from '../../errors.ts'
+import { commitOnce } from '../../contract/commit-once.ts'
+import type { Expect, NewEntry, NewSession, Write } from '../../contract/batch.ts'
+import { publishOwn } from '../accept.ts'
+import { busyError } from './change-idle.ts'
+import type { SessionContext } from '../context.ts'
+import { beginPartialCopy, endPartialCopy, partialCopyMark, isAbandonedCopy, removePartialCopy } from './partial-copy.ts'
+
+const mostEntries = 200
+const mostCharacters = 1024 * 1024
+
+export type CopiedSession = Omit<NewSession, 'id' | 'at' | 'parent'> & { readonly key: string }
+
+/**
+ * A session that is made of entries from elsewhere, in commits of bounded size. What fits into one is made by one. Else
+ * it is marked as a half, which handles and lists take for missing, until the last commit takes the mark away.
+ */
+export class SessionCopy {
+  readonly #context: SessionContext
+  readonly #session: CopiedSession
+  readonly #id: string
+  #entries: NewEntry[] = []
+  #characters = 0
+  #begun = false
+
+  constructor(context: SessionContext, session: CopiedSession) {
+    this.#context = context
+    this.#session = session
+    this.#id = context.ids.next('session')
+  }
+
+  /** Parents before their children. */
+  async add(entry: NewEntry): Promise<void> {
+    this.#entries.push(entry)
+    this.#characters += JSON.stringify(entry).length
+    if (this.#entries.length >= mostEntries || this.#characters >= mostCharacters) await this.#store([])
+  }
+
+  /** From here on the session is there, and whole. */
+  async finish(leaf: string | null): Promise<void> {
+    const { key, metadata } = this.#session
+    const at = this.#context.clock.now()
+    const start = { type: 'session-start', at, sessionKey: key, copied: true } as const
+    const last: readonly Write[] = [
+      { op: 'session.patch', patch: { leaf, metadata } },
+      { op: 'event.append', events: [{ event: start }] },
+    ]
+    const result = await this.#store(last)
+    endPartialCopy(this.#id)
+    publishOwn(this.#context, key, result, [start])
+  }
+
+  /** For a copy that failed: nothing of it stays. */
+  async abandon(): Promise<void> {
+    try {
+      if (this.#begun) await removePartialCopy(this.#context, { key: this.#session.key, id: this.#id })
+    } finally {
+      endPartialCopy(this.#id)
+    }
+  }
+
+  async #store(last: readonly Write[]) {
+    const entries: readonly Write[] = this.#entries.length > 0 ? [{ op: 'entry.append', entries: this.#entries }] : []
+    const result = this.#begun ? await this.#commit([...entries, ...last]) : await this.#create([...entries, ...last])
+    this.#entries = []
+    this.#characters = 0
+    return result
+  }
+
+  /** Another copy under the key may have died half-way. */
+  async #create(writes: readonly Write[]) {
+    const { key, ...session } = this.#session
+    const ensure: Write = { op: 'session.ensure', session: { ...session, metadata: partialCopyMark, id: this.#id, at: this.#context.clock.now() } }
+    beginPartialCopy(this.#id)
+    this.#begun = true
+    const result = await this.#try([ensure, ...writes], [{ that: 'session', id: null }])
+    if (result.ok) return result
+    const { store } = this.#context
+    const other = await store.readSession(key)
+    if ('value' in other && isAbandonedCopy(this.#context, other.value)) {
+      await removePartialCopy(this.#context, other.value)
+      const again = await this.#try([ensure, ...writes], [{ that: 'session', id: null }])
+      if (again.ok) return again
+    }
+    if ('value' in other && other.value.status && !isEnded(other.value.status)) throw await busyError(this.#context, key)
+    throw new SessionError('conflict', `There is a session ${key} already: give the copy another key.`)
+  }
+
+  async #commit(writes: readonly Write[]) {
+    const result = await this.#try(writes, [{ that: 'session', id: this.#id }])
+    if (result.ok) return result
+    throw new SessionError('conflict', `The store refused an entry of the copy ${this.#session.key}: ${result.reason}.`)
+  }
+
+  #try(writes: readonly Write[], expect: readonly Expect[]) {
+    const { store, ids } = this.#context
+    return commitOnce(store, { id: ids.next('batch'), key: this.#session.key, expect, writes })
+  }
+}
+
+/** Made by `work`, or not at all. */
+export async function copySession(
+  context: SessionContext,
+  session: CopiedSession,
+  work: (copy: SessionCopy) => Promise<string | null>,
+): Promise<void> {
+  const copy = new SessionCopy(context, session)
+  try {
+    await copy.finish(await work(copy))
+  } catch (error) {
+    // Why it failed matters more than that its half could not be taken away: whoever starts next does that.
+    await copy.abandon().catch(() => undefined)
+    throw error
+  }
+}

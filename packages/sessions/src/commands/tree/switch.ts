@@ -1,0 +1,85 @@
+import { summarizeMessages } from '@bowline/agent-loop'
+import { SessionError } from '../../errors.ts'
+import { entriesBack, messageOf } from '../../writer/read-transcript.ts'
+import type { Write } from '../../contract/batch.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import type { EntryRecord, SessionRecord } from '../../contract/records.ts'
+import type { SessionAccess } from '../access.ts'
+import { changeIdle, type IdleChange } from './change-idle.ts'
+import type { SessionContext } from '../context.ts'
+import { checkPlace } from './open-calls.ts'
+import type { SwitchOptions } from './types.ts'
+
+/** Moves the end of the active path; what comes next is a child of the target, or of the summary behind it. */
+export function switchSession(context: SessionContext, access: SessionAccess, target: string | null, options: SwitchOptions): Promise<void> {
+  const { summarize = false } = options
+  const change = async (session: SessionRecord): Promise<IdleChange> => {
+    if (target !== null) await checkPlace(context.store, session.key, target)
+    return summarize ? summarized(context, session, target, options) : moved(context, session, target)
+  }
+  // A summary is not paid for twice.
+  return changeIdle(context, access, change, summarize ? 1 : undefined)
+}
+
+function moved({ clock }: SessionContext, { leaf }: SessionRecord, target: string | null): IdleChange {
+  return {
+    writes: [{ op: 'session.patch', patch: { leaf: target } }],
+    events: [{ type: 'branch-switched', at: clock.now(), from: leaf, to: target }],
+  }
+}
+
+/** With a summary of the way that is left, behind the target. */
+async function summarized(
+  context: SessionContext,
+  session: SessionRecord,
+  target: string | null,
+  { instructions, abortSignal }: SwitchOptions,
+): Promise<IdleChange> {
+  const { entries, commonAncestor } = await wayLeft(context.store, session, target)
+  const messages = entries.flatMap((entry) => messageOf(entry) ?? [])
+  if (messages.length === 0 || session.leaf === null) return moved(context, session, target)
+  const { clock, ids } = context
+  const made = await summarizeMessages(agentOf(context, session), {
+    messages,
+    clock,
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(abortSignal === undefined ? {} : { abortSignal }),
+  })
+  if ('failure' in made) throw new SessionError('summary-failed', `The branch was not left, as it could not be summarised: ${made.failure}.`)
+  const { summary: text, usage, cost } = made
+  const [id, at] = [ids.next('entry'), clock.now()]
+  const summary = { text, fromLeaf: session.leaf, commonAncestor }
+  const writes: readonly Write[] = [
+    { op: 'entry.append', entries: [{ id, parentId: target, at, type: 'branch-summary', summary }] },
+    { op: 'session.patch', patch: { usage, ...(cost ? { cost } : {}) } },
+  ]
+  return { writes, events: [{ type: 'branch-switched', at, from: session.leaf, to: target, summaryEntryId: id }] }
+}
+
+/** What of the active path the way to the target does not share, oldest first. */
+async function wayLeft(
+  store: SessionStore,
+  { key, leaf }: SessionRecord,
+  target: string | null,
+): Promise<{ readonly entries: readonly EntryRecord[]; readonly commonAncestor: string | null }> {
+  const entries: EntryRecord[] = []
+  const from = entriesBack(store, key, { leaf })
+  const to = entriesBack(store, key, { leaf: target })
+  let [left, other] = [await from.next(), await to.next()]
+  // A parent always has a smaller number than its children.
+  while (!left.done && left.value.id !== other.value?.id) {
+    if (!other.done && other.value.n > left.value.n) {
+      other = await to.next()
+    } else {
+      entries.push(left.value)
+      left = await from.next()
+    }
+  }
+  return { entries: entries.reverse(), commonAncestor: left.value?.id ?? null }
+}
+
+function agentOf({ agents }: SessionContext, { key, agent: name }: SessionRecord) {
+  const agent = agents.get(name)
+  if (agent) return agent
+  throw new SessionError('unknown-agent', `The session ${key} belongs to the agent ${name}, which this runtime does not have.`)
+}

@@ -1,0 +1,362 @@
+import type {
+  AgentErrorData,
+  AgentEvent,
+  AgentInput,
+  ApprovalRequest,
+  EndReason,
+  OutcomeStatus,
+  PendingToolCall,
+  StoredMessage,
+  SubmissionReceipt,
+  SubmittedResult,
+  ToolReturnValue,
+  TurnStatus,
+} from '@bowline/agent-loop'
+import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
+import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../contract/records.ts'
+import type { SessionState } from './session-state.ts'
+import type { Page, PageRequest, RunsQuery } from '../contract/session-store.ts'
+import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree/types.ts'
+
+/** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
+export interface Session {
+  readonly key: string
+  /** Creates the session when it does not exist. */
+  open(): Promise<SessionInfo>
+  /** Null: there is no such session (or it belongs to another owner). */
+  info(): Promise<SessionInfo | null>
+  /**
+   * Must resolve only when the input is durable; it makes the session when there is none. Throws `invalid-input`,
+   * `id-reused`, `busy` (with `onBusy: 'reject'`), `queue-full`; nothing was written then.
+   */
+  send(input: AgentInput, options?: SendOptions): Promise<RunHandle>
+  /** Into the active run: it must reach the next model call. Without an active run it is `send`, as the handle says. */
+  steer(input: AgentInput, options?: InputOptions): Promise<RunHandle>
+  /** A turn of its own behind the active one, and before the inputs that wait. */
+  followUp(input: AgentInput, options?: InputOptions): Promise<RunHandle>
+  /** Shown to the model in the next turns, and stored nowhere else. It starts nothing. */
+  overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
+  /** The request must be durable before anything is aborted. Without an open run the state is `nothing-to-stop`. */
+  stop(options?: StopOptions): Promise<StopReceipt>
+  /**
+   * Must check the submission as a whole before anything is stored: `invalid-input`, `unknown-tool-call` and
+   * `tool-result-conflict` refuse all of it. A result may hold the fields of its pending call (`{ ...call, output }`), which
+   * must agree with the call that waits. The last open answer queues the run in the same commit.
+   */
+  submitToolResults(results: readonly SubmittedResult[], options?: SubmitOptions): Promise<SubmissionReceipt & { readonly run: RunHandle }>
+  /**
+   * Lets a call run whose approval was asked for. Must be durable before it resolves; the last open answer of the run
+   * queues it in the same commit. The same decision again gives the first receipt, another one is refused with
+   * `approval-conflict`. While the run still does something else, it resolves when the run waits.
+   */
+  approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  /** Ends the call as `denied`; otherwise as `approve`. */
+  deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
+  resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
+  /**
+   * Decides about a run that waits because the definition of its agent has changed: one of this session, or of a subagent
+   * at any depth, as `heldRuns` and the `error` events of source `definition` name it. The handle is that of this session's
+   * own run.
+   */
+  recover(runId: string, decision: 'continue' | 'stop'): Promise<RunHandle>
+  /** Ends all that is open at once, whoever executes it, and closes this handle. */
+  kill(options?: { readonly reason?: string }): Promise<StopReceipt>
+  /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
+  delete(): Promise<void>
+  /** One JSON record of the session's own. */
+  readonly state: SessionState
+  /** Tokens and money of the session and of its subagents. */
+  usage(): Promise<UsageReport>
+  /**
+   * A session of its own with a copy of the path to an entry (default: where the active path ends), and nothing else. From
+   * then on neither sees what happens in the other. Throws `busy` while a run is open, `unknown-entry`, `invalid-input`
+   * for an entry between a call and its result, and `conflict` when there is a session under the key already.
+   */
+  fork(options?: ForkOptions): Promise<Session>
+  /**
+   * Goes on at another entry of the tree (null: before the first one) and deletes nothing. Throws as `fork` does. With
+   * `summarize` what is left stands behind the target as a summary; then also `summary-failed`, and nothing has changed.
+   */
+  switchTo(entryId: string | null, options?: SwitchOptions): Promise<SessionInfo>
+  /** The ends of all paths, in the order in which they came into being. */
+  branches(page?: PageRequest): Promise<Page<Branch>>
+  /** Names an entry of the active path; null takes the name away. Throws `busy`, `unknown-entry`, `invalid-input`. */
+  label(entryId: string, text: string | null): Promise<void>
+  /** The names on the active path, or the one to `leaf`, in the order in which they were given. */
+  labels(options?: { readonly leaf?: string }): Promise<readonly Label[]>
+  /**
+   * Summarises the older part of the active path for the model; all stays readable. It resolves when a runtime has done
+   * it: inputs queue behind it. A summary that fails or is stopped changes nothing and is told as the outcome. Throws
+   * `busy`.
+   */
+  compact(options?: CompactOptions): Promise<StoredCompaction>
+  /** The active path, or the whole tree, as lines of JSON for `importSession`, each without its line feed. */
+  export(options?: ExportOptions): AsyncIterable<string>
+  /**
+   * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only without `live`, by
+   * the abort signal, or, with `runId`, when that run waits or ends.
+   */
+  events(options?: string | EventsOptions): LogEvents
+  /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
+  messages(options?: MessagesOptions): Promise<Page<StoredMessage> & { readonly cursor: string }>
+  /** A page may hold fewer runs than its limit; more follow as long as it has `next`. */
+  runs(query?: RunsQuery): Promise<Page<RunInfo>>
+}
+
+/** A session as something to look at. */
+export type SessionReader = Pick<Session, 'key' | 'info' | 'usage' | 'events' | 'messages' | 'runs' | 'branches' | 'labels' | 'export'>
+
+export interface SendOptions {
+  /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
+  readonly id?: string
+  /** What to do while a run is open. Default: the runtime's, else `queue`. */
+  readonly onBusy?: OnBusy
+  /** How many runs may be queued in the session, this one included. Else `queue-full`. Default and most: 1,000. */
+  readonly maxQueued?: number
+  /** Before those of the agent. */
+  readonly runtimeParams?: RuntimeParams
+  /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
+  readonly notBefore?: number
+  /**
+   * `synchronized`: while this process executes it, the run waits at each turn-start, step-start and step-end until whoever
+   * iterates over the handle asks on, leaves, or lets `driverTimeoutMs` pass. Default `live`: it waits for no reader.
+   */
+  readonly mode?: 'live' | 'synchronized'
+  /** Default 30,000. */
+  readonly driverTimeoutMs?: number
+}
+
+export interface InputOptions {
+  /** Idempotency id, 1–200 bytes, scoped to the session. */
+  readonly id?: string
+  /** Of an input that becomes a run: as that of `send`. */
+  readonly maxQueued?: number
+}
+
+export interface OverlayOptions extends Pick<InputOptions, 'id'> {
+  /** How many of the next turns see it. Default 1. */
+  readonly turns?: number
+}
+
+/**
+ * `queue`: behind the runs that wait. `steer`: into the active run. `interrupt`: the active run is stopped, and the input
+ * goes before all that wait. `reject`: `busy`.
+ */
+export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
+
+export interface StopOptions {
+  /** Default: the open run that came first. */
+  readonly runId?: string
+  /** `all` stops the queued runs too. Default `active`. */
+  readonly scope?: 'active' | 'all'
+  readonly reason?: string
+  /** How long to wait for the end; then the receipt is `pending`. Default 10,000; 0 answers at once. */
+  readonly waitMs?: number
+}
+
+export interface SubmitOptions {
+  /** False: a call whose outcome is unknown is left to `resolveTool`, and refused as `unknown-tool-call`. Default true. */
+  readonly unknownOutcomes?: boolean
+}
+
+/** What settled. `calls` are those of the run that was stopped, with what became of each. */
+export interface StopReceipt {
+  readonly runId: string | null
+  readonly state: 'settled' | 'pending' | 'nothing-to-stop'
+  readonly status?: Status
+  readonly calls: readonly { readonly toolCallId: string; readonly toolName: string; readonly status: OutcomeStatus | 'running' }[]
+  readonly children: readonly StopReceipt[]
+}
+
+/**
+ * Exactly one of these; `output` is what a tool returns. The fields of the pending call may be given too, as in
+ * `{ ...call, output }`. They must match the call that waits.
+ */
+export type ToolResolution =
+  | { readonly result: JSONValue }
+  | { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean }
+  | { readonly error: string }
+  | { readonly runAgain: true }
+  | { readonly unknown: true }
+
+export interface DecisionOptions {
+  /** Of the input that is decided about; another one than was asked about is an `approval-conflict`. */
+  readonly inputHash?: string
+  /** Of an approval: what the call is to run with instead. Must fit the schema of the tool. */
+  readonly input?: JSONValue
+  /** The model is told why a call was denied. */
+  readonly reason?: string
+  /** Who decides. */
+  readonly by?: string
+}
+
+export interface ApprovalReceipt {
+  readonly approvalId: string
+  readonly decision: 'approve' | 'deny'
+  readonly by?: string
+  readonly at: number
+  /** It was decided so before; the receipt is the first one. */
+  readonly repeated: boolean
+  /** Approval ids of the run that are still open. */
+  readonly missing: readonly string[]
+}
+
+export interface UsageReport {
+  readonly own: Spent
+  readonly children: Spent
+  readonly total: Spent
+}
+
+export interface Spent {
+  readonly usage: Usage
+  /** As far as prices are known. */
+  readonly cost?: Cost
+}
+
+export interface EventsOptions {
+  readonly cursor?: string
+  /** Default true. False ends at the present end of the log, `so-far` after the deltas that this process has beyond it. */
+  readonly live?: boolean | 'so-far'
+  /** Only until this run waits for outside help or ends. */
+  readonly runId?: string
+  readonly abortSignal?: AbortSignal
+  /** What may wait in memory for this reader before it is read from the store again. Default and most: 1 MiB. */
+  readonly bufferBytes?: number
+}
+
+export interface LogEvents extends AsyncIterable<LoggedEvent> {
+  [Symbol.asyncIterator](): LogIterator
+}
+
+export interface LogIterator extends AsyncIterator<LoggedEvent> {
+  [Symbol.asyncIterator](): LogIterator
+  /**
+   * The next event, when it is at hand; otherwise `next` must be asked, which may have it too. Must not be called while
+   * `next` is pending. It lets a reader take at once what has come while it did something else.
+   */
+  take(): LoggedEvent | undefined
+}
+
+export interface MessagesOptions {
+  /** The path to this entry. Default: the active one. */
+  readonly leaf?: string
+  /** Only what is older than this entry. */
+  readonly before?: string
+  /** Default 100, at most 1,000. */
+  readonly limit?: number
+}
+
+/** An event with the position to hand back for the ones after it. */
+export type LoggedEvent = AgentEvent & { readonly cursor: string }
+
+/** One run, whichever process executes it. Iterating reads its events from the first one on. */
+export interface RunHandle extends AsyncIterable<LoggedEvent> {
+  readonly runId: string
+  readonly session: Session
+  readonly accepted: 'queued' | 'steered' | 'duplicate'
+  status(): Promise<Status>
+  /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
+  events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
+  /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
+  result(): Promise<RunResult>
+  stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>
+}
+
+export interface RunResult {
+  readonly runId: string
+  readonly status: RunStatus
+  readonly reason?: EndReason | 'crash-loop'
+  /** What the run has added to the active path, its input first. */
+  readonly messages: readonly StoredMessage[]
+  /** The last answer. */
+  readonly message?: AssistantMessage
+  /** Its text. */
+  readonly text: string
+  readonly error?: ModelError | AgentErrorData | RunFailure
+  readonly usage: Usage
+  readonly cost?: Cost
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /** As those of `RunInfo`. */
+  readonly heldRuns?: readonly HeldRun[]
+}
+
+export interface SessionInfo {
+  readonly key: string
+  readonly agent: string
+  /** That of the run that holds it or comes next, else that of the last one that ended. Absent before its first run. */
+  readonly status?: Status
+  /** How its last run ended, compactions apart. */
+  readonly outcome?: TerminalStatus
+  readonly leaf: string | null
+  readonly version: number
+  readonly cursor: string
+  readonly openRun?: RunInfo
+  readonly queued: number
+  /** Of its own runs, without their subagents. */
+  readonly usage: Usage
+  /** Likewise, as far as prices are known. */
+  readonly cost?: Cost
+  /** Of its subagents at every depth, those in the background too. */
+  readonly children: Spent
+  /** Of both. */
+  readonly total: Spent
+  readonly metadata: JSONObject
+  /** The session that handed work to this one. */
+  readonly parent?: string
+  /** Of a fork: what it is a copy of. */
+  readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
+  readonly createdAt: number
+  readonly activeAt: number
+  /** When it expires if nothing happens until then. */
+  readonly expiresAt?: number
+  /** When it expired: it can be read, and not written. */
+  readonly expiredAt?: number
+}
+
+export interface RunInfo {
+  readonly runId: string
+  readonly session: string
+  readonly kind: RunKind
+  readonly status: Status
+  /** How its last segment ended; absent while it is queued or running. */
+  readonly outcome?: TurnStatus
+  readonly reason?: EndReason | 'crash-loop'
+  readonly attempts: number
+  /** The position before its first event. */
+  readonly cursor: string
+  /** The id under which its input was sent. */
+  readonly inputId?: string
+  /** Calls that wait for an answer; those already answered are left out. */
+  readonly pendingToolCalls: readonly PendingToolCall[]
+  /** Questions about calls that wait for a decision; those already decided are left out. */
+  readonly pendingApprovals: readonly ApprovalRequest[]
+  /**
+   * Runs of subagents that this run waits for, at any depth, and that wait for `recover`. Absent if there are none. The log
+   * names these and those of background tasks, in `error` events of source `definition`.
+   */
+  readonly heldRuns?: readonly HeldRun[]
+  readonly stopping: boolean
+  /** The run that handed the work to this one. */
+  readonly parent?: string
+  /** Set if the child works in the background. */
+  readonly taskId?: string
+  readonly error?: ModelError | AgentErrorData | RunFailure
+  readonly usage: Usage
+  readonly cost?: Cost
+  readonly createdAt: number
+  readonly startedAt?: number
+  readonly endedAt?: number
+}
+
+/** A run of a subagent that waits because the definition of its agent has changed. */
+export interface HeldRun {
+  readonly runId: string
+  /** Names of the agents from the root to its own. */
+  readonly agent: readonly string[]
+  /** Names each change. */
+  readonly message: string
+}
+
+export type { Page, PageRequest, RunsQuery }

@@ -1,0 +1,77 @@
+import type { Clock } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { LiveLog } from '../log/live-log.ts'
+import { pollMs } from '../log/poll.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { RunRecord } from '../contract/records.ts'
+import { isResting } from './views.ts'
+
+export async function readRun(store: SessionStore, runId: string): Promise<RunRecord> {
+  const read = await store.readRun(runId)
+  if (read.status === 'missing') throw unknownRun(runId)
+  return read.value
+}
+
+export function unknownRun(runId: string): SessionError {
+  return new SessionError('unknown-run', `There is no run ${runId} in this session.`)
+}
+
+/** Resolves with the run once it waits for somebody or has ended, or as it stands when the signal is aborted. */
+export async function waitForRest(
+  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  key: string,
+  runId: string,
+  signal?: AbortSignal,
+  isOver: (run: RunRecord) => boolean | Promise<boolean> = isResting,
+): Promise<RunRecord> {
+  for (;;) {
+    const changed = nextChange(context, key, signal)
+    try {
+      const run = await readRun(context.store, runId)
+      if ((await isOver(run)) || signal?.aborted) return run
+      await changed.promise
+    } finally {
+      changed.cancel()
+    }
+  }
+}
+
+/** The run once it is at rest, or as it stands when the time is over. */
+export async function restWithin(
+  context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
+  run: RunRecord,
+  waitMs: number,
+  abortSignal?: AbortSignal,
+  isOver?: (run: RunRecord) => boolean,
+): Promise<RunRecord> {
+  if (waitMs <= 0) return readRun(context.store, run.id)
+  const waiting = new AbortController()
+  const cancelTimer = context.clock.setTimer(context.clock.now() + waitMs, () => waiting.abort(), { hold: true })
+  const signal = abortSignal ? AbortSignal.any([waiting.signal, abortSignal]) : waiting.signal
+  try {
+    return await waitForRest(context, run.session, run.id, signal, isOver)
+  } finally {
+    cancelTimer()
+  }
+}
+
+/** Begins to listen at once, so that a commit between reading and waiting is not missed. */
+function nextChange(
+  { live, clock }: { readonly live: LiveLog; readonly clock: Clock },
+  key: string,
+  signal?: AbortSignal,
+): { readonly promise: Promise<void>; cancel(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const done = (): void => resolve()
+  const letGo = live.hold(key, done)
+  const cancelTimer = clock.setTimer(clock.now() + pollMs, done, { hold: true })
+  signal?.addEventListener('abort', done)
+  return {
+    promise,
+    cancel() {
+      letGo()
+      cancelTimer()
+      signal?.removeEventListener('abort', done)
+    },
+  }
+}

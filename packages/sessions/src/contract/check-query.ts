@@ -1,0 +1,38 @@
+import { statuses } from '@bowline/agent-loop/events'
+import type { FieldChecks } from '@bowline/llm/arguments'
+import { inputChecks } from '../arguments.ts'
+import type { PageRequest, RunQuery, RunsQuery, SessionQuery } from './session-store.ts'
+import { runMoves } from './records.ts'
+
+const mostOnPage = 1000
+const listOfStatuses = inputChecks.listOf(inputChecks.oneOf(...statuses))
+
+/** The options of each list. */
+export const pageOptions: FieldChecks<PageRequest> = { limit: inputChecks.whole(1, mostOnPage), page: inputChecks.optionalName }
+
+export const checkPageRequest = inputChecks.optionalRecord<PageRequest>(pageOptions)
+
+export const sessionQueryFields: FieldChecks<SessionQuery> = {
+  ...pageOptions,
+  agent: inputChecks.optionalName,
+  status: (path, value) => {
+    if (value !== null) listOfStatuses(path, value)
+  },
+  expired: inputChecks.checkBoolean,
+  keyPrefix: inputChecks.checkText,
+  parent: (path, value) => {
+    if (value !== null) inputChecks.optionalName(path, value)
+  },
+  activeSince: (path, value) => inputChecks.checkNumber(path, value, 0),
+}
+
+export const checkSessionQuery = inputChecks.optionalRecord<SessionQuery>(sessionQueryFields)
+
+export const runQueryFields: FieldChecks<RunQuery> = {
+  ...pageOptions,
+  status: inputChecks.listOf(inputChecks.oneOf(...Object.keys(runMoves))),
+  newestFirst: inputChecks.checkBoolean,
+}
+
+/** As the runs of a session are asked for, by the words for people. */
+export const checkRunsQuery = inputChecks.optionalRecord<RunsQuery>({ ...runQueryFields, status: listOfStatuses })

@@ -1,0 +1,127 @@
+import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { configChecks, inputChecks } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import { checkNamespace } from '../keys.ts'
+import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
+import { checkTimeToLive } from './state-ids.ts'
+import { runQueryFields, sessionQueryFields } from './check-query.ts'
+import type { Batch, Delivery } from './batch.ts'
+import type { ChildQuery, ClaimRequest, PageRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
+
+const { checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
+
+/** Arguments of each method in order, each with its name and its check. */
+type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [name: string, check: ArgumentCheck])[] }
+
+/** Stores bring a limit into their range. */
+const page: FieldChecks<PageRequest> = { limit: whole(0), page: optionalName }
+const count = required(whole(0))
+const position: ArgumentCheck = (path, value) => checkRequired(path, value, 'a whole number', Number.isSafeInteger)
+const anObject: ArgumentCheck = (path, value) => inputChecks.checkKeys(path, value, Object.keys((value ?? {})))
+const nullOr = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
+  if (value !== null) check(path, value)
+}
+
+/** The store accepts or refuses its content. */
+const batch: ArgumentCheck = (path, value) => {
+  anObject(path, value)
+  const { id, key, expect, writes, deliver } = value as Batch
+  checkName(`${path}.id`, id)
+  checkName(`${path}.key`, key)
+  requiredList(anObject)(`${path}.expect`, expect)
+  requiredList(anObject)(`${path}.writes`, writes)
+  checkItems(`${path}.deliver`, deliver, (place, delivery) => {
+    anObject(place, delivery)
+    const { to, writes: delivered } = delivery as Delivery
+    checkName(`${place}.to`, to)
+    requiredList(anObject)(`${place}.writes`, delivered)
+  })
+}
+
+const openOptions = configChecks.record<StoreOpenOptions>({
+  namespace: (_path, value) => checkNamespace(value as string),
+  clock: configChecks.requiredMethods('now', 'setTimer'),
+  owner: configChecks.checkName,
+})
+
+const key = ['key', checkName] as const
+const runId = ['runId', checkName] as const
+const limit = ['limit', count] as const
+
+const ofSessions: Checks<SessionStore> = {
+  open: [['open.options', openOptions]],
+  commit: [['batch', batch]],
+  claim: [['request', record<ClaimRequest>({ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName), runId: optionalName })]],
+  renew: [
+    ['leases', requiredList(record({ runId: checkName, epoch: count }))],
+    ['leaseMs', count],
+  ],
+  readSession: [key],
+  readPath: [key, ['readPath.options', optionalRecord<PathOptions>({ leaf: nullOr(optionalName), before: optionalName, limit: whole(0) })]],
+  readEvents: [key, ['after', position], limit],
+  readRun: [runId],
+  readCalls: [runId, ['step', whole(0)]],
+  readCall: [key, ['toolCallId', required(checkText)]],
+  readApproval: [['approvalId', required(checkText)]],
+  readInbox: [key, ['kinds', requiredList(checkName)]],
+  readDefinition: [['hash', required(checkText)]],
+  listSessions: [['query', record<SessionQuery>({ ...sessionQueryFields, ...page })]],
+  listRuns: [key, ['query', optionalRecord<RunQuery>({ ...runQueryFields, ...page })]],
+  listChildren: [['query', record<ChildQuery>({ ...page, parent: required(anObject), status: listOf(checkName) })]],
+  listBranches: [key, ['query', optionalRecord<PageRequest>(page)]],
+  due: [limit],
+  prune: [['rules', record<PruneRules>({ runsEndedBefore: (path, value) => checkRequired(path, value, 'a number', Number.isFinite) })], limit],
+  subscribe: [['listener', requiredFunction]],
+}
+
+const checkedLater: ArgumentCheck = () => undefined
+const space = ['space', checkedLater] as const
+const id = ['id', checkedLater] as const
+
+/** Every place is checked by `checkPlace`, and a value by what writes it. */
+const ofStates: Checks<StateStore> = {
+  compareAndSet: [
+    space,
+    id,
+    ['expected', nullOr(count)],
+    ['value', checkedLater],
+    ['compareAndSet.options', record<LifeOptions>({ ttlMs: (path, value) => checkTimeToLive(value as LifeOptions['ttlMs'], path) })],
+  ],
+  delete: [
+    space,
+    id,
+    ['expected', whole(0)],
+  ],
+  list: [
+    space,
+    ['query', record<StateQuery>({ ...page, prefix: checkText })],
+  ],
+  sweep: [limit],
+}
+
+/** Refuses calls with wrong arguments before the store sees them. */
+export function checkedSessionStore<Store extends SessionStore>(store: Store): Store {
+  return checkedCalls(store, ofSessions as Checks<Store>)
+}
+
+/** The same for a state store. */
+export function checkedStateStore(store: StateStore): StateStore {
+  return checkedCalls(store, ofStates)
+}
+
+function checkedCalls<Target extends object>(target: Target, checks: Checks<Target>): Target {
+  const checked = Object.entries(checks as Record<string, readonly (readonly [string, ArgumentCheck])[]>).map(([name, expected]) => {
+    const method = Reflect.get(target, name) as (...given: readonly unknown[]) => unknown
+    const call = (...given: readonly unknown[]): unknown => {
+      try {
+        for (let place = 0; place < expected.length; place++) expected[place]?.[1](expected[place]?.[0] ?? '', given[place])
+      } catch (error) {
+        if (name === 'subscribe' || !SessionError.isInstance(error)) throw error
+        return Promise.reject(error)
+      }
+      return method(...given)
+    }
+    return [name, call]
+  })
+  return { ...target, ...(Object.fromEntries(checked) as Partial<Target>) }
+}

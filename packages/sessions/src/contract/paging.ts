@@ -1,0 +1,61 @@
+import { SessionError } from '../errors.ts'
+import type { Page } from './session-store.ts'
+
+const defaultLimit = 100
+const highestLimit = 1000
+
+export function pageLimit(limit = defaultLimit): number {
+  return Math.max(1, Math.min(highestLimit, Math.trunc(limit)))
+}
+
+/** A page from one item more than its limit: the surplus one tells that there is a next page. */
+export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last: T) => string): Page<T> {
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
+}
+
+/** A place in the list of sessions: newest activity first, then by key. */
+export interface SessionPosition {
+  readonly activeAt: number
+  readonly key: string
+}
+
+export function printSessionPosition(position: SessionPosition): string {
+  return `${position.activeAt}:${position.key}`
+}
+
+export function parseSessionPosition(page: string): SessionPosition {
+  const parts = /^(\d{1,16}):(.+)$/.exec(page)
+  if (!parts) throw invalidPage()
+  return { activeAt: Number(parts[1]), key: String(parts[2]) }
+}
+
+/** A place in a list in order of creation: the time, then the id. */
+export interface CreationPosition {
+  readonly createdAt: number
+  readonly id: string
+}
+
+export function printCreationPosition({ createdAt, id }: CreationPosition): string {
+  return `${createdAt}:${id}`
+}
+
+export function parseCreationPosition(page: string): CreationPosition {
+  const { activeAt, key } = parseSessionPosition(page)
+  return { createdAt: activeAt, id: key }
+}
+
+/** A place in the list of branches: the number of the entry at the end. */
+export function parseBranchPosition(page: string): number {
+  return parseRunPosition(page)
+}
+
+export function parseRunPosition(page: string): number {
+  if (!/^\d{1,16}$/.test(page)) throw invalidPage()
+  return Number(page)
+}
+
+function invalidPage(): SessionError {
+  return new SessionError('invalid-cursor', 'The page is not one that this store gave')
+}

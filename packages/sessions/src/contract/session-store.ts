@@ -1,0 +1,236 @@
+import type { Clock, JSONObject } from '@bowline/llm'
+import type { StateStore } from './state-store.ts'
+import type {
+  EntryRecord,
+  InboxKind,
+  InboxRecord,
+  RunRecord,
+  RunStatus,
+  SessionRecord,
+  Status,
+  StoredEvent,
+  StopRequest,
+  TimerRecord,
+  ToolCallRecord,
+} from './records.ts'
+import type { Batch, CommitResult } from './batch.ts'
+
+/**
+ * Where sessions live. Every write goes through `commit`; every value read or written must be a copy. Expected refusals
+ * are data. A store that cannot be reached throws `store-unavailable`, and then the outcome of a commit is unknown: the
+ * caller repeats the batch under the same id. No store may hold a transaction open across anything but its own queries.
+ */
+export interface SessionStore {
+  readonly name: string
+  readonly capabilities: StoreCapabilities
+  /** Must check, migrate and lock. Called once by each runtime; a memory store may be opened by several. */
+  open(options: StoreOpenOptions): Promise<void>
+  close(): Promise<void>
+  /** Must apply the batch completely or not at all, with its expectations tested inside the same atomic step. */
+  commit(batch: Batch): Promise<CommitResult>
+  /**
+   * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. First is the run
+   * that holds the session, else the one with the smallest `place`: what keeps it back keeps back the runs behind it.
+   * Claimable is a queued run whose `notBefore` has come, and a running one whose lease is over by the store's clock (on an
+   * exclusive store: whose owner is another) and that was claimed `takeoverDelayMs` ago (0, then 1 s, 2, 4 … 30 s, as its
+   * `attempts` rise), of a session that has not expired, of an agent in `agents`. Taking over a running run must raise
+   * `attempts` and `totalAttempts` by one. The session's `version` rises, its life is not prolonged. Of two claimers one
+   * must get the run.
+   */
+  claim(request: ClaimRequest): Promise<readonly Claim[]>
+  /** Must prolong the leases that are still held under their epoch, and say which are not and which are to stop. */
+  renew(leases: readonly Lease[], leaseMs: number): Promise<readonly LeaseState[]>
+  readSession(key: string): Promise<Read<SessionRecord>>
+  /** The path from the leaf (default: the session's own) to the root, newest first. */
+  readPath(key: string, options?: PathOptions): Promise<Page<EntryRecord>>
+  /** Events with `seq > after`, oldest first. */
+  readEvents(key: string, after: number, limit: number): Promise<EventPage>
+  readRun(runId: string): Promise<Found<RunRecord>>
+  /** The ledger of a run in order of step and index; `step` narrows it to one step. */
+  readCalls(runId: string, step?: number): Promise<readonly ToolCallRecord[]>
+  /** The newest call of the session with this id. */
+  readCall(key: string, toolCallId: string): Promise<Found<ToolCallRecord>>
+  /** The call for which this approval was asked, in whichever session. */
+  readApproval(approvalId: string): Promise<Found<ToolCallRecord>>
+  readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
+  readDefinition(hash: string): Promise<JSONObject | undefined>
+  /** Newest activity first, each as `readSession` gives it: one whose time is over has the status `expired`. */
+  listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
+  listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
+  /** The runs that name this parent, whether it is still there or not, in the order of `createdAt`, then of their ids. */
+  listChildren(query: ChildQuery): Promise<Page<RunRecord>>
+  /** The ends of all paths, in the order in which they came into being: one that grows between two pages is met again. */
+  listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
+  /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is: with 0 that alone. */
+  due(limit: number): Promise<DueReport>
+  /**
+   * Must remove what the rules let go, in one small step: at most `limit` sessions are changed. This is no commit: neither
+   * `version` nor `activeAt` rises.
+   */
+  prune(rules: PruneRules, limit: number): Promise<PruneReport>
+  /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
+  subscribe(listener: (hint: StoreHint) => void): () => void
+  /** Small records of other parts, in the same namespace; usable while the store is open. */
+  readonly state: StateStore
+}
+
+/** `wake`: there may be something to claim. */
+export interface StoreHint {
+  readonly key: string
+  readonly wake: boolean
+}
+
+export interface StoreCapabilities {
+  /** What a commit outlives: nothing, the death of the process, the loss of power. */
+  readonly durable: 'none' | 'process' | 'power'
+  readonly processes: 'one' | 'many'
+  readonly maxRecordBytes: number
+}
+
+export interface StoreOpenOptions {
+  /** Part of every key: `[a-z0-9][a-z0-9_-]{0,62}`. */
+  readonly namespace: string
+  readonly clock: Clock
+  /** Names the process that opens the store. */
+  readonly owner: string
+}
+
+/**
+ * An expired session can be read; batches that expect it `alive` are refused. From its time on it is expired, whether it
+ * was marked (`session.expire`) or not, and nothing brings it back.
+ */
+export type Read<T> =
+  | { readonly status: 'found'; readonly value: T }
+  | { readonly status: 'missing' }
+  | { readonly status: 'expired'; readonly at: number; readonly value: T }
+  | { readonly status: 'deleted'; readonly at: number }
+
+export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Hand it back as `page` for the items after these. */
+  readonly next?: string
+}
+
+export interface PageRequest {
+  /** Default 100, at most 1,000. */
+  readonly limit?: number
+  readonly page?: string
+}
+
+export interface PathOptions {
+  readonly leaf?: string | null
+  /** Start with the parent of this entry. */
+  readonly before?: string
+  readonly limit?: number
+}
+
+export interface EventPage {
+  readonly events: readonly StoredEvent[]
+  readonly firstSeq: number
+  /** The number of the newest event; 0 when there is none. */
+  readonly lastSeq: number
+  /** The incarnation of the session; absent when there is none. */
+  readonly sessionId?: string
+  /** There is no session any more, and none of its events: `firstSeq` is the number that the next one would get. */
+  readonly deletedAt?: number
+}
+
+export interface SessionQuery extends PageRequest {
+  readonly agent?: string
+  /** Sessions in one of these; null: those that had no run so far. */
+  readonly status?: readonly Status[] | null
+  /** True: only sessions that have expired; false: only those that have not. */
+  readonly expired?: boolean
+  readonly keyPrefix?: string
+  /** Child sessions of this key; null: sessions that are no child. */
+  readonly parent?: string | null
+  /** Something happened at this time or later. */
+  readonly activeSince?: number
+}
+
+export interface RunQuery extends PageRequest {
+  readonly status?: readonly RunStatus[]
+  /** Default false: in order of acceptance. */
+  readonly newestFirst?: boolean
+}
+
+/** Which runs of a session to list, in the words for people. */
+export interface RunsQuery extends Omit<RunQuery, 'status'> {
+  readonly status?: readonly Status[]
+}
+
+export interface ChildQuery extends PageRequest {
+  /** Of one run, or of all runs of a session. */
+  readonly parent: { readonly runId: string } | { readonly session: string }
+  readonly status?: readonly RunStatus[]
+}
+
+export interface BranchRecord {
+  /** An entry that is nobody's parent. */
+  readonly leaf: string
+  /** On the path from the root. */
+  readonly entries: number
+  /** Of the leaf. */
+  readonly at: number
+}
+
+export interface DueReport {
+  /** By time, then by id. */
+  readonly timers: readonly TimerRecord[]
+  /** Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by `expiresAt`, then key. */
+  readonly expired: readonly string[]
+  /** Keys of sessions without an open run in whose inbox steering or word of children waits. */
+  readonly unread: readonly string[]
+  /**
+   * Now, when something is due. Else the earliest time at which a timer is, a session's life ends, or the first run of a
+   * session may be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases are no part of it.
+   */
+  readonly nextAt: number | null
+}
+
+export interface PruneRules {
+  /**
+   * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
+   * the log before the first event of that run (all of it, when no run is kept). With them `taken` rows of the inbox from
+   * before then. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
+   */
+  readonly runsEndedBefore: number
+}
+
+export interface PruneReport {
+  readonly runs: number
+  readonly events: number
+  /** The limit was reached: there may be more. */
+  readonly more: boolean
+}
+
+export interface ClaimRequest {
+  readonly owner: string
+  readonly max: number
+  readonly leaseMs: number
+  readonly agents: readonly string[]
+  /** Runs that the owner executes: one of its own that is not among them is lost, as one of another owner is. */
+  readonly holds: readonly string[]
+  /** Only this run. */
+  readonly runId?: string
+}
+
+export interface Lease {
+  readonly runId: string
+  readonly epoch: number
+}
+
+export interface Claim {
+  readonly run: RunRecord
+  readonly session: SessionRecord
+  /** What the run was before: `running` means that its owner was lost. */
+  readonly previous: 'queued' | 'running'
+}
+
+export interface LeaseState {
+  readonly runId: string
+  readonly held: boolean
+  readonly stopping?: StopRequest
+}

@@ -1,0 +1,49 @@
+import { describeValue } from '@bowline/llm/arguments'
+import { longestMs } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import type { TimeToLive } from './state-store.ts'
+
+const maxBytes = 1024
+
+/** Any text is a space or an id, as long as every store can keep it. */
+export function checkPlace(space: string, id: string): void {
+  checkText('space', space)
+  checkText('id', id)
+}
+
+function checkText(what: string, text: unknown): void {
+  if (typeof text !== 'string' || text === '') {
+    throw new SessionError('invalid-key', `The ${what} of a state record must be a text with at least one character; received ${describeValue(text)}.`)
+  }
+  if (!text.isWellFormed() || text.includes('\0')) throw new SessionError('invalid-key', `The ${what} of a state record has characters that cannot be stored.`)
+  if (new TextEncoder().encode(text).length > maxBytes) throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
+}
+
+export function checkTimeToLive(ttlMs: TimeToLive, source = 'ttlMs'): void {
+  if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0 && ttlMs <= longestMs)) return
+  throw new SessionError('invalid-config', `${source} must be 'never' or a whole number of milliseconds from 1 to ${longestMs}; received ${describeValue(ttlMs)}.`)
+}
+
+/** In order of the UTF-8 bytes: that of UTF-16, but for what stands beyond the surrogates. */
+export function compareIds(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  for (let place = 0; place < length; place++) {
+    const difference = rankOf(left.charCodeAt(place)) - rankOf(right.charCodeAt(place))
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}
+
+function rankOf(unit: number): number {
+  if (unit >= 0xe000) return unit - 0x0800
+  return unit >= 0xd800 ? unit + 0x2000 : unit
+}
+
+/** The first text behind all that begin with the prefix. Undefined: nothing stands behind them. */
+export function behindPrefix(prefix: string): string | undefined {
+  const points = [...prefix].map((character) => character.codePointAt(0) ?? 0)
+  while (points.at(-1) === 0x10ffff) points.pop()
+  const last = points.pop()
+  if (last === undefined) return undefined
+  return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
+}

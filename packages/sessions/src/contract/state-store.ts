@@ -1,0 +1,58 @@
+import type { JSONValue } from '@bowline/llm'
+import type { Page, PageRequest } from './session-store.ts'
+
+/**
+ * Small versioned records with a time to live, by space and id. Every value given or taken must be a copy. A version must
+ * never be used twice for an id, also after its record was deleted or has expired. A store that cannot answer must throw
+ * `store-unavailable`, never look empty; then the outcome of a write is unknown until it is read.
+ */
+export interface StateStore {
+  /** A pure read: must change nothing, not even when the record expires. */
+  get(space: string, id: string): Promise<StateRead>
+  /**
+   * Writes when the record has the version `expected`, or, with null, when there is none; else must change nothing. A
+   * record lives `ttlMs` from its last change or touch, to the millisecond.
+   */
+  compareAndSet(space: string, id: string, expected: number | null, value: JSONValue, options: LifeOptions): Promise<CasResult>
+  /** Starts the life of the record anew. False when there is none: it must not bring one back. */
+  touch(space: string, id: string, ttlMs: TimeToLive): Promise<boolean>
+  /** `ok` with the version that is gone. With `expected` a record of another version stays. */
+  delete(space: string, id: string, expected?: number): Promise<CasResult>
+  /** Records that live, in order of the UTF-8 bytes of their ids. */
+  list(space: string, query: StateQuery): Promise<Page<Versioned & { readonly id: string }>>
+  /** Removes up to `limit` expired records of any space, and gives their number. */
+  sweep(limit: number): Promise<number>
+  /** The store of a session store is closed with that, and not by this. */
+  close(): Promise<void>
+}
+
+/** Milliseconds, whole and above 0. */
+export type TimeToLive = number | 'never'
+
+export interface LifeOptions {
+  readonly ttlMs: TimeToLive
+}
+
+export interface Versioned {
+  readonly version: number
+  readonly value: JSONValue
+  /** When it was changed or touched last. */
+  readonly usedAt: number
+  /** From then on it does not live any more. */
+  readonly expiresAt: number | 'never'
+}
+
+/** `expired` until it is swept. */
+export type StateRead =
+  | { readonly status: 'found'; readonly value: Versioned }
+  | { readonly status: 'missing' }
+  | { readonly status: 'expired'; readonly at: number }
+
+/** `conflict`: there is one, of another version. `missing`: there is none that lives. */
+export type CasResult =
+  | { readonly ok: true; readonly version: number }
+  | { readonly ok: false; readonly reason: 'conflict' | 'missing'; readonly current?: Versioned }
+
+export interface StateQuery extends PageRequest {
+  readonly prefix?: string
+}

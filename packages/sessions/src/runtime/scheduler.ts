@@ -1,0 +1,219 @@
+import type { Clock } from '@bowline/llm'
+import type { IdSource } from '@bowline/agent-loop'
+import { isWaiting } from '../commands/views.ts'
+import type { Expect } from '../contract/batch.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { SessionRecord, TimerRecord } from '../contract/records.ts'
+import type { ErrorContext, Retention, SweepReport } from './types.ts'
+
+export interface SchedulerOptions {
+  readonly store: SessionStore
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly retention: Required<Retention>
+  /** Nothing happens by itself when false. */
+  readonly hasTimers: boolean
+  readonly onWake: ((atMs: number) => void | Promise<void>) | undefined
+  /** Must not throw. */
+  readonly onError: (error: unknown, where: ErrorContext) => void
+  /** There is work to claim. */
+  readonly wake: () => void
+  readonly announce: (key: string) => void
+  readonly expire: (key: string) => Promise<unknown>
+  /** Sessions whose time was over before then. */
+  readonly expiredBefore: (atMs: number) => Promise<readonly Lived[]>
+  /** With all below it. */
+  readonly remove: (session: Lived) => Promise<unknown>
+  readonly startOrphanedInputs: (key: string) => Promise<void>
+  /** Takes away what dead processes left of copies. */
+  readonly removeAbandonedCopies: () => Promise<void>
+}
+
+/** A session, and no other one under its key. */
+type Lived = Pick<SessionRecord, 'key' | 'id'>
+
+const sweepMs = 30_000
+const pruneMs = 3_600_000
+const batchSize = 100
+
+/** What time alone brings about: one timer of the process, at the nearest time that the store knows of. */
+export class Scheduler {
+  readonly #options: SchedulerOptions
+  #cancel: (() => void) | undefined
+  #armedFor = Infinity
+  /** The earliest time that the host was told since it came last. */
+  #toldFor = Infinity
+  #isOn = false
+  #looking: Promise<SweepReport> | undefined
+  #prunedAt = -Infinity
+  /** When to try again what the last sweep could not do. */
+  #retryAt = -Infinity
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options
+  }
+
+  /** Without timers the host looks. */
+  start(): void {
+    this.#isOn = this.#options.hasTimers
+    this.#look()
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false
+    this.#cancel?.()
+    this.#armedFor = Infinity
+    await this.#looking?.catch(() => undefined)
+  }
+
+  /** When the next thing is due. What the last sweep could not do is due again after `sweepMs`. */
+  async nextDueAt(): Promise<number | null> {
+    const { store, clock } = this.#options
+    const { nextAt } = await store.due(0)
+    const now = clock.now()
+    if (nextAt === null || nextAt > now || this.#retryAt <= now) return nextAt
+    // The clock may have been set back since.
+    return Math.min(this.#retryAt, now + sweepMs)
+  }
+
+  /** Looks when the next thing is due: now, when work is left. */
+  async refresh(isWorkLeft = false): Promise<void> {
+    const nextAt = await this.nextDueAt()
+    if (nextAt !== null) this.#arm(nextAt)
+    if (isWorkLeft) this.tellHost(this.#options.clock.now())
+    else if (nextAt !== null) this.tellHost(nextAt)
+  }
+
+  /** Something is due then. */
+  schedule(atMs: number): void {
+    this.#arm(atMs)
+    this.tellHost(atMs)
+  }
+
+  /** A host that wakes the process is told the earliest time. That it fails is a fault of its own. */
+  tellHost(atMs: number): void {
+    const { onWake, onError, clock, hasTimers } = this.#options
+    if (!onWake) return
+    // What is to be done now is done by itself where there are timers; else it is to be told until the host has come.
+    const before = hasTimers && this.#toldFor <= clock.now() ? Infinity : this.#toldFor
+    this.#toldFor = Math.min(before, atMs)
+    try {
+      Promise.resolve(onWake(this.#toldFor)).catch((error: unknown) => onError(error, { during: 'wake' }))
+    } catch (error) {
+      onError(error, { during: 'wake' })
+    }
+  }
+
+  /** All that is due, also what nobody announced, and what need not be kept. */
+  async sweep(): Promise<SweepReport> {
+    // One after the other: what is found twice is done once.
+    const before = this.#looking
+    const sweep = (async () => {
+      await before?.catch(() => undefined)
+      return this.#sweep()
+    })()
+    this.#looking = sweep
+    try {
+      return await sweep
+    } finally {
+      if (this.#looking === sweep) this.#looking = undefined
+    }
+  }
+
+  async #sweep(): Promise<SweepReport> {
+    const { store, clock, expire, startOrphanedInputs } = this.#options
+    const done = { timers: 0, expired: 0, started: 0 }
+    this.#toldFor = Infinity
+    for (;;) {
+      const due = await store.due(batchSize)
+      const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer))
+      const expired = await this.#each(due.expired, String, expire)
+      const started = await this.#each(due.unread, String, startOrphanedInputs)
+      done.timers += fired.filter((what) => what === 'fired').length
+      done.expired += expired.length
+      done.started += started.length
+      // A due timer hides later ones. A timer that could not be moved is left for the next sweep.
+      if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
+      // The absolute value: a clock that was set back puts the last time into the future.
+      const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
+      const isLeft = due.timers.length + due.expired.length > 0
+      this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
+      return { ...done, pruned, nextDueAt: isLeft ? this.#retryAt : due.nextAt }
+    }
+  }
+
+  /** What fails is left for the next time, and keeps nothing else back. Gives what became of the others. */
+  async #each<T, R>(items: readonly T[], sessionOf: (item: T) => string, run: (item: T) => Promise<R>): Promise<readonly R[]> {
+    const results: R[] = []
+    for (const item of items) {
+      try {
+        results.push(await run(item))
+      } catch (error) {
+        this.#options.onError(error, { during: 'sweep', session: sessionOf(item) })
+      }
+    }
+    return results
+  }
+
+  async #prune(): Promise<SweepReport['pruned']> {
+    const { store, clock, retention, removeAbandonedCopies, expiredBefore, remove } = this.#options
+    const now = clock.now()
+    this.#prunedAt = now
+    await removeAbandonedCopies()
+    const removed = await this.#each(await expiredBefore(now - retention.expiredMs), ({ key }) => key, remove)
+    let total = { ...nothingPruned, sessions: removed.length }
+    for (;;) {
+      const step = await store.prune({ runsEndedBefore: now - retention.runsMs }, batchSize)
+      total = { ...total, runs: total.runs + step.runs, events: total.events + step.events, more: step.more }
+      if (!step.more) return total
+    }
+  }
+
+  /**
+   * The effect is part of the commit that drops the timer. A run that does not wait needs no waking: when it starts to wait,
+   * it sets its timer again. `kept`: the run changed meanwhile.
+   */
+  async #fire({ id, session: key, body }: TimerRecord): Promise<'fired' | 'dropped' | 'kept'> {
+    const { store, ids } = this.#options
+    const { runId } = body
+    if (typeof runId !== 'string') throw new TypeError(`The timer ${id} names no run.`)
+    const drop = { op: 'timer.drop', ids: [id] } as const
+    const run = await store.readRun(runId)
+    const waits = run.status === 'found' && isWaiting(run.value.status)
+    const as: readonly Expect[] = run.status === 'found' ? [{ that: 'run', runId, status: [run.value.status] }] : []
+    const result = await commitOnce(store, {
+      id: ids.next('batch'),
+      key,
+      expect: [{ that: 'timer', id }, ...as],
+      writes: waits ? [drop, { op: 'run.patch', runId, patch: { status: 'queued' } }] : [drop],
+    })
+    if (!result.ok) return 'kept'
+    if (!waits) return 'dropped'
+    this.#options.announce(key)
+    this.#options.wake()
+    this.tellHost(this.#options.clock.now())
+    return 'fired'
+  }
+
+  #look(): void {
+    if (!this.#isOn) return
+    this.sweep()
+      .then(({ nextDueAt }) => nextDueAt !== null && this.#arm(nextDueAt))
+      .catch((error: unknown) => this.#options.onError(error, { during: 'sweep' }))
+      .finally(() => this.#arm(this.#options.clock.now() + sweepMs))
+  }
+
+  #arm(atMs: number): void {
+    if (!this.#isOn || atMs >= this.#armedFor) return
+    this.#cancel?.()
+    this.#armedFor = atMs
+    this.#cancel = this.#options.clock.setTimer(atMs, () => {
+      this.#armedFor = Infinity
+      this.#options.wake()
+      this.#look()
+    })
+  }
+}
+
+const nothingPruned: SweepReport['pruned'] = { runs: 0, events: 0, sessions: 0, more: false }

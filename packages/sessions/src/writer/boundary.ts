@@ -1,0 +1,83 @@
+import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
+import { isWaiting } from '../commands/views.ts'
+import type { Expect, Write } from '../contract/batch.ts'
+
+export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
+  return [
+    ...(noInputs ? [{ that: 'inbox-empty', kinds: ['steer', 'child-settled'] } as const] : []),
+    ...(nothingQueued === undefined ? [] : [{ that: nothingQueued ? 'none-queued' : 'some-queued', except: runId } as const]),
+  ]
+}
+
+/** A run that was about to wait is queued instead. */
+export function goingOn(writes: readonly Write[]): readonly Write[] {
+  return writes.map((write) => {
+    if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
+    return { ...write, patch: { ...write.patch, status: 'queued' } }
+  })
+}
+
+export const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
+
+/** The run comes to wait in this commit; one that is followed does so later. */
+export function isSuspension(records: readonly JournalRecord[]): boolean {
+  return records.some((record) => record.type === 'run' && record.run.state === 'suspended' && !record.run.followed)
+}
+
+export function eventTimeOf(records: readonly JournalRecord[]): number {
+  return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
+}
+
+/** Messages that stood in the transcript before these records. */
+export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
+  const withdrawn = new Set<string>()
+  for (const record of records) if (record.type === 'discard') for (const id of record.messageIds) withdrawn.add(id)
+  if (withdrawn.size > 0) for (const record of records) if (record.type === 'append') withdrawn.delete(record.message.id)
+  return withdrawn
+}
+
+/** A commit after which something starts, or the run waits for somebody. */
+export function goesOn(record: JournalRecord): boolean {
+  if (record.type === 'run') return record.run.state === 'suspended'
+  if (record.type !== 'event') return false
+  return record.event.type === 'message-start' || record.event.type === 'tool-execution-start' || isFirstStart(record)
+}
+
+export function isEnd(record: JournalRecord): boolean {
+  return record.type === 'run' && record.run.state === 'ended'
+}
+
+/** The word of background tasks, put in front of the model. */
+export function isReminder(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'runtime-input' && record.event.source === 'notify' && record.event.inputId.startsWith('reminder:')
+}
+
+export function isFirstStart(record: JournalRecord): boolean {
+  return record.type === 'event' && record.event.type === 'turn-start' && !record.event.resumed
+}
+
+/**
+ * Whether a commit may not wait for a later one: a record of it must be stored, or a call settles that an extension keeps in
+ * its record of the turn. The extension may act on that, and must find it after a crash.
+ */
+export function isDueNow(records: readonly JournalRecord[]): boolean {
+  return records.some(mustBeStored) || (records.some(isSettledCall) && records.some(isKeptByExtension))
+}
+
+function isSettledCall(record: JournalRecord): boolean {
+  return record.type === 'call' && !['pending', 'started', 'remote'].includes(record.call.state)
+}
+
+function isKeptByExtension(record: JournalRecord): boolean {
+  return record.type === 'run' && Object.keys(record.run.extensionState ?? {}).length > 0
+}
+
+/**
+ * The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. What is taken
+ * out of the inbox would be found there again.
+ */
+function mustBeStored(record: JournalRecord): boolean {
+  if (record.type === 'inputs-taken') return true
+  if (record.type === 'run') return record.run.state !== 'running'
+  return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
+}

@@ -1,0 +1,114 @@
+import type { ChildEndEvent, ChildUpdateEvent, DurableEvent } from '@bowline/agent-loop'
+import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
+import { newEvent } from './new-event.ts'
+import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, type OpenQuestions } from '../commands/views.ts'
+import type { Delivery } from '../contract/batch.ts'
+import { waitingStatuses } from '../contract/records.ts'
+import type { RunParent, RunRecord, RunSpending, RunStatus } from '../contract/records.ts'
+import { keysAbove } from '../contract/child-keys.ts'
+
+/** A run of a subagent as it was before the commit. */
+type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
+
+/** Step 0 has no message. */
+export interface ChildAnswer {
+  readonly step: number
+  readonly message?: AssistantMessage | undefined
+}
+
+/** What a commit makes of a child run. */
+export interface ChildNews extends Partial<OpenQuestions> {
+  /** That the commit moves it to. */
+  readonly status?: RunStatus | undefined
+  /** By the run itself: its own children have told of theirs. */
+  readonly spent?: RunSpending | undefined
+  /** Of the run, if it ends: what its children cost is a part of it. */
+  readonly usage?: Usage
+  readonly cost?: Cost | null | undefined
+  readonly error?: RunRecord['error'] | null
+  /** The answers of the commit. If it changes only the status of the run, the last answer before it. */
+  readonly answers?: readonly ChildAnswer[]
+  /** The commit has met a stop request. */
+  readonly stopped?: boolean
+  readonly at: number
+  /** Of the commit: a later change of the child is other news. */
+  readonly batchId: string
+}
+
+/**
+ * Returns the deliveries to the sessions above for the commit in which a run of a subagent ends or starts to wait: its cost
+ * and, if the run is a child, the news for its parent.
+ */
+export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {
+  const { status } = news
+  return [
+    ...(status ? spendingAbove(child, { ...news, status }) : []),
+    ...(child.parent ? toldInLog(child, child.parent, news) : []),
+    ...(child.parent && status ? wordToParent(child, child.parent, { ...news, status }) : []),
+  ]
+}
+
+type Moved = ChildNews & { readonly status: RunStatus }
+
+const textCharacters = 500
+
+/** Returns the events for the log of the parent: each answer of the child, its waits and resumptions, and its end. */
+function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
+  const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
+  const base = { at, runId, turn, toolCallId, childRunId: id }
+  const stands = status === 'queued' || isTerminal(status) ? 'running' : status
+  const events: readonly DurableEvent[] = [
+    ...answers.map(({ step: ofChild, message }): ChildUpdateEvent => {
+      const said = message && { text: textOf(message).slice(0, textCharacters).toWellFormed() }
+      return { ...base, type: 'child-update', step: ofChild, status: stands, ...said, toolNames: message ? callsOf(message) : [] }
+    }),
+    ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status: status as ChildEndEvent['status'], usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
+  ]
+  return events.length > 0 ? [{ id: `log:${id}:${batchId}`, to, writes: [{ op: 'event.append', events: events.map(newEvent) }] }] : []
+}
+
+function callsOf({ content }: AssistantMessage): readonly string[] {
+  return content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolName] : []))
+}
+
+function textOf({ content }: AssistantMessage): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** The loop has no words for a run that the runtime has given up. */
+function wordsOf(error: NonNullable<RunRecord['error']>): NonNullable<ChildEndEvent['error']> {
+  const given = 'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
+  return given ? { code: 'journal-failed', message: error.message } : (error as NonNullable<ChildEndEvent['error']>)
+}
+
+function spendingAbove({ id, session }: Child, { status, spent }: Moved): readonly Delivery[] {
+  if (!isTerminal(status) || !spent) return []
+  const patch = { childUsage: spent.usage, ...(spent.cost && { childCost: spent.cost }) }
+  return keysAbove(session).map((to) => ({ id: `usage:${id}:${to}`, to, writes: [{ op: 'session.patch', patch }] }))
+}
+
+function wordToParent(child: Child, { session: to, runId, taskId, path, description }: RunParent, news: Moved): readonly Delivery[] {
+  const { id } = child
+  const { status, stopped = child.stop !== undefined, at, batchId } = news
+  if (taskId !== undefined) {
+    // Who stops a child knows of it, and what only waits for an answer is asked in the log of the root.
+    if (stopped || status === 'aborted' || !isSettled(news)) return []
+    const agent = path.at(-1) ?? ''
+    const body = { taskId, runId: id, group: runId, agent, status, ...(description === undefined ? {} : { description }) }
+    const row = { id: `child-settled:${id}:${status}`, kind: 'child-settled', at, body } as const
+    return [{ id: row.id, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
+  }
+  if (!concernsParent(child, news)) return []
+  const row = { id: `child:${id}:${batchId}`, kind: 'child-changed', at, body: { runId: id } } as const
+  return [
+    { id: `${row.id}:put`, to, when: [{ that: 'run', runId, status: openStatuses }], writes: [{ op: 'inbox.put', rows: [row] }] },
+    // A parent that only waits goes on; one that is busy finds the row before it comes to wait.
+    { id: `${row.id}:wake`, to, when: [{ that: 'run', runId, status: waitingStatuses }], writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }] },
+  ]
+}
+
+/** It has ended, needs help, or what it asks has changed; that it waits for children of its own is its own affair. */
+function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: Moved): boolean {
+  if (isSettled({ status })) return true
+  return isWaiting(status) && !(isAllAnswered({ pendingToolCalls, pendingApprovals }) && isAllAnswered(before))
+}

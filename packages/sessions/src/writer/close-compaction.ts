@@ -1,0 +1,38 @@
+import type { DurableEvent } from '@bowline/agent-loop'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { RunRecord } from '../contract/records.ts'
+import { compactionOrder } from './due-compaction.ts'
+import type { LostRunEnd } from './close-run.ts'
+
+const pageSize = 500
+
+/** The id of the compaction of a run that the log has the beginning of, and no end. */
+export async function openCompaction(store: SessionStore, run: RunRecord): Promise<string | undefined> {
+  if (run.kind !== 'compaction' || run.epoch === 0) return undefined
+  let open: string | undefined
+  for (let after = run.firstSeq - 1; ; ) {
+    const { events, lastSeq } = await store.readEvents(run.session, after, pageSize)
+    for (const event of events) {
+      if (!('runId' in event) || event.runId !== run.id) continue
+      if (event.type === 'compaction-start') open = event.compactionId
+      if (event.type === 'compaction-end') open = undefined
+    }
+    after = events.at(-1)?.seq ?? lastSeq
+    if (after >= lastSeq) return open
+  }
+}
+
+/** Returns the last events of a compaction that cannot end itself. It has no turn: one that never began has no end of its own. */
+export function lastEventsOfCompaction(
+  run: RunRecord,
+  { status }: LostRunEnd,
+  { at, open, settled }: { readonly at: number; readonly open: string | undefined; readonly settled: boolean },
+): DurableEvent[] {
+  const { turn } = compactionOrder(run)
+  const base = { at, runId: run.id, turn }
+  const outcome = status === 'aborted' ? ({ outcome: 'cancelled', reason: 'it was stopped' } as const) : ({ outcome: 'failed', reason: 'its process was lost' } as const)
+  return [
+    ...(open === undefined ? [] : [{ ...base, type: 'compaction-end', compactionId: open, ...outcome } as const]),
+    ...(settled ? [{ ...base, type: 'settled' } as const] : []),
+  ]
+}

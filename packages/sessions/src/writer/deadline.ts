@@ -1,0 +1,28 @@
+import type { JournalRecord } from '@bowline/agent-loop'
+import type { OpenQuestions } from '../commands/views.ts'
+import type { Write } from '../contract/batch.ts'
+import type { RunRecord } from '../contract/records.ts'
+
+/** Returns the writes for the deadline of a run in the commit of these records: one that waits is woken, no other one is. */
+export function deadlineOf(records: readonly JournalRecord[], run: RunRecord): readonly Write[] {
+  const row = records.findLast((record) => record.type === 'run')?.run
+  if (!row || row.state === 'running') return []
+  const { pendingToolCalls = [], pendingApprovals = [] } = row
+  return row.state === 'suspended' ? deadlineFor(run, { pendingToolCalls, pendingApprovals }) : withoutDeadline(run)
+}
+
+/** Wakes the run at the earliest time that one of its calls waits for; calls of a subagent wake the run of the subagent. */
+export function deadlineFor(run: RunRecord, { pendingToolCalls, pendingApprovals }: OpenQuestions): readonly Write[] {
+  const times = [...pendingToolCalls, ...pendingApprovals].flatMap((each) => (each.path.length === 0 ? (each.deadlineAt ?? []) : []))
+  if (times.length === 0) return withoutDeadline(run)
+  return [{ op: 'timer.put', timers: [{ id: timerId(run), kind: 'deadline', dueAt: Math.min(...times), body: { runId: run.id } }] }]
+}
+
+/** Only a run that was claimed in the middle of its turn can have waited before. */
+export function withoutDeadline(run: RunRecord): readonly Write[] {
+  return run.turn === undefined ? [] : [{ op: 'timer.drop', ids: [timerId(run)] }]
+}
+
+function timerId({ id }: RunRecord): string {
+  return `deadline:${id}`
+}

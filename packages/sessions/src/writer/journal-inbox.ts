@@ -1,0 +1,78 @@
+import type { AgentInput, QueuedInput } from '@bowline/agent-loop'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { InboxKind, InboxRecord } from '../contract/records.ts'
+import { announceable, reminderOf } from './reminders.ts'
+
+/** What becomes of the inbox rows of an input in the commit that puts it in front of the model. */
+export interface ConsumedInput {
+  readonly take: readonly string[]
+  readonly patch: readonly InboxRecord[]
+}
+
+/** Rows that the loop is given as inputs of a turn. */
+export const inputKinds = ['steer', 'overlay', 'child-settled'] as const satisfies readonly InboxKind[]
+
+/** What waits in the inbox of a session for its active run, as the loop takes it. */
+export class JournalInbox {
+  readonly #store: SessionStore
+  readonly #key: string
+  readonly #runId: string
+  readonly #given = new Map<string, ConsumedInput>()
+  /** Inbox rows that are part of a reminder that was given. */
+  readonly #announced = new Map<string, QueuedInput>()
+
+  constructor(store: SessionStore, key: string, runId: string) {
+    this.#store = store
+    this.#key = key
+    this.#runId = runId
+  }
+
+  /** What is to become of the rows of every input that was given, by input id. */
+  get given(): ReadonlyMap<string, ConsumedInput> {
+    return this.#given
+  }
+
+  /** In the order of acceptance. What was given before and is not taken yet is given again, as it was. */
+  async waiting(max: number): Promise<readonly QueuedInput[]> {
+    const rows = await this.#store.readInbox(this.#key, inputKinds)
+    if (rows.length === 0) return []
+    const inputs = rows.flatMap((row) => this.#inputOf(row) ?? [])
+    return [...inputs, ...(await this.#reminders(rows))].slice(0, max)
+  }
+
+  #inputOf(row: InboxRecord): QueuedInput | undefined {
+    if (row.kind !== 'steer' && row.kind !== 'overlay') return undefined
+    const { inputId, input } = row.body
+    // What was meant for a run that has ended becomes a run of its own.
+    if (row.kind === 'steer' && row.body.runId !== this.#runId) return undefined
+    // An overlay is shown once in each turn; a run keeps what it has taken with its turn.
+    if (row.kind === 'overlay' && row.body.takenBy === this.#runId) return undefined
+    this.#given.set(inputId, this.#afterwards(row))
+    return { inputId, source: row.kind, input: input as unknown as AgentInput }
+  }
+
+  #afterwards(row: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>): ConsumedInput {
+    if (row.kind === 'steer' || row.body.turns === 1) return consumedInput(row, this.#runId)
+    return { take: [], patch: [{ ...row, body: { ...row.body, turns: row.body.turns - 1, takenBy: this.#runId } }] }
+  }
+
+  async #reminders(rows: readonly InboxRecord[]): Promise<readonly QueuedInput[]> {
+    const settled = rows.filter((row) => row.kind === 'child-settled')
+    const again = new Set(settled.flatMap((row) => this.#announced.get(row.id) ?? []))
+    const isNew = (row: InboxRecord): boolean => !this.#announced.has(row.id)
+    const fresh = settled.some(isNew) ? (await announceable(this.#store, this.#key)).filter(isNew) : []
+    const [first] = fresh
+    if (!first) return [...again]
+    const inputId = `reminder:${first.id}`
+    const reminder: QueuedInput = { inputId, source: 'notify', input: reminderOf(fresh.map((row) => row.body)) }
+    this.#given.set(inputId, { take: fresh.map((row) => row.id), patch: [] })
+    for (const row of fresh) this.#announced.set(row.id, reminder)
+    return [...again, reminder]
+  }
+}
+
+/** Of a named input its id stays, so that a repeat is known; the text goes. */
+export function consumedInput({ id, at, body }: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>, runId: string): ConsumedInput {
+  const { inputId, hash } = body
+  return hash === undefined ? { take: [id], patch: [] } : { take: [], patch: [{ id, at, kind: 'taken', body: { inputId, hash, runId } }] }
+}

@@ -1,0 +1,30 @@
+import type { DurableEvent } from '@bowline/agent-loop'
+import type { NewEvent, PartialEvent } from '../contract/batch.ts'
+import type { StoredEvent } from '../contract/records.ts'
+
+/** The event as it is stored: what another record holds it refers to. */
+export function newEvent(event: DurableEvent): NewEvent {
+  switch (event.type) {
+    case 'user-message':
+    case 'message-end': {
+      const { message: _, ...rest } = event
+      return { event: rest, refers: { entryId: event.messageId } }
+    }
+    case 'runtime-input': {
+      const { message, ...rest } = event
+      return message?.id === undefined ? { event: rest } : { event: rest, refers: { entryId: message.id } }
+    }
+    case 'tool-execution-end': {
+      const { message: _, ...rest } = event
+      const { runId, step, toolCallId } = event
+      return { event: rest, refers: { call: { runId, step, toolCallId } } }
+    }
+    default:
+      return { event: event as unknown as PartialEvent }
+  }
+}
+
+/** Gives the events of one commit their numbers in the log, as readers get them. */
+export function numbered(events: readonly Omit<StoredEvent, 'seq'>[], firstSeq: number): readonly StoredEvent[] {
+  return events.map((event, index) => ({ ...event, seq: firstSeq + index }) as StoredEvent)
+}

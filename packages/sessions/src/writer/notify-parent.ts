@@ -1,0 +1,36 @@
+import type { JournalRecord } from '@bowline/agent-loop'
+import { eventTimeOf } from './boundary.ts'
+import type { Delivery, Write } from '../contract/batch.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { isWaiting } from '../commands/views.ts'
+import type { RunRecord, RunStatus } from '../contract/records.ts'
+import { newsOfChild, type ChildAnswer, type ChildNews } from './child-deliveries.ts'
+import { lastAnswer } from './last-answer.ts'
+import { originOf } from '../contract/origin.ts'
+import { questionsAtRoot } from './questions-at-root.ts'
+
+interface Boundary extends Pick<ChildNews, 'spent' | 'stopped' | 'batchId'> {
+  readonly records: readonly JournalRecord[]
+  readonly writes: readonly Write[]
+}
+
+/** What the sessions above a child are told in one of its commits. */
+export async function notifyParent(store: SessionStore, run: RunRecord, { records, writes, ...news }: Boundary): Promise<readonly Delivery[]> {
+  if (!originOf(run)) return []
+  const at = eventTimeOf(records)
+  const patch = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.status)
+  const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
+  const asked = await questionsAtRoot(store, run, { events, at, batchId: news.batchId })
+  const { usage } = writes.flatMap((write) => (write.op === 'run.patch' ? write.patch : [])).find((each) => each.usage) ?? {}
+  const answers = await answersIn(store, run, records, patch?.status)
+  return [...newsOfChild(run, { ...patch, ...(usage && { usage }), ...news, answers, at }), ...asked]
+}
+
+/** A commit without an answer tells the last one again if the run comes to wait in it, or goes on after a wait. */
+async function answersIn(store: SessionStore, run: RunRecord, records: readonly JournalRecord[], status: RunStatus | undefined): Promise<readonly ChildAnswer[]> {
+  const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
+  const answers = events.filter((event) => event.type === 'message-end')
+  if (answers.length > 0) return answers
+  if (status !== undefined && isWaiting(status)) return lastAnswer(store, run, records.findLast((record) => record.type === 'run')?.run.step)
+  return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswer(store, run) : []
+}

@@ -1,0 +1,96 @@
+import type { Compaction, StoredMessage } from '@bowline/agent-loop'
+import type { Page, PathOptions, SessionStore } from '../contract/session-store.ts'
+import type { EntryRecord } from '../contract/records.ts'
+
+export interface StoredTranscript {
+  /** Oldest first. With a compaction they may begin with what it kept. */
+  readonly messages: readonly StoredMessage[]
+  /** The newest one. */
+  readonly compaction?: Compaction
+}
+
+const pageSizes = { first: 250, further: 1000 } as const
+
+/**
+ * What a model is shown of the active path: back to what its newest compaction kept. One of the open run itself hides
+ * nothing: with its turn withdrawn it may not be in force any more.
+ */
+export async function readTranscript(store: SessionStore, key: string, openRun?: string): Promise<StoredTranscript> {
+  const messages: StoredMessage[] = []
+  let compaction: Compaction | undefined
+  let oldest: string | undefined
+  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further)) {
+    for (const entry of entries) {
+      if (entry.type === 'compaction') {
+        compaction ??= entry.compaction
+        if (oldest === undefined && entry.runId !== openRun) oldest = oldestOf(compaction)
+      }
+      const message = messageOf(entry)
+      if (!message) continue
+      messages.push(message)
+      if (message.id === oldest) return transcriptOf(messages, compaction)
+    }
+  }
+  return transcriptOf(messages, compaction)
+}
+
+/** The message with which the part of the transcript begins that the compaction does not stand for. */
+function oldestOf({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
+  return firstKeptMessageId === '' ? lastMessageId : firstKeptMessageId
+}
+
+function transcriptOf(newestFirst: StoredMessage[], compaction: Compaction | undefined): StoredTranscript {
+  return { messages: newestFirst.reverse(), ...(compaction ? { compaction } : {}) }
+}
+
+/** What a model is shown of an entry: summaries and notes come to it as words of the user. */
+export function messageOf(entry: EntryRecord): StoredMessage | undefined {
+  switch (entry.type) {
+    case 'message':
+      return entry.message
+    case 'branch-summary':
+      return { role: 'user', id: entry.id, content: `[Summary of a branch of the conversation that was left]\n\n${entry.summary.text}` }
+    case 'note':
+      return { role: 'user', id: entry.id, content: entry.text }
+    case 'compaction':
+    case 'custom':
+    case 'label':
+      return undefined
+    default: {
+      const unknown: never = entry
+      return unknown
+    }
+  }
+}
+
+/** The path from the leaf back to the oldest of these messages, newest first. */
+export async function readBackTo(store: SessionStore, key: string, messageIds: ReadonlySet<string>): Promise<readonly EntryRecord[]> {
+  const missing = new Set(messageIds)
+  const found: EntryRecord[] = []
+  for await (const entries of pagesBack(store, key, 20, 20)) {
+    for (const entry of entries) {
+      found.push(entry)
+      if (entry.type === 'message' && missing.delete(entry.message.id) && missing.size === 0) return found
+    }
+  }
+  return found
+}
+
+/** The path from the leaf back, newest first, in pages of these sizes. */
+async function* pagesBack(store: SessionStore, key: string, first: number, further: number): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+  let page = await store.readPath(key, { limit: first })
+  yield page.items
+  while (page.next !== undefined) {
+    page = await store.readPath(key, { limit: further, before: page.next })
+    yield page.items
+  }
+}
+
+/** A path from its leaf to the root. */
+export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
+  for (let next: PathOptions | undefined = options; next; ) {
+    const page: Page<EntryRecord> = await store.readPath(key, next)
+    yield* page.items
+    next = page.next === undefined ? undefined : { ...options, before: page.next }
+  }
+}

@@ -1,0 +1,47 @@
+import type { DurableEvent, ResumeCause, RunRow } from '@bowline/agent-loop'
+import type { RunPatch } from '../contract/batch.ts'
+import type { Claim } from '../contract/session-store.ts'
+import type { RunRest, TurnState } from '../contract/records.ts'
+
+/** What an event says of how far the step has come. */
+export function stepStateOf(event: DurableEvent): Pick<TurnState, 'stepState'> {
+  switch (event.type) {
+    case 'step-start':
+      return { stepState: 'begun' }
+    case 'message-end':
+      return { stepState: 'answered' }
+    case 'step-end':
+      return { stepState: 'ended' }
+    default:
+      return {}
+  }
+}
+
+/** What a row of the run says of its turn. Undefined: the turn has ended. */
+export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefined {
+  const { runId: _runId, state, status: _status, reason: _reason, turn: _turn, step: _step, usage: _usage, ...rest } = run
+  const { compactionDue: _due, followed: _followed, pendingToolCalls: _calls, pendingApprovals: _approvals, error: _error, ...turnState } = rest
+  if (state === 'ended') return undefined
+  const { stepState, overlays } = before
+  return { ...turnState, ...(stepState ? { stepState } : {}), ...(overlays ? { overlays } : {}) }
+}
+
+/** How a run comes to rest: waiting for somebody, or ended. While its owner has more to store it goes on holding the session. */
+export function restPatchOf(run: RunRow): RunPatch {
+  const { state, status, reason, error, cost, followed, pendingToolCalls = [], pendingApprovals = [] } = run
+  if (state === 'running' || status === undefined) return {}
+  const lists = { pendingToolCalls, pendingApprovals, ...(cost && { cost }) }
+  const rest = { status, ...(reason !== undefined && { reason }), ...(error !== undefined && { error }) } as unknown as RunRest
+  return followed ? { ...lists, rest } : { ...lists, ...patchOf(rest) }
+}
+
+export function patchOf({ status, reason, error }: RunRest): RunPatch {
+  return { status, reason: reason ?? null, error: error ?? null }
+}
+
+/** Why a run that was begun earlier goes on now. */
+export function resumeCause({ previous, run }: Claim): ResumeCause {
+  if (previous === 'running') return 'takeover'
+  if (run.reason === 'yielded') return 'yield'
+  return run.reason === 'unknown-outcome' ? 'recovery' : 'answers'
+}
