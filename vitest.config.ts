@@ -11,6 +11,9 @@ const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 /** Bundles what its tests start as programs. */
 const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
 
+/** The same, and the first test that asks for a database starts a Postgres server. */
+const usesPostgres = { globalSetup: [startsPrograms.globalSetup, fileURLToPath(new URL('scripts/postgres/test-setup.ts', import.meta.url))] }
+
 /** Workers that a test of the bridge starts in its own process run bundled programs too. */
 const bundledWorkers = {
   alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
@@ -34,8 +37,8 @@ function project(name: string, root: string, options: object = {}) {
 export default defineConfig({
   test: {
     projects: [
-      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers) })),
-      project('scripts', 'scripts', startsPrograms),
+      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(name === 'sessions' && usesPostgres) })),
+      project('scripts', 'scripts', usesPostgres),
       project('benchmarks', 'benchmarks'),
       project('demo', 'apps/demo', { ...startsPrograms, exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {

@@ -1,0 +1,49 @@
+// node scripts/postgres/keeper.ts <options as JSON>: holds a Postgres server as long as its standard input is open. Prints the
+// address as one line. Its parent may die in any way: the server ends and its folder is removed.
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { createCluster, createClusterFolder, removeClusterFolder, startServer } from './cluster.ts'
+import type { ClusterOptions, StartedServer } from './cluster.ts'
+import { removeLeftClusters } from './left-clusters.ts'
+
+/** What the parent writes into standard input, one a line: the server ends at once, as after a loss of power, and starts again. */
+export const restartOrder = 'restart'
+
+export type KeeperOptions = Omit<ClusterOptions, 'folder'> & { readonly root: string }
+
+if (import.meta.main) await keep(JSON.parse(process.argv[2] ?? '{}') as KeeperOptions)
+
+async function keep({ root, ...options }: KeeperOptions): Promise<void> {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.stdin.destroy())
+  removeLeftClusters(root)
+  const folder = createClusterFolder(root, String(process.pid))
+  try {
+    await serve({ ...options, folder })
+  } finally {
+    removeClusterFolder(root, folder)
+  }
+}
+
+async function serve(cluster: ClusterOptions): Promise<void> {
+  createCluster(cluster)
+  let { server, address } = await startServer(cluster)
+  try {
+    console.log(JSON.stringify(address))
+    for await (const order of createInterface({ input: process.stdin })) {
+      if (order !== restartOrder) throw new TypeError(`The keeper does not know the order ${order}.`)
+      await endServer(server)
+      ;({ server, address } = await startServer(cluster, address.port))
+      console.log(JSON.stringify(address))
+    }
+  } finally {
+    await endServer(server)
+  }
+}
+
+/** Nothing in it is needed any more, or a loss of power is wanted: the server need not tidy up. */
+async function endServer(server: StartedServer['server']): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const ended = once(server, 'exit')
+  server.kill('SIGQUIT')
+  await ended
+}

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ClusterAddress } from './cluster.ts'
+import { findPostgres } from './find-postgres.ts'
+import { restartOrder } from './keeper.ts'
+import type { KeeperOptions } from './keeper.ts'
+
+export interface StartPostgresOptions {
+  /** Commits wait for the disk, and the files are not in memory. Default false. */
+  readonly durable?: boolean
+  /** Settings of the server. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** A private Postgres server. It ends with this process, however that ends. */
+export interface PostgresServer {
+  readonly address: ClusterAddress
+  /** Through a socket that only this user can open. */
+  readonly url: string
+  /** Through TCP, with a password. */
+  readonly tcpUrl: string
+  /** Ends the server at once, as after a loss of power, and starts it again. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+const sharedMemory = '/dev/shm'
+const smallestMemoryBytes = 2 ** 30
+
+/** Starts a server of its own, on a port of its own. */
+export async function startPostgres({ durable = false, settings = {} }: StartPostgresOptions = {}): Promise<PostgresServer> {
+  const options: KeeperOptions = { programs: findPostgres(), root: rootFolder(durable), durable, settings }
+  // In a process group of its own, so that a signal of the terminal does not reach it.
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL('keeper.ts', import.meta.url)), JSON.stringify(options)], {
+    ...{ detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
+    env: { ...process.env, NODE_OPTIONS: '' },
+  })
+  const { stdin, stdout } = keeper
+  const ended = once(keeper, 'exit')
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
+  async function nextAddress(): Promise<ClusterAddress> {
+    const line = await lines.next()
+    if (line.done) throw new Error('The Postgres server ended: see standard error.')
+    return JSON.parse(line.value) as ClusterAddress
+  }
+  const address = await nextAddress()
+  // A process that has nothing else to do may end, and the server with it.
+  for (const each of [keeper, stdin, stdout]) if ('unref' in each && typeof each.unref === 'function') each.unref()
+  return {
+    address,
+    url: urlOf(address),
+    tcpUrl: `postgresql://postgres:${address.password}@127.0.0.1:${address.port}/postgres`,
+    async restart() {
+      stdin.write(`${restartOrder}\n`)
+      await nextAddress()
+    },
+    async stop() {
+      stdin.end()
+      await ended
+    },
+  }
+}
+
+function urlOf({ socketFolder, port }: ClusterAddress): string {
+  return `postgresql://postgres@${encodeURIComponent(socketFolder)}:${port}/postgres`
+}
+
+/** One for each user: another one must not remove what it holds. */
+function rootFolder(durable: boolean): string {
+  return join(!durable && hasMemory() ? sharedMemory : tmpdir(), `bowline-postgres-${process.getuid?.() ?? 0}`)
+}
+
+function hasMemory(): boolean {
+  if (!existsSync(sharedMemory)) return false
+  const { bavail, bsize } = statfsSync(sharedMemory)
+  return bavail * bsize >= smallestMemoryBytes
+}
