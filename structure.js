@@ -37,11 +37,9 @@ export const structure = {
   ],
   sessions: [
     { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts'] },
-    'definition',
     'contract',
     'state',
-    'stores',
-    'orchestration',
+    ['stores', 'orchestration'],
     'log',
     'writer',
     'commands',

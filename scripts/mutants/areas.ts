@@ -66,7 +66,7 @@ export const areas: readonly Area[] = [
     name: 'approvals',
     parts: [
       part('agent-loop', ['plugins/approvals/approvals', 'run/submission', 'plugins/model-function/function-answers'], ['plugins/approvals/approvals', 'plugins/approvals/approvals-in-place', 'run/answers', 'plugins/model-function/answer-fields', 'plugins/model-function/model-function', 'plugins/recovery/recovery', 'plugins/subagents/suspended']),
-      part('sessions', ['commands/{decisions,answers,given-answers}'], ['commands/approvals', 'commands/answers', 'commands/given-answers', 'commands/answers-at-once', 'commands/recovery-answers', 'children/asking']),
+      part('sessions', ['commands/{decisions,answers,given-answers}', 'contract/answers'], ['commands/approvals', 'commands/answers', 'commands/given-answers', 'commands/answers-at-once', 'commands/recovery-answers', 'children/asking']),
       part('server', ['routes/approvals'], ['held', 'context', 'contract', 'input', 'observe/audit', 'rate/rate-limits']),
     ],
   },

@@ -1,52 +1,10 @@
 export { SessionError, type SessionErrorCode, type SessionErrorFacts } from './errors.ts'
-export type { DefinitionDecision, DefinitionDiff, DefinitionPolicy } from './definition/definition-diff.ts'
+export type { DefinitionDecision, DefinitionDiff, DefinitionPolicy } from './contract/definition-diff.ts'
 export { createRuntime } from './runtime/create-runtime.ts'
-export type {
-  AroundRun,
-  DrainOptions,
-  DrainReport,
-  ErrorContext,
-  ImportOptions,
-  Retention,
-  RunExecution,
-  Runtime,
-  RuntimeOptions,
-  SessionOptions,
-  StartOptions,
-  StartReport,
-  SweepReport,
-} from './runtime/types.ts'
-export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './commands/tree/types.ts'
-export type { SessionState, SessionStateValue } from './commands/session-state.ts'
-export type {
-  ApprovalReceipt,
-  DecisionOptions,
-  EventsOptions,
-  HeldRun,
-  InputOptions,
-  LogEvents,
-  LoggedEvent,
-  LogIterator,
-  MessagesOptions,
-  OnBusy,
-  OverlayOptions,
-  Page,
-  PageRequest,
-  RunHandle,
-  RunInfo,
-  RunResult,
-  RunsQuery,
-  SendOptions,
-  Session,
-  SessionInfo,
-  SessionReader,
-  Spent,
-  StopOptions,
-  StopReceipt,
-  SubmitOptions,
-  ToolResolution,
-  UsageReport,
-} from './commands/types.ts'
+export type { AroundRun, DrainOptions, DrainReport, ErrorContext, Retention, RunExecution, Runtime, RuntimeOptions, SessionOptions, StartOptions, StartReport, SweepReport } from './runtime/types.ts'
+export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions, ImportOptions } from './commands/tree/types.ts'
+export type { ApprovalReceipt, DecisionOptions, EventsOptions, HeldRun, InputOptions, MessagesOptions, OnBusy, OverlayOptions, Page, PageRequest, RunHandle, RunInfo, RunResult, RunsQuery, SendOptions, Session, SessionInfo, SessionReader, Spent, StopOptions, StopReceipt, SubmitOptions, ToolResolution, UsageReport, SessionState, SessionStateValue } from './commands/types.ts'
+export type { LogEvents, LoggedEvent, LogIterator } from './contract/log-events.ts'
 export type {
   Batch,
   CallKey,
@@ -121,24 +79,7 @@ export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-s
 export type { CasResult, LifeOptions, StateQuery, StateRead, StateStore, TimeToLive, Versioned } from './contract/state-store.ts'
 export { createOrchestration, createOrchestration as createOrchestrationStateManager } from './orchestration/manager.ts'
 export { removeOrchestrationState } from './orchestration/remove-session.ts'
-export { createStepSequencer, type Selection, type SequencerOptions, type StepSequencer } from './orchestration/sequencer.ts'
-export type { Condition, OrchestrationConfig, OrchestrationStep, SequencePosition } from './orchestration/config.ts'
+export { createStepSequencer, type Selection, type StepSequencer } from './orchestration/sequencer.ts'
+export type { SequencerOptions } from './orchestration/types.ts'
 export type { Finding } from './orchestration/explain.ts'
-export type {
-  ChangeOptions,
-  CleanupOptions,
-  ConditionContext,
-  Orchestration,
-  OrchestrationDiagnostic,
-  OrchestrationOptions,
-  OrchestrationState,
-  Predicate,
-  Predicates,
-  StatePage,
-  StatePatch,
-  StorageOptions,
-  TokenTotals,
-  ToolDecision,
-  ToolUse,
-  UnreadableState,
-} from './orchestration/types.ts'
+export type { ChangeOptions, CleanupOptions, ConditionContext, Orchestration, OrchestrationDiagnostic, OrchestrationOptions, OrchestrationState, Predicate, Predicates, StatePage, StatePatch, StorageOptions, TokenTotals, ToolDecision, ToolUse, UnreadableState, Condition, OrchestrationConfig, OrchestrationStep, SequencePosition } from './orchestration/types.ts'

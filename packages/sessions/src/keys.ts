@@ -1,7 +1,5 @@
-import type { ArgumentCheck } from '@bowline/llm/arguments'
-import { checksFor, configChecks, inputChecks, longestMs } from './arguments.ts'
+import { checksFor, configChecks, inputChecks } from './arguments.ts'
 import { SessionError } from './errors.ts'
-import type { SessionTtl } from './contract/records.ts'
 
 const keyChecks = checksFor('invalid-key')
 
@@ -64,10 +62,3 @@ export function checkInputId(path: string, id: unknown): void {
     throw new SessionError('invalid-input', `${path} must have 1 to ${maxInputIdBytes} bytes, this one has ${bytes}.`)
   }
 }
-
-const lifeTime: ArgumentCheck = (path, value) => {
-  if (value !== 'never') configChecks.checkWhole(path, value, 1, longestMs)
-}
-
-/** Throws `invalid-config` if a time to live is no whole number of milliseconds above 0. `'never'` is no expiry. */
-export const checkTtl = configChecks.optionalRecord<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })

@@ -1,5 +1,5 @@
 import { AgentError, type ChildRequest } from '@bowline/agent-loop'
-import { openStatuses } from '../commands/views.ts'
+import { openStatuses } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord, RunStatus, SessionRecord } from '../contract/records.ts'
 import type { BackgroundSettings } from './child-context.ts'

@@ -1,19 +1,19 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
-import { originOf } from '../contract/origin.ts'
-import { SessionError } from '../errors.ts'
-import { numbered } from '../writer/new-event.ts'
+import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
-import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, PartialEvent, Write } from '../contract/batch.ts'
-import type { RunRecord, SessionRecord, StoredEvent } from '../contract/records.ts'
+import { originOf } from '../contract/origin.ts'
+import type { RunRecord, SessionRecord } from '../contract/records.ts'
+import { activeRun, openStatuses } from '../contract/run-status.ts'
+import { SessionError } from '../errors.ts'
 import type { SessionAccess, SessionIdentity } from './access.ts'
 import type { SessionContext } from './context.ts'
 import { historyWrites } from './history.ts'
 import { newRun, type NewInput } from './new-run.ts'
-import { readRun } from './wait-for-rest.ts'
+import { insertion, publishOwn, publishRunQueued, queuedEvent, sessionStart } from './queued-run.ts'
 import { requestStop, stoppingOf, type Stopping } from './stop.ts'
-import { steerInput } from './steer.ts'
 import type { OnBusy } from './types.ts'
-import { activeRun, openRuns, openStatuses } from './views.ts'
+import { openRuns } from './views.ts'
+import { readRun } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
 const maxTries = 20
@@ -30,10 +30,9 @@ export async function acceptInput(
   context: SessionContext,
   access: SessionAccess,
   input: AgentInput,
-  options: NewInput,
+  options: NewInput & { readonly onBusy: Exclude<OnBusy, 'steer'> },
 ): Promise<Accepted> {
-  const onBusy = options.onBusy ?? context.onBusy
-  if (onBusy === 'steer') return steerInput(context, access, input, options)
+  const { onBusy } = options
   const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
   // Before anybody can claim it.
   if (options.driver) context.drivers.add(run.id, options.driver)
@@ -148,13 +147,6 @@ function expectedSession(session: SessionRecord | null, asSeen: boolean): Expect
   return { that: 'session', id: session.id, alive: true, ...(asSeen ? { version: session.version } : {}) }
 }
 
-export function insertion(run: NewRun): Write[] {
-  return [
-    { op: 'run.insert', run },
-    { op: 'event.append', events: [{ event: runQueued(run), refers: { runInput: run.id } }] },
-  ]
-}
-
 function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
   const { agent, owner, metadata, settings, history = [] } = identity
   return [
@@ -172,15 +164,6 @@ function startOf({ key, history }: SessionIdentity, at: number) {
   return { ...sessionStart(key, at), ...(history && { copied: true as const }) }
 }
 
-export function sessionStart(sessionKey: string, at: number) {
-  return { type: 'session-start', at, sessionKey } as const
-}
-
-function runQueued(run: NewRun): PartialEvent & { readonly type: 'run-queued' } {
-  const inputId = run.inputId === undefined ? {} : { inputId: run.inputId }
-  return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId }
-}
-
 function accepted(
   context: SessionContext,
   access: SessionAccess,
@@ -195,30 +178,6 @@ function accepted(
   if (!session && access.identity.settings.ttl) context.lookAhead()
   context.wake(run.notBefore)
   return { runId: run.id, accepted: 'queued' }
-}
-
-/** As readers get it: with its input. */
-function queuedEvent(run: NewRun): Omit<StoredEvent, 'seq'> {
-  return { ...runQueued(run), input: run.input } as unknown as Omit<StoredEvent, 'seq'>
-}
-
-export function publishRunQueued(
-  context: Pick<SessionContext, 'live'>,
-  key: string,
-  result: Extract<CommitResult, { ok: true }>,
-  run: NewRun,
-): void {
-  publishOwn(context, key, result, [queuedEvent(run)])
-}
-
-/** Publishes events that no run made. */
-export function publishOwn(
-  context: Pick<SessionContext, 'live'>,
-  key: string,
-  result: Extract<CommitResult, { ok: true }>,
-  events: readonly Omit<StoredEvent, 'seq'>[],
-): void {
-  context.live.publish(key, numbered(events, result.firstSeq), false)
 }
 
 export async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {

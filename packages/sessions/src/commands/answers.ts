@@ -9,7 +9,8 @@ import { readSession, storeAnswers } from './inbox.ts'
 import { readRun } from './wait-for-rest.ts'
 import { agentsBelow, answeredAbove, sessionBelow } from './route.ts'
 import type { SubmitOptions } from './types.ts'
-import { answerId, isAllAnswered, isTerminal, openQuestions, readAnswers, type OpenQuestions } from './views.ts'
+import { answerId, isAllAnswered, openQuestions, readAnswers, type OpenQuestions } from '../contract/answers.ts'
+import { isTerminal } from '../contract/run-status.ts'
 
 const maxTries = 20
 const nothingOpen: OpenQuestions = { pendingToolCalls: [], pendingApprovals: [] }

@@ -30,4 +30,6 @@ export interface SessionContext {
   abort(runId: string, request: StopRequest): void
   /** Leaves the run if this process executes it: it was ended otherwise. */
   fence(runId: string): void
+  /** Removes the state that extensions store for a session. */
+  readonly removeExtensionState: (key: string) => Promise<void>
 }

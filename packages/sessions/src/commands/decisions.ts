@@ -1,16 +1,17 @@
 import { canonicalJson } from '@bowline/agent-loop'
 import { validateWith } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
-import { SessionError } from '../errors.ts'
+import { decidedBefore, decisionId, isAllAnswered, openQuestions, readAnswers, type Decided } from '../contract/answers.ts'
 import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
+import { isTerminal } from '../contract/run-status.ts'
+import { SessionError } from '../errors.ts'
 import { checkedCopy } from '../json.ts'
 import { checkDecisionOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
-import { readRun } from './wait-for-rest.ts'
 import { answeredAbove, isBelow } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions } from './types.ts'
-import { decisionId, isAllAnswered, isTerminal, openQuestions, readAnswers } from './views.ts'
+import { readRun } from './wait-for-rest.ts'
 
 const maxTries = 20
 
@@ -49,22 +50,6 @@ export function copyDecision(decision: InboxDecision['decision'], approvalId: st
 
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
   return { approvalId, decision, ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
-}
-
-interface Decided {
-  readonly at: number
-  readonly body: InboxDecision
-}
-
-/** What was said before: it waits in the inbox, or was taken. */
-export function decidedBefore({ approval, runId }: ToolCallRecord, inbox: readonly InboxRecord[]): Decided | undefined {
-  if (!approval) return undefined
-  const { approvalId, decision, decided } = approval
-  const waiting = inbox.find((row) => row.id === decisionId(runId, approvalId))
-  if (waiting?.kind === 'decision') return waiting
-  if (decision === undefined || !decided) return undefined
-  const { at, ...by } = decided
-  return { at, body: { approvalId, ...(JSON.parse(decision) as Pick<InboxDecision, 'decision' | 'reason' | 'input'>), ...by } }
 }
 
 function checkSame(given: GivenDecision, before: Decided): Decided {

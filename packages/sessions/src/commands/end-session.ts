@@ -1,14 +1,16 @@
+import type { Batch, Write } from '../contract/batch.ts'
+import { commitOnce } from '../contract/commit-once.ts'
+import type { InboxKind, RunRecord, SessionRecord } from '../contract/records.ts'
+import { firstInLine } from '../contract/run-status.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun } from '../writer/close-run.ts'
-import { commitOnce } from '../contract/commit-once.ts'
-import type { Batch, Write } from '../contract/batch.ts'
-import type { InboxKind, RunRecord, SessionRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
 import { startOrphanedInputs } from './orphaned-inputs.ts'
 import { removeStates } from './session-state.ts'
 import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
-import { firstInLine, openRuns } from './views.ts'
+import { openRuns } from './views.ts'
 
 const maxTries = 20
 const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
@@ -51,7 +53,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
       }
     }
     for (const run of open) context.fence(run.id)
-    if (how === 'delete') await removeStates(store, key)
+    if (how === 'delete') await removeStates(context, key)
     context.live.announce(key)
     if (goesOn(read.value, how)) await startOrphanedInputs(context, key)
     if (!first) return withChildren(nothingToStop, children)
@@ -151,4 +153,16 @@ function expiry(sessionKey: string, at: number): readonly Write[] {
     { op: 'event.append', events: [{ event: { type: 'session-end', at, sessionKey, reason: 'expired' } }] },
     { op: 'session.expire' },
   ]
+}
+
+/** Sessions whose time was over before then, as they are to be named when they are deleted. */
+export async function expiredBefore(store: SessionStore, atMs: number): Promise<readonly Pick<SessionRecord, 'key' | 'id'>[]> {
+  const over: Pick<SessionRecord, 'key' | 'id'>[] = []
+  let page: string | undefined
+  do {
+    const sessions = await store.listSessions({ expired: true, limit: 1000, ...(page === undefined ? {} : { page }) })
+    for (const { key, id, expiredAt = Infinity } of sessions.items) if (expiredAt < atMs) over.push({ key, id })
+    page = sessions.next
+  } while (page !== undefined)
+  return over
 }

@@ -7,9 +7,10 @@ import type { CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxRecord, RunRecord } from '../contract/records.ts'
 import { claimableAt } from '../stores/rules.ts'
-import { insertion, publishRunQueued } from './accept.ts'
+import { insertion, publishRunQueued } from './queued-run.ts'
 import type { SessionContext } from './context.ts'
-import { firstInLine, isTerminal, openRuns } from './views.ts'
+import { openRuns } from './views.ts'
+import { firstInLine, isTerminal } from '../contract/run-status.ts'
 
 const maxTries = 20
 

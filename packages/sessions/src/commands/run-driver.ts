@@ -1,4 +1,5 @@
-import type { LoggedEvent, RunHandle, SendOptions } from './types.ts'
+import type { RunHandle, SendOptions } from './types.ts'
+import type { LoggedEvent } from '../contract/log-events.ts'
 
 const defaultTimeoutMs = 30_000
 const maxExpected = 1000

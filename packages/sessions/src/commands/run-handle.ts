@@ -1,16 +1,13 @@
-import type { StoredMessage } from '@bowline/agent-loop'
-import type { AssistantMessage } from '@bowline/llm'
-import { SessionError } from '../errors.ts'
 import { parseCursor, type Position } from '../contract/cursor.ts'
+import { statusOfRun, type RunRecord } from '../contract/records.ts'
+import { SessionError } from '../errors.ts'
 import { readLog } from '../log/read-log.ts'
-import type { SessionStore } from '../contract/session-store.ts'
-import { statusOfRun } from '../contract/records.ts'
-import type { RunRecord } from '../contract/records.ts'
+import { lastAnswerIn, messagesOf, textOf } from '../writer/run-messages.ts'
 import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
-import { readRun, waitForRest } from './wait-for-rest.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
 import { isAtRest, toRunInfo } from './views.ts'
+import { readRun, waitForRest } from './wait-for-rest.ts'
 
 /** A handle on a run, whichever process executes it. `from` is where iterating begins: by default its first event. */
 export function runHandle(
@@ -68,7 +65,7 @@ export function restingIn({ store }: SessionContext): (runId: string) => Promise
 
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
   const [messages, info] = await Promise.all([run.turn === undefined ? [] : messagesOf(context.store, run), toRunInfo(context.store, run)])
-  const message = lastAnswer(messages)
+  const message = lastAnswerIn(messages)
   return {
     runId: run.id,
     status: run.status,
@@ -83,41 +80,4 @@ async function resultOf(context: SessionContext, run: RunRecord): Promise<RunRes
     pendingApprovals: info.pendingApprovals,
     ...(info.heldRuns && { heldRuns: info.heldRuns }),
   }
-}
-
-/** The messages of a run that has begun on the active path, oldest first: the entries of a run lie next to each other. */
-async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
-  const messages: StoredMessage[] = []
-  let [before, seen]: [string | undefined, boolean] = [undefined, false]
-  for (;;) {
-    const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
-    for (const entry of page.items) {
-      if (seen && entry.runId !== run.id) return messages.reverse()
-      seen ||= entry.runId === run.id
-      if (entry.runId !== run.id || entry.type !== 'message') continue
-      messages.push(entry.message)
-      if (isEnough(entry.message)) return messages.reverse()
-    }
-    before = page.items.at(-1)?.id
-    if (page.next === undefined || before === undefined) return messages.reverse()
-  }
-}
-
-function lastAnswer(messages: readonly StoredMessage[]): AssistantMessage | undefined {
-  return messages.findLast((message) => message.role === 'assistant')
-}
-
-/** The text of the run's last answer. */
-export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
-  const message = run.turn === undefined ? undefined : await lastAnswerOf(store, run)
-  return message ? textOf(message) : ''
-}
-
-/** The last answer of a run that has begun. */
-export async function lastAnswerOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>): Promise<AssistantMessage | undefined> {
-  return lastAnswer(await messagesOf(store, run, ({ role }) => role === 'assistant'))
-}
-
-function textOf(message: AssistantMessage): string {
-  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }

@@ -1,26 +1,11 @@
 import type { JSONValue } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
-import { SessionError } from '../errors.ts'
-import { removeOrchestrationState } from '../orchestration/remove-session.ts'
-import type { StateStore } from '../contract/state-store.ts'
-import type { SessionStore } from '../contract/session-store.ts'
 import type { SessionRecord } from '../contract/records.ts'
+import type { StateStore } from '../contract/state-store.ts'
+import { SessionError } from '../errors.ts'
 import { checkJson } from '../json.ts'
-
-/** One JSON record beside the conversation. It lives as long as the session. */
-export interface SessionState {
-  /** Null: there is none yet. */
-  get(): Promise<SessionStateValue | null>
-  /** Writes when the record has this version (null: there must be none); without one in any case. Throws `conflict`. */
-  set(value: JSONValue, options?: { readonly version?: number | null }): Promise<SessionStateValue>
-  /** Reads, changes and writes, again and again until nobody else came in between. Throws `conflict` after 20 times. */
-  update(change: (value: JSONValue | null) => JSONValue): Promise<SessionStateValue>
-}
-
-export interface SessionStateValue {
-  readonly value: JSONValue
-  readonly version: number
-}
+import type { SessionContext } from './context.ts'
+import type { SessionState, SessionStateValue } from './types.ts'
 
 const space = 'session-state'
 const maxTries = 20
@@ -79,9 +64,9 @@ function idOf({ key, id }: SessionRecord): string {
   return `${key}#${id}`
 }
 
-/** With the session its states go. */
-export async function removeStates(store: SessionStore, key: string): Promise<void> {
-  await removeOrchestrationState(store, key)
+/** Removes the state of every session that had this key, also the state that extensions store for it. */
+export async function removeStates({ store, removeExtensionState }: Pick<SessionContext, 'store' | 'removeExtensionState'>, key: string): Promise<void> {
+  await removeExtensionState(key)
   for (;;) {
     // What was deleted is not listed again.
     const { items, next } = await store.state.list(space, { prefix: `${key}#` })

@@ -1,10 +1,11 @@
+import type { AgentInput } from '@bowline/agent-loop'
 import { inputChecks } from '../arguments.ts'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { parseCursor, printCursor, type Position } from '../contract/cursor.ts'
 import { readLog, type LogReading } from '../log/read-log.ts'
 import { checkPageRequest, checkRunsQuery } from '../contract/check-query.ts'
 import type { SessionRecord } from '../contract/records.ts'
-import { acceptInput, openSession } from './accept.ts'
+import { acceptInput, openSession, type Accepted } from './accept.ts'
 import { SessionAccess, type SessionIdentity } from './access.ts'
 import { resolveCall, submitAnswers } from './answers.ts'
 import {
@@ -30,19 +31,20 @@ import { endSession } from './end-session.ts'
 import { forkSession, identityOfCopy } from './tree/fork.ts'
 import { parseResolution, parseResults } from './given-answers.ts'
 import { branchesOf, labelEntry, labelsOf } from './tree/labels.ts'
+import type { NewInput } from './new-run.ts'
 import { readRun, unknownRun } from './wait-for-rest.ts'
 import { driverOf } from './run-driver.ts'
 import { restingIn, runHandle } from './run-handle.ts'
 import { sessionState } from './session-state.ts'
-import { overlayInput } from './steer.ts'
+import { overlayInput, steerInput } from './steer.ts'
 import { recoverRun } from './recover-run.ts'
 import { runAbove } from './route.ts'
 import { nothingToStop, stopSession } from './stop.ts'
-import { usageOf } from './usage.ts'
 import { switchSession } from './tree/switch.ts'
 import { exportSession } from './transfer/export.ts'
-import type { EventsOptions, LogEvents, MessagesOptions, Session } from './types.ts'
-import { listRuns, toSessionInfo } from './views.ts'
+import type { EventsOptions, MessagesOptions, Session } from './types.ts'
+import type { LogEvents } from '../contract/log-events.ts'
+import { listRuns, toSessionInfo, usageOf } from './views.ts'
 
 const defaultPageSize = 100
 
@@ -62,13 +64,13 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     async send(input, options = {}) {
       checkSendOptions('send.options', options)
       const driver = driverOf(options)
-      const { runId, accepted } = await acceptInput(context, access, input, { ...options, ...(driver && { driver }) })
+      const { runId, accepted } = await sendInput(context, access, input, { ...options, ...(driver && { driver }) })
       const handle = runHandle(context, session, runId, accepted)
       return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
       checkInputOptions('steer.options', options)
-      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'steer' })
+      const { runId, accepted } = await steerInput(context, access, input, options)
       return runHandle(context, session, runId, accepted)
     },
     async followUp(input, options = {}) {
@@ -177,6 +179,12 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     },
   }
   return session
+}
+
+/** Accepts an input as its options, or the runtime, say for a session that is busy. */
+function sendInput(context: SessionContext, access: SessionAccess, input: AgentInput, options: NewInput): Promise<Accepted> {
+  const { onBusy = context.onBusy } = options
+  return onBusy === 'steer' ? steerInput(context, access, input, options) : acceptInput(context, access, input, { ...options, onBusy })
 }
 
 /** A deletion under way is everybody's; one that failed can be repeated. */

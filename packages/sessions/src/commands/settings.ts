@@ -1,9 +1,9 @@
 import { AgentError, defineTool, type ToolDeclaration } from '@bowline/agent-loop'
 import { runtimeParamsSchema, type JSONObject, type RuntimeParams } from '@bowline/llm'
-import { inputChecks, sentence } from '../arguments.ts'
+import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { configChecks, inputChecks, longestMs, sentence } from '../arguments.ts'
+import type { SessionSettings, SessionTtl } from '../contract/records.ts'
 import { SessionError } from '../errors.ts'
-import { checkTtl } from '../keys.ts'
-import type { SessionSettings } from '../contract/records.ts'
 import { checkedCopy } from '../json.ts'
 
 const declarationKeys = ['name', 'description', 'inputSchema'] as const satisfies readonly (keyof ToolDeclaration)[]
@@ -11,6 +11,13 @@ const paramKeys = [
   ...(['model', 'temperature', 'maxTokens', 'topP', 'topK', 'stopSequences', 'systemPrompt', 'reasoning', 'seed'] as const),
   'providerSpecific',
 ] as const satisfies readonly (keyof RuntimeParams)[]
+
+const lifeTime: ArgumentCheck = (path, value) => {
+  if (value !== 'never') configChecks.checkWhole(path, value, 1, longestMs)
+}
+
+/** Throws `invalid-config` if a time to live is no whole number of milliseconds above 0. `'never'` is no expiry. */
+export const checkTtl = configChecks.optionalRecord<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })
 
 const checkSettings = inputChecks.optionalRecord<SessionSettings>({
   ttl: checkTtl,

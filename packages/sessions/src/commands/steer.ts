@@ -9,7 +9,8 @@ import type { SessionAccess } from './access.ts'
 import type { SessionContext } from './context.ts'
 import { messageOf, type NewInput } from './new-run.ts'
 import type { InputOptions, OverlayOptions } from './types.ts'
-import { activeRun, openRuns } from './views.ts'
+import { openRuns } from './views.ts'
+import { activeRun } from '../contract/run-status.ts'
 
 const maxTries = 20
 const maxInboxRows = 1000

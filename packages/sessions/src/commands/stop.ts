@@ -8,12 +8,13 @@ import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts
 import type { SessionStore } from '../contract/session-store.ts'
 import { statusOfRun } from '../contract/records.ts'
 import type { RunRecord, SessionRecord, StoredEvent, StopRequest } from '../contract/records.ts'
-import { publishOwn } from './accept.ts'
+import { publishOwn } from './queued-run.ts'
 import type { SessionContext } from './context.ts'
 import { withdrawSteering } from './orphaned-inputs.ts'
 import { readRun, restWithin, unknownRun } from './wait-for-rest.ts'
 import type { StopOptions, StopReceipt } from './types.ts'
-import { firstInLine, isTerminal, isWaiting, openRuns } from './views.ts'
+import { openRuns } from './views.ts'
+import { firstInLine, isTerminal, isWaiting } from '../contract/run-status.ts'
 
 const defaultWaitMs = 10_000
 const maxTries = 20

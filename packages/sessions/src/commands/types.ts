@@ -1,21 +1,9 @@
-import type {
-  AgentErrorData,
-  AgentEvent,
-  AgentInput,
-  ApprovalRequest,
-  EndReason,
-  OutcomeStatus,
-  PendingToolCall,
-  StoredMessage,
-  SubmissionReceipt,
-  SubmittedResult,
-  ToolReturnValue,
-  TurnStatus,
-} from '@bowline/agent-loop'
+import type { AgentErrorData, AgentInput, ApprovalRequest, EndReason, OutcomeStatus, PendingToolCall, StoredMessage, SubmissionReceipt, SubmittedResult, ToolReturnValue, TurnStatus } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
+import type { LogEvents, LoggedEvent } from '../contract/log-events.ts'
+import type { Page, PageRequest } from '../contract/page.ts'
 import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../contract/records.ts'
-import type { SessionState } from './session-state.ts'
-import type { Page, PageRequest, RunsQuery } from '../contract/session-store.ts'
+import type { RunsQuery } from '../contract/session-store.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree/types.ts'
 
 /** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
@@ -225,19 +213,6 @@ export interface EventsOptions {
   readonly bufferBytes?: number
 }
 
-export interface LogEvents extends AsyncIterable<LoggedEvent> {
-  [Symbol.asyncIterator](): LogIterator
-}
-
-export interface LogIterator extends AsyncIterator<LoggedEvent> {
-  [Symbol.asyncIterator](): LogIterator
-  /**
-   * The next event, when it is at hand; otherwise `next` must be asked, which may have it too. Must not be called while
-   * `next` is pending. It lets a reader take at once what has come while it did something else.
-   */
-  take(): LoggedEvent | undefined
-}
-
 export interface MessagesOptions {
   /** The path to this entry. Default: the active one. */
   readonly leaf?: string
@@ -246,9 +221,6 @@ export interface MessagesOptions {
   /** Default 100, at most 1,000. */
   readonly limit?: number
 }
-
-/** An event with the position to hand back for the ones after it. */
-export type LoggedEvent = AgentEvent & { readonly cursor: string }
 
 /** One run, whichever process executes it. Iterating reads its events from the first one on. */
 export interface RunHandle extends AsyncIterable<LoggedEvent> {
@@ -360,3 +332,18 @@ export interface HeldRun {
 }
 
 export type { Page, PageRequest, RunsQuery }
+
+/** One JSON record beside the conversation. It lives as long as the session. */
+export interface SessionState {
+  /** Null: there is none yet. */
+  get(): Promise<SessionStateValue | null>
+  /** Writes when the record has this version (null: there must be none); without one in any case. Throws `conflict`. */
+  set(value: JSONValue, options?: { readonly version?: number | null }): Promise<SessionStateValue>
+  /** Reads, changes and writes, again and again until nobody else came in between. Throws `conflict` after 20 times. */
+  update(change: (value: JSONValue | null) => JSONValue): Promise<SessionStateValue>
+}
+
+export interface SessionStateValue {
+  readonly value: JSONValue
+  readonly version: number
+}

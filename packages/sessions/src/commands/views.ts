@@ -1,75 +1,11 @@
-import { isEnded, statuses, statusOf } from '@bowline/agent-loop/events'
+import { statusOf } from '@bowline/agent-loop/events'
+import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
+import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
+import { statusOfRun, waitingStatuses, type RunRecord, type SessionRecord } from '../contract/records.ts'
+import { everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import {
-  holdingStatuses,
-  statusOfRun,
-  terminalStatuses,
-  waitingStatuses,
-  type InboxRecord,
-  type RunRecord,
-  type RunStatus,
-  type SessionRecord,
-  type Status,
-} from '../contract/records.ts'
-import { usageOf } from './usage.ts'
-import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo } from './types.ts'
-
-const terminal: ReadonlySet<RunStatus> = new Set(terminalStatuses)
-const holding: ReadonlySet<RunStatus> = new Set(holdingStatuses)
-
-export const openStatuses: readonly RunStatus[] = ['queued', ...holdingStatuses]
-const everyStatus: readonly RunStatus[] = [...openStatuses, ...terminalStatuses]
-/** The words of what is open. */
-export const openWords: readonly Status[] = statuses.filter((status) => !isEnded(status))
-
-const waiting: ReadonlySet<RunStatus> = new Set(waitingStatuses)
-
-/** Nothing happens to the run by itself: it waits for somebody, or has ended. */
-export function isResting(run: Pick<RunRecord, 'status'>): boolean {
-  return isTerminal(run.status) || (isWaiting(run.status) && run.status !== 'awaiting-subagent')
-}
-
-/** Whoever has started it in the background is told. */
-export function isSettled({ status }: Pick<RunRecord, 'status'>): boolean {
-  return isTerminal(status) || status === 'needs-recovery'
-}
-
-export function isTerminal(status: RunStatus): boolean {
-  return terminal.has(status)
-}
-
-export function isWaiting(status: RunStatus): boolean {
-  return waiting.has(status)
-}
-
-export function answerId(runId: string, toolCallId: string): string {
-  return `answer:${runId}:${toolCallId}`
-}
-
-export function decisionId(runId: string, approvalId: string): string {
-  return `decision:${runId}:${approvalId}`
-}
-
-/** What a run waits for. */
-export type OpenQuestions = Pick<RunRecord, 'pendingToolCalls' | 'pendingApprovals'>
-
-/** What still waits: calls and approvals that have their word in the inbox are left out. */
-export function openQuestions(run: Pick<RunRecord, 'id'> & OpenQuestions, inbox: readonly InboxRecord[]): OpenQuestions {
-  const answered = new Set(inbox.map((row) => row.id))
-  return {
-    pendingToolCalls: run.pendingToolCalls.filter((call) => call.path.length > 0 || !answered.has(answerId(run.id, call.toolCallId))),
-    pendingApprovals: run.pendingApprovals.filter((each) => !answered.has(decisionId(run.id, each.approvalId))),
-  }
-}
-
-export function isAllAnswered({ pendingToolCalls, pendingApprovals }: OpenQuestions): boolean {
-  return pendingToolCalls.length === 0 && pendingApprovals.length === 0
-}
-
-export function readAnswers(store: SessionStore, key: string): Promise<readonly InboxRecord[]> {
-  return store.readInbox(key, ['answer', 'decision'])
-}
+import type { HeldRun, Page, RunInfo, RunsQuery, SessionInfo, Spent, UsageReport } from './types.ts'
 
 export async function toRunInfo(store: SessionStore, run: RunRecord): Promise<RunInfo> {
   const { id, session, kind, status, reason, attempts, stop, error, usage, cost, parent, createdAt, startedAt, endedAt } = run
@@ -119,18 +55,6 @@ async function heldBelow(store: SessionStore, runId: string): Promise<readonly H
   return held
 }
 
-/** The run that holds the session, else the one that comes next. */
-export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
-  return open.find((run) => holding.has(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
-}
-
-/** The run that has begun its turn and not ended it. Inputs go behind a compaction: it is none of theirs. */
-export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
-  const first = firstInLine(open)
-  if (!first || first.kind === 'compaction') return undefined
-  return holding.has(first.status) || first.turn !== undefined ? first : undefined
-}
-
 export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
   const runs: RunRecord[] = []
   let page: string | undefined
@@ -178,4 +102,17 @@ export async function toSessionInfo(store: SessionStore, session: SessionRecord)
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(expiredAt === undefined ? {} : { expiredAt }),
   }
+}
+
+export function usageOf({ usage, cost, childUsage, childCost }: SessionRecord): UsageReport {
+  const sameCurrency = !cost || !childCost || cost.currency === childCost.currency
+  return {
+    own: spent(usage, cost),
+    children: spent(childUsage, childCost),
+    total: spent(addUsage(usage, childUsage), sameCurrency ? addCost(cost, childCost) : undefined),
+  }
+}
+
+function spent(usage: Usage, cost: Cost | undefined): Spent {
+  return { usage, ...(cost && { cost }) }
 }

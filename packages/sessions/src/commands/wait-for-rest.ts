@@ -1,10 +1,10 @@
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { pollMs } from '../log/poll.ts'
+import { pollMs } from '../log/read-pace.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
-import { isResting } from './views.ts'
+import { isResting } from '../contract/run-status.ts'
 
 export async function readRun(store: SessionStore, runId: string): Promise<RunRecord> {
   const read = await store.readRun(runId)

@@ -2,11 +2,12 @@ import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkNamespace } from '../keys.ts'
-import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
-import { checkTimeToLive } from './state-ids.ts'
-import { runQueryFields, sessionQueryFields } from './check-query.ts'
 import type { Batch, Delivery } from './batch.ts'
-import type { ChildQuery, ClaimRequest, PageRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
+import { runQueryFields, sessionQueryFields } from './check-query.ts'
+import { checkTimeToLive } from './check-state.ts'
+import type { PageRequest } from './page.ts'
+import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
+import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
 
 const { checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
 
@@ -124,4 +125,17 @@ function checkedCalls<Target extends object>(target: Target, checks: Checks<Targ
     return [name, call]
   })
   return { ...target, ...(Object.fromEntries(checked) as Partial<Target>) }
+}
+
+/** The state store of a session store that is opened later. `current` throws as long as it is not open. */
+export function forwardedState(current: () => StateStore): StateStore {
+  return checkedStateStore({
+    get: async (...given) => current().get(...given),
+    compareAndSet: async (...given) => current().compareAndSet(...given),
+    touch: async (...given) => current().touch(...given),
+    delete: async (...given) => current().delete(...given),
+    list: async (...given) => current().list(...given),
+    sweep: async (...given) => current().sweep(...given),
+    close: async () => undefined,
+  })
 }

@@ -1,5 +1,5 @@
 import { SessionError } from '../errors.ts'
-import type { Page } from './session-store.ts'
+import type { Page } from './page.ts'
 
 const defaultLimit = 100
 const highestLimit = 1000

@@ -1,19 +1,8 @@
 import type { Clock, JSONObject } from '@bowline/llm'
-import type { StateStore } from './state-store.ts'
-import type {
-  EntryRecord,
-  InboxKind,
-  InboxRecord,
-  RunRecord,
-  RunStatus,
-  SessionRecord,
-  Status,
-  StoredEvent,
-  StopRequest,
-  TimerRecord,
-  ToolCallRecord,
-} from './records.ts'
 import type { Batch, CommitResult } from './batch.ts'
+import type { Page, PageRequest } from './page.ts'
+import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerRecord, ToolCallRecord } from './records.ts'
+import type { StateStore } from './state-store.ts'
 
 /**
  * Where sessions live. Every write goes through `commit`; every value read or written must be a copy. Expected refusals
@@ -106,18 +95,6 @@ export type Read<T> =
   | { readonly status: 'deleted'; readonly at: number }
 
 export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
-
-export interface Page<T> {
-  readonly items: readonly T[]
-  /** Hand it back as `page` for the items after these. */
-  readonly next?: string
-}
-
-export interface PageRequest {
-  /** Default 100, at most 1,000. */
-  readonly limit?: number
-  readonly page?: string
-}
 
 export interface PathOptions {
   readonly leaf?: string | null

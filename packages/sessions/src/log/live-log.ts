@@ -1,6 +1,6 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
 import type { StoredEvent } from '../contract/records.ts'
-import type { LoggedEvent } from '../commands/types.ts'
+import type { LoggedEvent } from '../contract/log-events.ts'
 import { printCursor } from '../contract/cursor.ts'
 import { deltaBytes, durableBytes } from './event-bytes.ts'
 import { ReaderQueue } from './reader-queue.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '@bowline/llm'
-import type { LoggedEvent } from '../commands/types.ts'
+import type { LoggedEvent } from '../contract/log-events.ts'
 
 /** What a reader may have waiting, if it does not ask for less. */
 export const maxQueueBytes = 1024 * 1024

@@ -1,8 +1,7 @@
 import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import { checksFor, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import type { Condition } from './config.ts'
-import type { Predicates } from './types.ts'
+import type { Predicates, Condition } from './types.ts'
 
 const prefix = 'The orchestration cannot be used: '
 

@@ -2,11 +2,10 @@ import type { Usage } from '@bowline/llm'
 import { needed, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import { checkTimeToLive } from '../contract/state-ids.ts'
+import { checkTimeToLive } from '../contract/check-state.ts'
 import { pageOptions } from '../contract/check-query.ts'
 import type { StateQuery, TimeToLive } from '../contract/state-store.ts'
-import type { SequencerOptions, UseContext } from './sequencer.ts'
-import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, StorageOptions } from './types.ts'
+import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, StorageOptions, SequencerOptions, UseContext } from './types.ts'
 
 const anything: ArgumentCheck = () => undefined
 

@@ -1,5 +1,5 @@
-import type { CheckedStep, Condition } from './config.ts'
-import type { ConditionContext, OrchestrationState, Predicates, ToolUse } from './types.ts'
+import type { CheckedStep } from './config.ts'
+import type { ConditionContext, OrchestrationState, Predicates, ToolUse, Condition } from './types.ts'
 
 export interface ConditionWorld {
   readonly state: OrchestrationState

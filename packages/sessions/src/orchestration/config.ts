@@ -1,47 +1,6 @@
-import type { JSONValue } from '@bowline/llm'
 import { checkCondition, planChecks, refusal } from './check-condition.ts'
 import { matchesAny } from './tool-patterns.ts'
-import type { Predicates } from './types.ts'
-
-export interface OrchestrationConfig {
-  readonly steps: readonly OrchestrationStep[]
-  /** Of several steps whose conditions hold: the first in order, or the one whose required tool was used last. Default `first`. */
-  readonly pick?: 'first' | 'newest'
-  readonly description?: string
-}
-
-/** A phase of a plan: when it is entered, and which tools it allows. */
-export interface OrchestrationStep {
-  readonly name: string
-  readonly description?: string
-  readonly isDefault?: boolean
-  /** Stays active without a match. Default true. */
-  readonly sticky?: boolean
-  /** All must hold. */
-  readonly conditions?: readonly Condition[]
-  /** `*` matches any run of characters. Absent `allow`: all. */
-  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
-  /** Another form of `tools`. */
-  readonly availableTools?: { readonly allowed?: readonly string[]; readonly denied?: readonly string[] }
-  /** Tools that must be used in this order; a position may name alternatives. */
-  readonly sequence?: readonly SequencePosition[]
-}
-
-export type SequencePosition = string | readonly string[]
-
-export type Condition =
-  | { readonly type: 'tool_used'; readonly value: string; readonly since?: 'step' }
-  | { readonly type: 'tool_not_used'; readonly value: string; readonly within?: number }
-  | { readonly type: 'sequence_match'; readonly value?: readonly string[] }
-  | { readonly type: 'tool_count'; readonly value: string; readonly min?: number; readonly max?: number }
-  | { readonly type: 'step_is'; readonly value: string }
-  | { readonly type: 'sequence_done' }
-  | { readonly type: 'message_contains'; readonly value: string }
-  | { readonly type: 'tokens' | 'turns'; readonly min?: number; readonly max?: number }
-  | { readonly type: 'predicate'; readonly name: string; readonly args?: JSONValue }
-  | { readonly all: readonly Condition[] }
-  | { readonly any: readonly Condition[] }
-  | { readonly not: Condition }
+import type { Condition, OrchestrationConfig, OrchestrationStep, Predicates, SequencePosition } from './types.ts'
 
 /** A step as it is worked with. */
 export interface CheckedStep {

@@ -1,5 +1,4 @@
-import { defineExtension } from '@bowline/agent-loop'
-import type { CallDecision, Extension, ExtensionContext, HookedCall } from '@bowline/agent-loop'
+import { defineExtension, type CallDecision, type Extension, type ExtensionContext, type HookedCall } from '@bowline/agent-loop'
 import type { Clock, Message } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { StateRecords } from './records.ts'
@@ -8,7 +7,6 @@ import { stateIdOf } from './state-id.ts'
 import { TurnCalls } from './turn-calls.ts'
 import { TurnRecords } from './turn-records.ts'
 import type { ConditionContext, OrchestrationDiagnostic } from './types.ts'
-import { within } from './within.ts'
 
 export interface ExtensionParts {
   /** Undefined: the configuration has no steps, and the extension does nothing. */
@@ -126,4 +124,13 @@ function newestUserText(messages: readonly Message[]): string {
   if (newest === undefined) return ''
   if (typeof newest.content === 'string') return newest.content
   return newest.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+}
+
+/** Rejects with `store-unavailable` when there is no answer in time; what comes then is dropped. */
+function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(new SessionError('store-unavailable', `The state store has not answered within ${timeoutMs} ms.`))
+    const cancelTimer = clock.setTimer(clock.now() + timeoutMs, giveUp, { hold: true })
+    work.then(resolve, reject).finally(cancelTimer)
+  })
 }

@@ -4,7 +4,7 @@ import type { Clock, Usage } from '@bowline/llm'
 import { inputChecks, listOfNames } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { StateQuery, TimeToLive } from '../contract/state-store.ts'
-import { checkPlace } from '../contract/state-ids.ts'
+import { checkPlace } from '../contract/check-state.ts'
 import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
 import {
   checkChangeOptions,
@@ -16,7 +16,6 @@ import {
   checkUsage,
 } from './check-options.ts'
 import { Cleanup } from './cleanup.ts'
-import type { OrchestrationConfig } from './config.ts'
 import { orchestrationExtension } from './extension.ts'
 import { StateRecords } from './records.ts'
 import { defaultNamespace } from './remove-session.ts'
@@ -25,7 +24,7 @@ import { checkPatch, freshState } from './state-record.ts'
 import { checkStateId } from './state-id.ts'
 import { stateStoreOf } from './state-store-of.ts'
 import { timeToLive } from './time-to-live.ts'
-import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePage, StatePatch, StorageOptions, ToolDecision, ToolUse } from './types.ts'
+import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePage, StatePatch, StorageOptions, ToolDecision, ToolUse, OrchestrationConfig } from './types.ts'
 
 type Changing = Promise<OrchestrationState | null>
 

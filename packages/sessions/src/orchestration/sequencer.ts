@@ -2,18 +2,11 @@ import { inputChecks } from '../arguments.ts'
 import { addUse, applyPatch, enterStep } from './changes.ts'
 import { checkConditionContext, checkOffered, checkSequencerOptions, checkUseContext } from './check-options.ts'
 import { holds, requiredTools } from './conditions.ts'
-import { checkConfig } from './config.ts'
-import type { CheckedStep, OrchestrationConfig, OrchestrationStep } from './config.ts'
-import { findings } from './explain.ts'
-import type { Finding } from './explain.ts'
+import { checkConfig, type CheckedStep } from './config.ts'
+import { findings, type Finding } from './explain.ts'
 import { checkState } from './state-record.ts'
 import { matchesAny } from './tool-patterns.ts'
-import type { ConditionContext, OrchestrationDiagnostic, OrchestrationState, Predicates, StatePatch, ToolDecision, ToolUse } from './types.ts'
-
-export interface SequencerOptions {
-  readonly predicates?: Predicates
-  readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
-}
+import type { ConditionContext, OrchestrationConfig, OrchestrationDiagnostic, OrchestrationState, OrchestrationStep, Predicates, SequencerOptions, StatePatch, ToolDecision, ToolUse, UseContext } from './types.ts'
 
 export interface Selection {
   /** Undefined: no step is to be active. */
@@ -21,9 +14,6 @@ export interface Selection {
   readonly changed: boolean
   readonly because: string
 }
-
-/** The context of conditions, with the time and the key of the tool use. */
-export type UseContext = ConditionContext & Partial<Omit<ToolUse, 'tool'>>
 
 /** Which orchestration step is to be active, and which tools it allows: the same answer for the same question. */
 export interface StepSequencer {

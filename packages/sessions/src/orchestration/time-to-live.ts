@@ -1,7 +1,7 @@
 import { longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { TimeToLive } from '../contract/state-store.ts'
-import { checkTimeToLive } from '../contract/state-ids.ts'
+import { checkTimeToLive } from '../contract/check-state.ts'
 
 const defaultTtlMs = 86_400_000
 const variable = 'SESSION_TTL_SECONDS'

@@ -1,8 +1,8 @@
 import type { Extension, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { Page } from '../contract/page.ts'
+import type { SessionStore } from '../contract/session-store.ts'
 import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
-import type { Page, SessionStore } from '../contract/session-store.ts'
-import type { OrchestrationConfig } from './config.ts'
 
 /** What is known of a session between its turns. Frozen. */
 export interface OrchestrationState {
@@ -163,3 +163,51 @@ export interface Orchestration {
   /** For `defineAgent({ extensions: [...] })`. Default configuration: that of the orchestration. */
   extension(config?: OrchestrationConfig): Extension
 }
+
+export interface OrchestrationConfig {
+  readonly steps: readonly OrchestrationStep[]
+  /** Of several steps whose conditions hold: the first in order, or the one whose required tool was used last. Default `first`. */
+  readonly pick?: 'first' | 'newest'
+  readonly description?: string
+}
+
+/** A phase of a plan: when it is entered, and which tools it allows. */
+export interface OrchestrationStep {
+  readonly name: string
+  readonly description?: string
+  readonly isDefault?: boolean
+  /** Stays active without a match. Default true. */
+  readonly sticky?: boolean
+  /** All must hold. */
+  readonly conditions?: readonly Condition[]
+  /** `*` matches any run of characters. Absent `allow`: all. */
+  readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** Another form of `tools`. */
+  readonly availableTools?: { readonly allowed?: readonly string[]; readonly denied?: readonly string[] }
+  /** Tools that must be used in this order; a position may name alternatives. */
+  readonly sequence?: readonly SequencePosition[]
+}
+
+export type SequencePosition = string | readonly string[]
+
+export type Condition =
+  | { readonly type: 'tool_used'; readonly value: string; readonly since?: 'step' }
+  | { readonly type: 'tool_not_used'; readonly value: string; readonly within?: number }
+  | { readonly type: 'sequence_match'; readonly value?: readonly string[] }
+  | { readonly type: 'tool_count'; readonly value: string; readonly min?: number; readonly max?: number }
+  | { readonly type: 'step_is'; readonly value: string }
+  | { readonly type: 'sequence_done' }
+  | { readonly type: 'message_contains'; readonly value: string }
+  | { readonly type: 'tokens' | 'turns'; readonly min?: number; readonly max?: number }
+  | { readonly type: 'predicate'; readonly name: string; readonly args?: JSONValue }
+  | { readonly all: readonly Condition[] }
+  | { readonly any: readonly Condition[] }
+  | { readonly not: Condition }
+
+export interface SequencerOptions {
+  readonly predicates?: Predicates
+  readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
+}
+
+/** The context of conditions, with the time and the key of the tool use. */
+export type UseContext = ConditionContext & Partial<Omit<ToolUse, 'tool'>>

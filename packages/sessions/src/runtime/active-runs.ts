@@ -1,7 +1,8 @@
 import type { AbortCause } from '@bowline/agent-loop'
 import type { Claim } from '../contract/session-store.ts'
 import type { StopRequest } from '../contract/records.ts'
-import { executeRun, failureOf, type ExecutionOptions, type Remainder } from './execute-run.ts'
+import { executeRun, failureOf, type ExecutionOptions } from './execute-run.ts'
+import type { Remainder } from './remainder.ts'
 import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts'
 import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 

@@ -1,5 +1,5 @@
 import type { Agent, AgentFingerprint } from '@bowline/agent-loop'
-import { decide, diffOf, type DefinitionDiff, type DefinitionPolicy } from '../definition/definition-diff.ts'
+import { decide, diffOf, type DefinitionDiff, type DefinitionPolicy } from '../contract/definition-diff.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
 

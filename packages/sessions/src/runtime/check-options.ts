@@ -1,9 +1,11 @@
 import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { configChecks, inputChecks, listOfNames, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
-import { checkKey, checkNamespace, checkTtl } from '../keys.ts'
+import { checkKey, checkNamespace } from '../keys.ts'
+import { checkTtl } from '../commands/settings.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import type { DrainOptions, ImportOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
+import type { DrainOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
+import type { ImportOptions } from '../commands/tree/types.ts'
 
 type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNullable<RuntimeOptions[Name]>, false>
 

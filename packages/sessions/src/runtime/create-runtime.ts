@@ -6,8 +6,7 @@ import { inputChecks } from '../arguments.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
 import { LiveLog } from '../log/live-log.ts'
 import type { SessionContext } from '../commands/context.ts'
-import { endSession } from '../commands/end-session.ts'
-import { expiredBefore } from '../commands/expired-before.ts'
+import { endSession, expiredBefore } from '../commands/end-session.ts'
 import { isPartialCopy, removeAbandonedCopies } from '../commands/tree/partial-copy.ts'
 import { historyOf } from '../commands/history.ts'
 import { startOrphanedInputs } from '../commands/orphaned-inputs.ts'
@@ -18,9 +17,11 @@ import { createSession } from '../commands/session.ts'
 import { metadataOf, settingsOf } from '../commands/settings.ts'
 import { requestStop, stopAwaited, stopBelow } from '../commands/stop.ts'
 import { importSession } from '../commands/transfer/import.ts'
-import { isSettled, toRunInfo, toSessionInfo } from '../commands/views.ts'
+import { toRunInfo, toSessionInfo } from '../commands/views.ts'
+import { isSettled } from '../contract/run-status.ts'
 import { checkSessionQuery } from '../contract/check-query.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import { removeOrchestrationState } from '../orchestration/remove-session.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
@@ -65,6 +66,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     lookAhead: () => void lookAhead([], false),
     abort: (runId, request) => loop.abort(runId, request),
     fence: (runId) => loop.fence(runId),
+    removeExtensionState: (key) => removeOrchestrationState(rawStore, key),
   }
   const ofRuns: SessionContext = { ...context, store: rawStore }
   const loop = new ClaimLoop({

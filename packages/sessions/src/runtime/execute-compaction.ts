@@ -6,7 +6,7 @@ import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../commands/accept.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { Conversations } from './conversations.ts'
-import { notWritten, type Remainder } from './execute-run.ts'
+import { notWritten, type Remainder } from './remainder.ts'
 
 interface CompactionContext {
   readonly store: SessionStore

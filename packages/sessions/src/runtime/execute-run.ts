@@ -1,27 +1,26 @@
-import { AgentError } from '@bowline/agent-loop'
-import type { AbortCause, Accepted, Agent, AgentInput, AgentResult, AgentRun, ApprovalDecision, IdSource, RunOptions, SubmittedResult } from '@bowline/agent-loop'
+import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
 import { childHost } from '../children/child-host.ts'
-import { originOf } from '../contract/origin.ts'
-import type { DefinitionDiff } from '../definition/definition-diff.ts'
-import { SessionError } from '../errors.ts'
-import type { LostRunEnd } from '../writer/close-run.ts'
-import { storeJournal, type StoreJournal } from '../writer/store-journal.ts'
-import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../commands/accept.ts'
 import { letOrphanedInputsPass } from '../commands/orphaned-inputs.ts'
-import { settingsOf } from '../commands/settings.ts'
 import type { ExpectedDrivers, RunDriver } from '../commands/run-driver.ts'
-import { isTerminal } from '../commands/views.ts'
-import type { Claim, SessionStore } from '../contract/session-store.ts'
+import { settingsOf } from '../commands/settings.ts'
+import { originOf } from '../contract/origin.ts'
 import type { InboxRecord, RunRecord } from '../contract/records.ts'
+import { isTerminal } from '../contract/run-status.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
+import { SessionError } from '../errors.ts'
+import type { LiveLog } from '../log/live-log.ts'
+import type { LostRunEnd } from '../writer/close-run.ts'
+import { storeJournal, type StoreJournal } from '../writer/store-journal.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from './conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
 import { ownAnswers } from './recover.ts'
+import { notWritten, type Remainder } from './remainder.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
 export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
@@ -36,16 +35,6 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
-
-/** What is left to be written when an execution is over: the loop ends most runs itself. */
-export type Remainder =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'finalize' }
-  | { readonly kind: 'give-back' }
-  /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
-  | ({ readonly kind: 'end' } & LostRunEnd)
 
 const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
@@ -66,8 +55,6 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
   return runAgent(options, { agent, claim, abort, check, answers: run.turn === undefined ? [] : await ownAnswers(store, session.key, run.id) })
 }
-
-export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
 /** Returns the end of a run whose execution threw: its stored input cannot be used, or the store failed. */
 export function failureOf(error: unknown): LostRunEnd {
   const isOfCaller = (AgentError.isInstance(error) || SessionError.isInstance(error)) && error.code.startsWith('invalid-')

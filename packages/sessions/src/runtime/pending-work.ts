@@ -1,4 +1,5 @@
-import { firstInLine, isAtRest, openRuns, openWords } from '../commands/views.ts'
+import { isAtRest, openRuns } from '../commands/views.ts'
+import { firstInLine, openWords } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
 import type { DrainReport } from './types.ts'

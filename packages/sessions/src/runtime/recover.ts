@@ -1,16 +1,17 @@
 import type { DurableEvent, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONValue } from '@bowline/llm'
-import { newsOfChild } from '../writer/child-deliveries.ts'
-import { lastAnswer } from '../writer/last-answer.ts'
+import { newsOfChild, lastAnswerOfChild } from '../writer/child-deliveries.ts'
 import { heldAtRoot } from '../writer/questions-at-root.ts'
-import { describeDiff, type DefinitionDiff } from '../definition/definition-diff.ts'
+import { describeDiff, type DefinitionDiff } from '../contract/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../writer/close-run.ts'
 import { deadlineFor } from '../writer/deadline.ts'
 import { newEvent, numbered } from '../writer/new-event.ts'
 import { patchOf } from '../writer/turn-state.ts'
 import type { LiveLog } from '../log/live-log.ts'
-import { answerId, decisionId, isAllAnswered, isWaiting, openQuestions, openRuns, readAnswers } from '../commands/views.ts'
+import { openRuns } from '../commands/views.ts'
+import { answerId, decisionId, isAllAnswered, openQuestions, readAnswers } from '../contract/answers.ts'
+import { isWaiting } from '../contract/run-status.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
@@ -49,7 +50,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
     const batchId = ids.next('batch')
     const events = await eventsOfRest(store, run.value, clock.now())
-    const answers = isWaiting(patch.status) ? await lastAnswer(store, run.value) : []
+    const answers = isWaiting(patch.status) ? await lastAnswerOfChild(store, run.value) : []
     const result = await commitOnce(store, {
       id: batchId,
       key,
@@ -127,7 +128,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     { ...base, type: 'save-point' },
   ]
   const batchId = ids.next('batch')
-  const answers = await lastAnswer(store, run)
+  const answers = await lastAnswerOfChild(store, run)
   const patch = { status: 'needs-recovery', reason: 'definition-changed', error: { code: 'definition-changed', message }, ...cost } as const
   const result = await commitOnce(store, {
     id: batchId,

@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { IdSource } from '@bowline/agent-loop'
-import { isWaiting } from '../commands/views.ts'
+import { isWaiting } from '../contract/run-status.ts'
 import type { Expect } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { SessionStore } from '../contract/session-store.ts'

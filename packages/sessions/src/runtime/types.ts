@@ -1,9 +1,11 @@
 import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
 import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
-import type { DefinitionPolicy } from '../definition/definition-diff.ts'
+import type { ImportOptions } from '../commands/tree/types.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
-import type { Page, PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
+import type { Page } from '../contract/page.ts'
 import type { RunKind, SessionTtl } from '../contract/records.ts'
+import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
+import type { DefinitionPolicy } from '../contract/definition-diff.ts'
 
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */
@@ -144,17 +146,6 @@ export interface SweepReport {
   /** `sessions`: those that were deleted, as they had expired long ago. */
   readonly pruned: PruneReport & { readonly sessions: number }
   readonly nextDueAt: number | null
-}
-
-export interface ImportOptions {
-  /** Default: that in the file. */
-  readonly key?: string
-  /** Calls without a result get the outcome `unknown`; else they are refused. Default false. */
-  readonly repair?: boolean
-  /** Whose session it is to be. Default: nobody's in particular. */
-  readonly owner?: string
-  /** Default: that in the file. Tools see it as their `context`. */
-  readonly metadata?: JSONObject
 }
 
 export interface StartOptions {

@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import type { Versioned } from '../contract/state-store.ts'
-import { compareIds } from '../contract/state-ids.ts'
+import { compareIds } from '../contract/check-state.ts'
 
 /** What became of a record. Without a value that is as it was; without a life the record is gone, and this is left of it. */
 export interface StateChange {

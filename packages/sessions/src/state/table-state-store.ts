@@ -3,9 +3,8 @@ import { SessionError } from '../errors.ts'
 import { copyJson } from '../json.ts'
 import { pageLimit, pageOf } from '../contract/paging.ts'
 import type { CasResult, StateRead, StateStore, TimeToLive, Versioned } from '../contract/state-store.ts'
-import { checkPlace, checkTimeToLive, compareIds } from '../contract/state-ids.ts'
+import { checkPlace, checkTimeToLive, compareIds, textOfValue } from '../contract/check-state.ts'
 import type { StateChange, StateTable } from './state-table.ts'
-import { textOfValue } from './values.ts'
 
 export interface TableStateStoreOptions {
   readonly table: StateTable

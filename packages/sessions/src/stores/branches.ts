@@ -1,4 +1,5 @@
-import type { BranchRecord, Page, PageRequest } from '../contract/session-store.ts'
+import type { BranchRecord } from '../contract/session-store.ts'
+import type { Page, PageRequest } from '../contract/page.ts'
 import type { EntryNode } from '../contract/records.ts'
 import { pageLimit, pageOf, parseBranchPosition } from '../contract/paging.ts'
 

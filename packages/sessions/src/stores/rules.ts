@@ -1,22 +1,13 @@
-import { addCost, addUsage } from '@bowline/llm'
-import type { Cost } from '@bowline/llm'
 import { statusOf } from '@bowline/agent-loop/events'
+import { addCost, addUsage, type Cost } from '@bowline/llm'
 import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../contract/batch.ts'
+import { runMoves, statusOfRun, type InboxKind, type Lane, type RunKind, type RunRecord, type RunStatus, type SessionRecord, type StoredEvent, type TerminalStatus } from '../contract/records.ts'
+import { isOpen } from '../contract/run-status.ts'
 import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts'
-import { holdingStatuses, runMoves, statusOfRun, terminalStatuses } from '../contract/records.ts'
-import type { InboxKind, Lane, RunKind, RunRecord, RunStatus, SessionRecord, StoredEvent, TerminalStatus } from '../contract/records.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */
 export type RunState = Omit<RunRecord, 'input'>
-
-export function isOpen(status: RunStatus): boolean {
-  return !(terminalStatuses as readonly RunStatus[]).includes(status)
-}
-
-export function isHolding(status: RunStatus): boolean {
-  return (holdingStatuses as readonly RunStatus[]).includes(status)
-}
 
 /** What goes on when a session is created under a key that an earlier one had. */
 export type Numbers = Pick<SessionRecord, 'version' | 'nextSeq' | 'nextRun'>

@@ -1,6 +1,5 @@
 import type { ChildDecision } from '@bowline/agent-loop'
-import { decidedBefore } from '../commands/decisions.ts'
-import { readAnswers } from '../commands/views.ts'
+import { readAnswers, decidedBefore } from '../contract/answers.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { InboxDecision, RunRecord, ToolCallRecord } from '../contract/records.ts'
 

@@ -1,5 +1,5 @@
 import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
-import { isWaiting } from '../commands/views.ts'
+import { isWaiting } from '../contract/run-status.ts'
 import type { Expect, Write } from '../contract/batch.ts'
 
 export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {

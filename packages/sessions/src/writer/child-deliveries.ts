@@ -1,11 +1,13 @@
 import type { ChildEndEvent, ChildUpdateEvent, DurableEvent } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
-import { newEvent } from './new-event.ts'
-import { isAllAnswered, isSettled, isTerminal, isWaiting, openStatuses, type OpenQuestions } from '../commands/views.ts'
+import { isAllAnswered, type OpenQuestions } from '../contract/answers.ts'
 import type { Delivery } from '../contract/batch.ts'
-import { waitingStatuses } from '../contract/records.ts'
-import type { RunParent, RunRecord, RunSpending, RunStatus } from '../contract/records.ts'
 import { keysAbove } from '../contract/child-keys.ts'
+import { waitingStatuses, type RunParent, type RunRecord, type RunSpending, type RunStatus } from '../contract/records.ts'
+import { isSettled, isTerminal, isWaiting, openStatuses } from '../contract/run-status.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { newEvent } from './new-event.ts'
+import { lastAnswerOf, textOf } from './run-messages.ts'
 
 /** A run of a subagent as it was before the commit. */
 type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
@@ -71,10 +73,6 @@ function callsOf({ content }: AssistantMessage): readonly string[] {
   return content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolName] : []))
 }
 
-function textOf({ content }: AssistantMessage): string {
-  return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
-}
-
 /** The loop has no words for a run that the runtime has given up. */
 function wordsOf(error: NonNullable<RunRecord['error']>): NonNullable<ChildEndEvent['error']> {
   const given = 'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
@@ -111,4 +109,17 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
 function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: Moved): boolean {
   if (isSettled({ status })) return true
   return isWaiting(status) && !(isAllAnswered({ pendingToolCalls, pendingApprovals }) && isAllAnswered(before))
+}
+
+type Answering = Pick<RunRecord, 'id' | 'session' | 'parent' | 'step' | 'turnState'>
+
+/** Returns the last answer of a child that has begun, for a commit that changes only how the child stands. `step`: of that answer. */
+export async function lastAnswerOfChild(store: SessionStore, child: Answering, step = answeredStep(child)): Promise<readonly ChildAnswer[]> {
+  if (!child.parent) return []
+  const message = await lastAnswerOf(store, child)
+  return [message ? { step, message } : { step: 0 }]
+}
+
+function answeredStep({ step, turnState }: Answering): number {
+  return turnState?.stepState === 'begun' ? step - 1 : step
 }

@@ -1,8 +1,7 @@
 import type { DurableEvent } from '@bowline/agent-loop'
 import type { SessionStore } from '../contract/session-store.ts'
-import type { RunRecord } from '../contract/records.ts'
+import type { RunRecord, TerminalStatus } from '../contract/records.ts'
 import { compactionOrder } from './due-compaction.ts'
-import type { LostRunEnd } from './close-run.ts'
 
 const pageSize = 500
 
@@ -25,7 +24,7 @@ export async function openCompaction(store: SessionStore, run: RunRecord): Promi
 /** Returns the last events of a compaction that cannot end itself. It has no turn: one that never began has no end of its own. */
 export function lastEventsOfCompaction(
   run: RunRecord,
-  { status }: LostRunEnd,
+  { status }: { readonly status: TerminalStatus },
   { at, open, settled }: { readonly at: number; readonly open: string | undefined; readonly settled: boolean },
 ): DurableEvent[] {
   const { turn } = compactionOrder(run)

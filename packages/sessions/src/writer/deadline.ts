@@ -1,5 +1,5 @@
 import type { JournalRecord } from '@bowline/agent-loop'
-import type { OpenQuestions } from '../commands/views.ts'
+import type { OpenQuestions } from '../contract/answers.ts'
 import type { Write } from '../contract/batch.ts'
 import type { RunRecord } from '../contract/records.ts'
 

@@ -2,10 +2,9 @@ import type { JournalRecord } from '@bowline/agent-loop'
 import { eventTimeOf } from './boundary.ts'
 import type { Delivery, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
-import { isWaiting } from '../commands/views.ts'
+import { isWaiting } from '../contract/run-status.ts'
 import type { RunRecord, RunStatus } from '../contract/records.ts'
-import { newsOfChild, type ChildAnswer, type ChildNews } from './child-deliveries.ts'
-import { lastAnswer } from './last-answer.ts'
+import { newsOfChild, lastAnswerOfChild, type ChildAnswer, type ChildNews } from './child-deliveries.ts'
 import { originOf } from '../contract/origin.ts'
 import { questionsAtRoot } from './questions-at-root.ts'
 
@@ -31,6 +30,6 @@ async function answersIn(store: SessionStore, run: RunRecord, records: readonly 
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const answers = events.filter((event) => event.type === 'message-end')
   if (answers.length > 0) return answers
-  if (status !== undefined && isWaiting(status)) return lastAnswer(store, run, records.findLast((record) => record.type === 'run')?.run.step)
-  return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswer(store, run) : []
+  if (status !== undefined && isWaiting(status)) return lastAnswerOfChild(store, run, records.findLast((record) => record.type === 'run')?.run.step)
+  return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswerOfChild(store, run) : []
 }

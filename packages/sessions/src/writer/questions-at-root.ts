@@ -1,6 +1,6 @@
 import type { ChildDecision, DurableEvent } from '@bowline/agent-loop'
 import { newEvent } from './new-event.ts'
-import type { OpenQuestions } from '../commands/views.ts'
+import type { OpenQuestions } from '../contract/answers.ts'
 import type { Delivery } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunParent, RunRecord } from '../contract/records.ts'

@@ -1,7 +1,7 @@
 import type { ErrorEvent } from '@bowline/agent-loop'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { ChildSettled, InboxRecord, RunRecord } from '../contract/records.ts'
-import { openStatuses } from '../commands/views.ts'
+import { openStatuses } from '../contract/run-status.ts'
 
 export type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }>
 

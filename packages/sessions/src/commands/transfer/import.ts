@@ -1,7 +1,7 @@
 import { describeValue, isRecord } from '@bowline/llm/arguments'
 import { SessionError } from '../../errors.ts'
 import { checkKey } from '../../keys.ts'
-import type { ImportOptions } from '../../runtime/types.ts'
+import type { ImportOptions } from '../tree/types.ts'
 import type { SessionContext } from '../context.ts'
 import { copySession, type SessionCopy } from '../tree/session-copy.ts'
 import { metadataOf } from '../settings.ts'

@@ -4,10 +4,10 @@ import { commitOnce } from '../../contract/commit-once.ts'
 import type { NewEvent, Write } from '../../contract/batch.ts'
 import { statusOfRun } from '../../contract/records.ts'
 import type { SessionRecord, StoredEvent } from '../../contract/records.ts'
-import { publishOwn } from '../accept.ts'
+import { publishOwn } from '../queued-run.ts'
 import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
-import { openStatuses } from '../views.ts'
+import { openStatuses } from '../../contract/run-status.ts'
 
 const maxTries = 20
 

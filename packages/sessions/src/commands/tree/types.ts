@@ -52,3 +52,14 @@ export interface ExportOptions {
   /** The whole tree, not the active path alone. Default false. */
   readonly allBranches?: boolean
 }
+
+export interface ImportOptions {
+  /** Default: that in the file. */
+  readonly key?: string
+  /** Calls without a result get the outcome `unknown`; else they are refused. Default false. */
+  readonly repair?: boolean
+  /** Whose session it is to be. Default: nobody's in particular. */
+  readonly owner?: string
+  /** Default: that in the file. Tools see it as their `context`. */
+  readonly metadata?: JSONObject
+}

@@ -1,8 +1,7 @@
 import { SessionError } from '../../errors.ts'
 import type { Delivery } from '../../contract/batch.ts'
-import type { Tombstone } from '../memory/held-session.ts'
-import { Table } from '../memory/table.ts'
-import type { Change, Work } from '../memory/work.ts'
+import type { Tombstone, Change, Work } from '../memory/space.ts'
+import { Table } from '../memory/held-session.ts'
 
 export const newestFormat = 1
 

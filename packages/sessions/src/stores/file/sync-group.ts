@@ -1,5 +1,5 @@
 import { takeBack } from '../memory/work.ts'
-import type { Work } from '../memory/work.ts'
+import type { Work } from '../memory/space.ts'
 import { withFileAsync } from './file-errors.ts'
 import type { LogFile } from './log-file.ts'
 import { syncFolderAsync } from './whole-file.ts'

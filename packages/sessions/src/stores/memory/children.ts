@@ -1,9 +1,8 @@
 import type { NewRun } from '../../contract/batch.ts'
 import type { ChildQuery } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'
-import type { Space } from './held-session.ts'
+import type { Space, Work } from './space.ts'
 import { countDefinition, put, remove } from './work.ts'
-import type { Work } from './work.ts'
 
 type Parent = ChildQuery['parent']
 

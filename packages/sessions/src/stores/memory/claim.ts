@@ -2,7 +2,8 @@ import type { Claim, ClaimRequest } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
 import { afterRuns, firstOpenRun } from './held-session.ts'
-import type { HeldSession, Space } from './held-session.ts'
+import type { HeldSession } from './held-session.ts'
+import type { Space } from './space.ts'
 import { inOneStep, setRecord, setRun } from './work.ts'
 
 export function claimRuns(space: Space, request: ClaimRequest, now: number): Claim[] {

@@ -4,9 +4,9 @@ import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession } from '../rules.ts'
 import { checkExpectations } from './expectations.ts'
 import { afterRuns, referred } from './held-session.ts'
-import type { HeldSession, Space } from './held-session.ts'
+import type { HeldSession } from './held-session.ts'
+import type { Space, Work } from './space.ts'
 import { heldOf, inOneStep, put, setRecord } from './work.ts'
-import type { Work } from './work.ts'
 import { applyWrites } from './writes.ts'
 
 export function commitBatch(space: Space, batch: Batch, now: number): CommitResult {

@@ -2,7 +2,7 @@ import type { DueReport } from '../../contract/session-store.ts'
 import type { SessionRecord, TimerRecord } from '../../contract/records.ts'
 import { claimableAt, hasExpired } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
-import type { Space } from './held-session.ts'
+import type { Space } from './space.ts'
 
 /** What time alone brings about: now, and when next. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {

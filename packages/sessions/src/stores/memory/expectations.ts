@@ -2,7 +2,7 @@ import type { Expect } from '../../contract/batch.ts'
 import { refuseUnless } from '../refused.ts'
 import { hasExpired } from '../rules.ts'
 import { heldOf, runIn } from './work.ts'
-import type { Work } from './work.ts'
+import type { Work } from './space.ts'
 
 /** Each refuses the batch when it does not hold. */
 const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => void } = {

@@ -1,60 +1,8 @@
-import type { JSONObject } from '@bowline/llm'
-import { SessionError } from '../../errors.ts'
 import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../contract/batch.ts'
-import type { StoreHint } from '../../contract/session-store.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
-import { isHolding, withStatus } from '../rules.ts'
-import type { FilledIn, Numbers } from '../rules.ts'
-import { SessionIndex } from './session-index.ts'
-import { Table } from './table.ts'
-import type { Work } from './work.ts'
-
-/** What one namespace holds. */
-export interface Space {
-  readonly sessions: Map<string, HeldSession>
-  readonly index: SessionIndex
-  /** The session of each run. */
-  readonly sessionOfRun: Map<string, HeldSession>
-  /** Ids of the child runs of each run and of each session. */
-  readonly children: Map<string, readonly string[]>
-  readonly tombstones: Map<string, Tombstone>
-  readonly definitions: Map<string, JSONObject>
-  /** The number of runs that refer to each definition. */
-  readonly definitionUses: Map<string, number>
-  /** The call of each approval. */
-  readonly approvals: Map<string, CallPlace>
-  readonly listeners: Set<(hint: StoreHint) => void>
-  /** How a running run is known to be lost. */
-  readonly loss: 'lease' | 'owner'
-  /**
-   * Keeps what a step did beyond memory; when it throws the step is taken back. Where it is there, sessions are written
-   * one by one: deliveries wait in the outbox of the step.
-   */
-  readonly keep?: (work: Work) => void
-}
-
-export interface CallPlace {
-  readonly calls: ReadonlyMap<string, ToolCallRecord>
-  readonly id: string
-}
-
-/** What a deleted session leaves behind. */
-export type Tombstone = Numbers & { readonly deletedAt: number }
-
-export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease' }): Space {
-  return {
-    ...options,
-    sessions: new Map(),
-    index: new SessionIndex(),
-    sessionOfRun: new Map(),
-    children: new Map(),
-    tombstones: new Map(),
-    definitions: new Map(),
-    definitionUses: new Map(),
-    approvals: new Map(),
-    listeners: new Set(),
-  }
-}
+import { isHolding } from '../../contract/run-status.ts'
+import { SessionError } from '../../errors.ts'
+import { withStatus, type FilledIn } from '../rules.ts'
 
 export type HeldEntry = NewEntry & { readonly n: number }
 export type Applied = Extract<CommitResult, { ok: true }> & { readonly batchId: string }
@@ -144,4 +92,14 @@ export function firstOpenRun({ openRuns }: Pick<HeldSession, 'openRuns'>): RunRe
 
 export function heldByOther(held: HeldSession, runId: string): boolean {
   return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
+}
+
+/** Rows of one kind of a session. What is kept of a step beyond memory is told by the names of its tables. */
+export class Table<K, V> extends Map<K, V> {
+  readonly name: string
+
+  constructor(name: string) {
+    super()
+    this.name = name
+  }
 }

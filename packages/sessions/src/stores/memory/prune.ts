@@ -1,10 +1,10 @@
 import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'
 import { forgetRuns } from './children.ts'
-import type { HeldSession, Space } from './held-session.ts'
+import type { HeldSession } from './held-session.ts'
+import type { Space, Work } from './space.ts'
 import { oldestRun } from './session-index.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
-import type { Work } from './work.ts'
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
 export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: number, limit: number): PruneReport {

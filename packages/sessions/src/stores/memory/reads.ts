@@ -6,11 +6,13 @@ import { copyJson } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
 import { parseSessionPosition, printCreationPosition, printSessionPosition } from '../../contract/paging.ts'
 import type { CreationPosition } from '../../contract/paging.ts'
-import { isOpen, readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
+import { isOpen } from '../../contract/run-status.ts'
 import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
-import type { HeldSession, Space, Tombstone } from './held-session.ts'
+import type { HeldSession } from './held-session.ts'
+import type { Space, Tombstone } from './space.ts'
 
 export type Reads = Pick<
   SessionStore,

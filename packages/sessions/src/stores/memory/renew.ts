@@ -1,6 +1,6 @@
 import type { Lease, LeaseState } from '../../contract/session-store.ts'
 import { copyJson } from '../../json.ts'
-import type { Space } from './held-session.ts'
+import type { Space } from './space.ts'
 
 /** Leases are not kept beyond memory: whoever opens a store of one process is another owner. */
 export function renewLeases(space: Space, leases: readonly Lease[], leaseUntil: number): readonly LeaseState[] {

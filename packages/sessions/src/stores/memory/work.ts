@@ -1,37 +1,10 @@
-import type { Batch, Delivery, NewEvent } from '../../contract/batch.ts'
+import type { Batch } from '../../contract/batch.ts'
 import type { RunRecord, SessionRecord } from '../../contract/records.ts'
 import { Refused } from '../refused.ts'
-import { isOpen } from '../rules.ts'
-import type { HeldSession, Space } from './held-session.ts'
-import { Table } from './table.ts'
-
-/** The writes to one session on their way. */
-export interface Work {
-  readonly space: Space
-  readonly key: string
-  readonly now: number
-  /** How to take back what was done so far, newest last. */
-  readonly undo: (() => void)[]
-  readonly changes: Change[]
-  readonly recordBefore: SessionRecord | undefined
-  readonly changedRuns: Set<string>
-  readonly references: NonNullable<NewEvent['refers']>[]
-  held: HeldSession | undefined
-  /** What is still to be delivered to other sessions. */
-  outbox: readonly Delivery[]
-  /** The delivery whose writes these are. */
-  received?: string
-  /** Nothing depends on a claim before the next commit of its run. */
-  isClaim?: true
-}
-
-/** Undefined stands for a row that is not there. */
-export interface Change {
-  readonly map: ReadonlyMap<unknown, unknown>
-  readonly key: unknown
-  readonly before: unknown
-  readonly after: unknown
-}
+import { isOpen } from '../../contract/run-status.ts'
+import type { HeldSession } from './held-session.ts'
+import type { Space, Work } from './space.ts'
+import { Table } from './held-session.ts'
 
 /** Does the whole change to one session or, when anything throws, nothing. It is done when the space has kept it. */
 export function inOneStep<T>(space: Space, key: Batch['key'], now: number, change: (work: Work) => T): T {

@@ -1,12 +1,12 @@
 import type { Write } from '../../contract/batch.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
-import { expireSession, firstNumbers, isHolding, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
+import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
+import { isHolding } from '../../contract/run-status.ts'
 import { addChild, forgetRuns } from './children.ts'
-import { callId, callsTable, heldByOther, newHeld } from './held-session.ts'
-import { Table } from './table.ts'
+import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
-import type { Work } from './work.ts'
+import type { Work } from './space.ts'
 
 const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => void } = {
   'session.ensure'(work, { session }) {

@@ -1,11 +1,11 @@
 import type { JSONValue } from '@bowline/llm'
 import type { RawBuilder } from 'kysely'
-import type { ChildQuery, Found, Page, RunQuery } from '../../contract/session-store.ts'
-import { holdingStatuses, terminalStatuses } from '../../contract/records.ts'
+import type { ChildQuery, Found, RunQuery } from '../../contract/session-store.ts'
+import type { Page } from '../../contract/page.ts'
 import type { RunRecord, RunStatus } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../../contract/paging.ts'
-import { isOpen } from '../rules.ts'
+import { everyStatus, isOpen } from '../../contract/run-status.ts'
 import type { RunState } from '../rules.ts'
 import { all, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
@@ -119,8 +119,6 @@ export function* readRun(namespace: string, id: string): Steps<Found<RunRecord>>
   const row = yield* first(find, { namespace, id })
   return row ? { status: 'found', value: runRecord(row) } : { status: 'missing' }
 }
-
-const everyStatus: readonly RunStatus[] = ['queued', ...holdingStatuses, ...terminalStatuses]
 
 export function* listRuns(namespace: string, key: string, query: RunQuery): Steps<Page<RunRecord>> {
   const { newestFirst = false, page, status = everyStatus } = query

@@ -1,13 +1,14 @@
-import { checkedCopy } from '../../json.ts'
-import { hintsOf } from '../rules.ts'
-import { Refused } from '../refused.ts'
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import { checkedStateStore } from '../../contract/checked-calls.ts'
 import type { SessionStore, StoreHint } from '../../contract/session-store.ts'
+import { checkedCopy } from '../../json.ts'
+import { Refused } from '../refused.ts'
+import { hintsOf } from '../rules.ts'
 import { readApproval, readCall, readCalls } from './calls.ts'
 import { claimRuns, renewLeases } from './claim.ts'
 import { commitBatch } from './commit.ts'
 import { readDefinition } from './definitions.ts'
+import type { SqlDriver } from './driver.ts'
 import { dueNow } from './due.ts'
 import { listBranches, readPath } from './entries.ts'
 import { readEvents } from './events.ts'
@@ -18,17 +19,6 @@ import { listSessions, readSession } from './sessions.ts'
 import { sqlStateStore } from './state-store.ts'
 import type { Steps } from './statement.ts'
 import type { CommitContext } from './work.ts'
-
-/** How a database runs steps: at once or in time. Both fail with errors of the store. */
-export interface SqlDriver {
-  readonly namespace: string
-  readonly now: () => number
-  /** All of it or, when it throws, nothing. */
-  readonly transaction: <T>(steps: Steps<T>) => T | Promise<T>
-  readonly read: <T>(steps: Steps<T>) => T | Promise<T>
-  /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
-  readonly violatesConstraint: (error: unknown) => boolean
-}
 
 type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
 

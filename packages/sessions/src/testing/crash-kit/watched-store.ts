@@ -1,7 +1,7 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Claim, LeaseState, SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
 import { aroundStore } from '../around-store.ts'
-import { unavailable } from '../faulty-store.ts'
+import { unavailable } from '../fault-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { nameOfBatch, printResult } from './print-commit.ts'
 import type { Scene } from './scene.ts'

@@ -1,31 +1,16 @@
-import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
+import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import type { RunHandle, Session } from '../../commands/types.ts'
 import { SessionError } from '../../errors.ts'
 import type { Runtime } from '../../runtime/types.ts'
-import type { RunHandle, Session } from '../../commands/types.ts'
-import type { AcknowledgedInput } from '../crash-kit/types.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
 import { textOfInput, tokenOf } from './plan-text.ts'
+import type { AcceptedInput, Copy } from './program-end.ts'
 import type { AnswerKind, PlannedInput, ProgramSession, ProgramStep } from './program.ts'
 import { ProgramReader } from './reader.ts'
 import type { Living, Stage } from './stage.ts'
 
 type InputStep = Extract<ProgramStep, PlannedInput>
-
-/** An input that was acknowledged. */
-export interface AcceptedInput extends AcknowledgedInput {
-  /** How it is found in the log, and in what a model is sent. */
-  readonly token: string
-  /** The run that it is, or that it was accepted into; absent for an overlay. */
-  readonly runId?: string
-}
-
-/** An export that was to become a session. */
-export interface Copy {
-  readonly key: string
-  readonly lines: readonly string[]
-  isMade: boolean
-}
 
 const maxTries = 3
 

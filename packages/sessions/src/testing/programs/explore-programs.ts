@@ -1,36 +1,12 @@
-import type { SessionStore } from '../../contract/session-store.ts'
 import { checkExplorePrograms } from '../check-options.ts'
 import { drawProgram } from './draw-program.ts'
 import { programInvariants } from './invariants.ts'
 import { printProgram } from './print-program.ts'
-import type { Feature, Program } from './program.ts'
 import type { ProgramInvariant } from './program-end.ts'
-import { runProgram, type ProgramFault, type ProgramVerdict } from './run-program.ts'
+import type { ExploreProgramsOptions } from './program-options.ts'
+import type { Program } from './program.ts'
+import { runProgram, type ProgramVerdict } from './run-program.ts'
 import { shrinkProgram } from './shrink-program.ts'
-
-export interface ExploreProgramsOptions {
-  /**
-   * A store that is not open. It may hold data of earlier programs: each program has its own namespace. Called for
-   * each program, and often for one that fails. Default: a memory store.
-   */
-  readonly store?: () => Promise<SessionStore> | SessionStore
-  /** Opens the store again after its process has died; the given one is closed. Default: the same store. */
-  readonly reopen?: (store: SessionStore) => Promise<SessionStore>
-  /** How many programs are drawn. */
-  readonly programs: number
-  /** Seed of the first program. Each further program has the next integer. */
-  readonly seed: number
-  /** Features that programs may use. Default: all. */
-  readonly features?: readonly Feature[]
-  /** Mistakes that are planted. Default: none. */
-  readonly faults?: readonly ProgramFault[]
-  /** Default: `programInvariants`. */
-  readonly invariants?: readonly ProgramInvariant[]
-  /** Stops when so many programs have failed. Default 10. */
-  readonly maxFailures?: number
-  /** How many smaller programs are tried for each that fails; 0: none. Default 300. */
-  readonly shrinkTries?: number
-}
 
 export interface ProgramReport {
   /** Programs that were run, those that shrinking tries apart. */

@@ -2,11 +2,11 @@ import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { AroundRun } from '../../runtime/types.ts'
 import type { RunInfo } from '../../commands/types.ts'
 import type { Batch, Write } from '../../contract/batch.ts'
-import { openWords } from '../../commands/views.ts'
+import { openWords } from '../../contract/run-status.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import { holdingStatuses, type RunRecord } from '../../contract/records.ts'
 import { aroundStore } from '../around-store.ts'
-import type { ProgramFault } from './run-program.ts'
+import type { ProgramFault } from './program-options.ts'
 
 
 /** Returns a fault that changes each commit of a runtime. */

@@ -1,11 +1,8 @@
-import type { DueReport } from '../../contract/session-store.ts'
-import type { CrashEnd, Effect, SessionEnd } from '../crash-kit/types.ts'
-import { readSessions } from '../crash-kit/read-end.ts'
 import type { SessionInfo } from '../../commands/types.ts'
-import type { AcceptedInput, Clients, Copy } from './client.ts'
-import type { Program, ProgramSession } from './program.ts'
+import type { DueReport } from '../../contract/session-store.ts'
+import type { AcknowledgedInput, CrashEnd, SessionEnd } from '../crash-kit/types.ts'
+import type { Program } from './program.ts'
 import type { ProgramReader } from './reader.ts'
-import type { Stage } from './stage.ts'
 
 /** The store at rest, before the clients answer what is asked. */
 export interface FirstRest {
@@ -48,48 +45,17 @@ export interface ProgramInvariant {
   readonly check: (end: ProgramEnd) => readonly string[]
 }
 
-export async function lookAtRest(stage: Stage): Promise<FirstRest> {
-  const { store, time, current } = stage
-  const infos = new Map<string, SessionInfo>()
-  for (const key of ['a', 'b'] as const) {
-    void current.runtime.session(key).info().then(
-      (info) => info && infos.set(key, info),
-      () => undefined,
-    )
-  }
-  await stage.settle()
-  // A frozen process answers later, with an old answer.
-  return { infos: new Map(infos), now: time.now, sessions: await readSessions(store), due: await store.due(100) }
+/** An input that was acknowledged. */
+export interface AcceptedInput extends AcknowledgedInput {
+  /** How it is found in the log, and in what a model is sent. */
+  readonly token: string
+  /** The run that it is, or that it was accepted into; absent for an overlay. */
+  readonly runId?: string
 }
 
-export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: FirstRest, stuck: string | undefined): Promise<ProgramEnd> {
-  const { accepted, answers, runAgain, cleared, readers, copies, surprises } = clients
-  const kept = accepted.filter(({ session }) => !cleared.has(session as ProgramSession))
-  const runs = kept.flatMap(({ runId }) => runId ?? [])
-  const sessions = await readSessions(stage.store)
-  return {
-    world: { effects: effectsOf(stage, sessions), notes: stage.world.notes },
-    sessions,
-    acknowledged: { runs, answers: new Map([...answers].map(([id, { times }]) => [id, times])), inputs: kept },
-    staleWrites: stage.gate.staleWrites,
-    ...(stuck === undefined ? {} : { stuck }),
-    program: stage.program,
-    firstRest,
-    accepted,
-    decisions: new Map([...answers].flatMap(([id, { decision }]) => (decision ? [[id, decision] as const] : []))),
-    ...{ runAgain, cleared, readers, copies },
-    surprises,
-    faults: stage.faults,
-    ceiling: stage.ceiling.problems(),
-    dueProblems: stage.dueModel.problems,
-    prompts: stage.models.prompts,
-    writtenAt: stage.writtenAt,
-  }
-}
-
-/** Deleting a session deletes its ledger, so the effects of its calls can no longer be checked. */
-function effectsOf({ program, world: { effects } }: Stage, sessions: readonly SessionEnd[]): readonly Effect[] {
-  if (!program.steps.some((step) => step.do === 'delete')) return effects
-  const known = new Set(sessions.flatMap(({ runs }) => runs.map(({ id }) => id)))
-  return effects.filter(({ runId }) => known.has(runId))
+/** An export that was to become a session. */
+export interface Copy {
+  readonly key: string
+  readonly lines: readonly string[]
+  isMade: boolean
 }

@@ -1,4 +1,5 @@
-import type { LoggedEvent, Session } from '../../commands/types.ts'
+import type { Session } from '../../commands/types.ts'
+import type { LoggedEvent } from '../../contract/log-events.ts'
 import { SessionError } from '../../errors.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
 import type { ProgramSession, ProgramStep } from './program.ts'

@@ -1,37 +1,16 @@
-import { createRuntime } from '../../runtime/create-runtime.ts'
-import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
+import { createRuntime } from '../../runtime/create-runtime.ts'
 import { memoryStore } from '../../stores/memory.ts'
 import { checkProgram, checkRunProgram } from '../check-options.ts'
 import { warmUp } from '../warm-up.ts'
 import { Clients } from './client.ts'
 import { programInvariants } from './invariants.ts'
-import type { Program } from './program.ts'
-import { lookAtEnd, lookAtRest, type ProgramInvariant } from './program-end.ts'
+import { lookAtEnd, lookAtRest } from './look-at-end.ts'
+import type { RunProgramOptions } from './program-options.ts'
 import type { ProgramTime } from './program-time.ts'
+import type { Program } from './program.ts'
 import { answerAll, runToRest } from './rest.ts'
 import { Stage } from './stage.ts'
-
-/** A mistake that is planted, so that the invariants are seen to find it. */
-export interface ProgramFault {
-  readonly name: string
-  /** Between the runtime and its store. */
-  readonly store?: (store: SessionStore) => SessionStore
-  /** In the place of `createRuntime`. */
-  readonly runtime?: (options: RuntimeOptions) => Runtime
-}
-
-export interface RunProgramOptions {
-  /** A store that is not open. Default: a memory store. */
-  readonly store?: () => Promise<SessionStore> | SessionStore
-  /** Opens the store again after its process has died; the given one is closed. Default: the same store. */
-  readonly reopen?: (store: SessionStore) => Promise<SessionStore>
-  /** Default: `programInvariants`. */
-  readonly invariants?: readonly ProgramInvariant[]
-  readonly faults?: readonly ProgramFault[]
-  /** Within which the sessions of the program lie in its store. Default `program`. */
-  readonly namespace?: string
-}
 
 export interface ProgramVerdict {
   /** Operations of the store: where a process can be struck. */

@@ -1,7 +1,7 @@
 import { nameOfBatch, printResult } from '../crash-kit/print-commit.ts'
 import type { CrashProcess } from '../crash-kit/crash-process.ts'
 import { RunOwners } from '../crash-kit/run-owners.ts'
-import { unavailable } from '../faulty-store.ts'
+import { unavailable } from '../fault-plan.ts'
 import type { StoreOperation } from '../around-store.ts'
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Claim } from '../../contract/session-store.ts'

@@ -1,6 +1,5 @@
-import type { AcceptedInput } from '../client.ts'
 import type { SessionEnd } from '../../crash-kit/types.ts'
-import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
+import type { ProgramEnd, ProgramInvariant, AcceptedInput } from '../program-end.ts'
 
 /** Inputs of sessions that live, and from which no client has taken anything back. */
 function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {

@@ -1,5 +1,6 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
-import { isWaiting, openQuestions, type OpenQuestions } from '../../../commands/views.ts'
+import { openQuestions, type OpenQuestions } from '../../../contract/answers.ts'
+import { isWaiting } from '../../../contract/run-status.ts'
 import type { RunRecord } from '../../../contract/records.ts'
 import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramInvariant } from '../program-end.ts'

@@ -1,6 +1,7 @@
 import { describeValue } from '@bowline/llm/arguments'
 import { longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
+import { checkJson } from '../json.ts'
 import type { TimeToLive } from './state-store.ts'
 
 const maxBytes = 1024
@@ -46,4 +47,12 @@ export function behindPrefix(prefix: string): string | undefined {
   const last = points.pop()
   if (last === undefined) return undefined
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
+}
+
+/** The value as it is stored; throws when it cannot be. */
+export function textOfValue(value: unknown, maxRecordBytes: number): string {
+  checkJson(value, 'value')
+  const text = JSON.stringify(value)
+  if (Buffer.byteLength(text) <= maxRecordBytes) return text
+  throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes.`)
 }

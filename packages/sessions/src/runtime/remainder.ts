@@ -1,0 +1,14 @@
+import type { DefinitionDiff } from '../contract/definition-diff.ts'
+import type { LostRunEnd } from '../writer/close-run.ts'
+
+/** What is left to be written when an execution is over: the loop ends most runs itself. */
+export type Remainder =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'finalize' }
+  | { readonly kind: 'give-back' }
+  /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
+  | ({ readonly kind: 'end' } & LostRunEnd)
+
+export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const

@@ -1,0 +1,41 @@
+import type { StoredMessage } from '@bowline/agent-loop'
+import type { AssistantMessage } from '@bowline/llm'
+import type { RunRecord } from '../contract/records.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+
+/** Returns the messages of a run that has begun, oldest first. They lie next to each other on the active path. */
+export async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
+  const messages: StoredMessage[] = []
+  let [before, seen]: [string | undefined, boolean] = [undefined, false]
+  for (;;) {
+    const page = await store.readPath(run.session, { limit: 20, ...(before === undefined ? {} : { before }) })
+    for (const entry of page.items) {
+      if (seen && entry.runId !== run.id) return messages.reverse()
+      seen ||= entry.runId === run.id
+      if (entry.runId !== run.id || entry.type !== 'message') continue
+      messages.push(entry.message)
+      if (isEnough(entry.message)) return messages.reverse()
+    }
+    before = page.items.at(-1)?.id
+    if (page.next === undefined || before === undefined) return messages.reverse()
+  }
+}
+
+export function lastAnswerIn(messages: readonly StoredMessage[]): AssistantMessage | undefined {
+  return messages.findLast((message) => message.role === 'assistant')
+}
+
+/** Returns the text of the last answer of a run. */
+export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
+  const message = run.turn === undefined ? undefined : await lastAnswerOf(store, run)
+  return message ? textOf(message) : ''
+}
+
+/** Returns the last answer of a run that has begun. */
+export async function lastAnswerOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>): Promise<AssistantMessage | undefined> {
+  return lastAnswerIn(await messagesOf(store, run, ({ role }) => role === 'assistant'))
+}
+
+export function textOf(message: AssistantMessage): string {
+  return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
