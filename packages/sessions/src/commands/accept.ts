@@ -1,4 +1,5 @@
 import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import { originOf } from '../contract/origin.ts'
@@ -16,7 +17,6 @@ import { openRuns } from './views.ts'
 import { readRun } from './wait-for-rest.ts'
 
 const maxQueuedRuns = 1000
-const maxTries = 20
 const interrupted = 'interrupted'
 const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'deleted', 'expired'])
 
@@ -58,7 +58,7 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const session = await access.find()
     if (session) access.checkAlive(session)
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
@@ -73,8 +73,8 @@ async function acceptRun(context: SessionContext, access: SessionAccess, run: Ne
     }
     // Somebody else made, deleted or outlived the session in the meantime: look again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
-  }
-  throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
+    return tryAgain
+  }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
 }
 
 /** The session, made now if there is none. */

@@ -1,6 +1,7 @@
 import { hashJson, type SubmissionReceipt } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { InboxRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
@@ -12,7 +13,6 @@ import type { SubmitOptions } from './types.ts'
 import { answerId, isAllAnswered, openQuestions, readAnswers, type OpenQuestions } from '../contract/answers.ts'
 import { isTerminal } from '../contract/run-status.ts'
 
-const maxTries = 20
 const nothingOpen: OpenQuestions = { pendingToolCalls: [], pendingApprovals: [] }
 
 /** What waits in the inbox for a call: the answer as the loop takes it, and the hash that tells repeats apart. */
@@ -39,7 +39,7 @@ export async function submitAnswers(
   const answers = toAnswers(given)
   const target = await targetOf(context, key, given)
   const asked = { agents: agentsBelow(key, target), unknownOutcomes }
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const session = await readSession(context, target)
     const inbox = await readAnswers(context.store, target)
     const verdicts = new Map<string, Verdict>()
@@ -61,8 +61,8 @@ export async function submitAnswers(
         missing: open.pendingToolCalls.map((call) => call.toolCallId),
       }
     }
-  }
-  throw new SessionError('conflict', `The session changed ${maxTries} times while the results were stored.`)
+    return tryAgain
+  }, (tries) => `The session changed ${tries} times while the results were stored.`)
 }
 
 /** Says what became of a call whose outcome is unknown. */
@@ -75,7 +75,7 @@ export async function resolveCall(context: SessionContext, key: string, toolCall
 async function runAgain(context: SessionContext, root: string, toolCallId: string, given: Extract<GivenResolution, { runAgain: true }>): Promise<string> {
   const key = await sessionBelow(context.store, root, given.path)
   const agents = agentsBelow(root, key)
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const session = await readSession(context, key)
     const call = await readCall(context, key, toolCallId)
     const run = await readRun(context.store, call.runId)
@@ -104,11 +104,10 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
         { op: 'run.patch', runId: run.id, patch: { pendingToolCalls, ...(last ? { status: 'queued' } : {}) } },
       ],
     })
-    if (!result.ok) continue
+    if (!result.ok) return tryAgain
     if (last) context.wake()
     return run.id
-  }
-  throw new SessionError('conflict', `The session changed ${maxTries} times while the call was resolved.`)
+  }, (tries) => `The session changed ${tries} times while the call was resolved.`)
 }
 
 /** Results of one submission belong to one run. */

@@ -1,6 +1,7 @@
 import { canonicalJson } from '@bowline/agent-loop'
 import { validateWith } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { decidedBefore, decisionId, isAllAnswered, openQuestions, readAnswers, type Decided } from '../contract/answers.ts'
 import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallRecord } from '../contract/records.ts'
 import { isTerminal } from '../contract/run-status.ts'
@@ -13,15 +14,13 @@ import { answeredAbove, isBelow } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions } from './types.ts'
 import { readRun } from './wait-for-rest.ts'
 
-const maxTries = 20
-
 export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'>
 
 /** Stores what was decided about a call; the last open answer of its run queues it in the same commit. */
 export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
   const { store, clock } = context
   const body = bodyOf(given)
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const asker = await readApproval(context, key, given.approvalId)
     const session = await readSession(context, asker.session)
     // The commit tests the version of the session, so all that is judged must be read after it.
@@ -34,8 +33,8 @@ export async function decideApproval(context: SessionContext, key: string, given
     const all = [...inbox, row]
     const above = await answeredAbove(context, run, [given])
     if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return receiptOf(row, run, all, false)
-  }
-  throw new SessionError('conflict', `The session changed ${maxTries} times while the decision was stored.`)
+    return tryAgain
+  }, (tries) => `The session changed ${tries} times while the decision was stored.`)
 }
 
 /** Checked and copied before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */

@@ -1,3 +1,4 @@
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, Write } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { InboxKind, RunRecord, SessionRecord } from '../contract/records.ts'
@@ -12,7 +13,6 @@ import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
 import { openRuns } from './views.ts'
 
-const maxTries = 20
 const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
 /** Kinds of rows that a kill takes. The session goes on, and its model still hears of background tasks that ended before. */
 const killedKinds = everyKind.filter((kind) => kind !== 'child-settled')
@@ -34,7 +34,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
   const { store } = context
   const children: StopReceipt[] = []
   let first: RunRecord | undefined
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const read = await store.readSession(key)
     const isThere = 'value' in read && (options.incarnation ?? read.value.id) === read.value.id
     if (!isThere || (how === 'expire' && (await isMarked(context, read.value)))) return withChildren(nothingToStop, children)
@@ -43,11 +43,11 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     const below = await endBelow(context, key, open, how, options.reason)
     children.push(...below)
     // What ended was told to this session. A child that is started from now on changes its version too.
-    if (below.length > 0) continue
+    if (below.length > 0) return tryAgain
     const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
     if (batch.writes.length > 0) {
       const result = await commitOnce(store, batch)
-      if (!result.ok && result.reason === 'conflict') continue
+      if (!result.ok && result.reason === 'conflict') return tryAgain
       if (!result.ok && result.reason !== 'deleted' && result.reason !== 'missing') {
         throw new SessionError('conflict', `The store refused to end the session ${key}: ${result.reason}.`)
       }
@@ -61,8 +61,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     return how === 'delete'
       ? withChildren({ ...nothingToStop, runId: first.id, state: 'settled' }, children)
       : withChildren(await receiptOf(context, first.id), children)
-  }
-  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while it was ended.`)
+  }, (tries) => `The session ${key} changed ${tries} times while it was ended.`)
 }
 
 /** The runs that were ended below, also those that others than the first run had started. */

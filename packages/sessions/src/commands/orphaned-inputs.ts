@@ -2,6 +2,7 @@ import { hashJson } from '@bowline/agent-loop'
 import { originIn } from '../contract/origin.ts'
 import { announceable } from '../writer/reminders.ts'
 import { inputKinds, consumedInput } from '../writer/journal-inbox.ts'
+import { attemptUpTo, tryAgain } from '../contract/retry-on-conflict.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
@@ -11,8 +12,6 @@ import { insertion, publishRunQueued } from './queued-run.ts'
 import type { SessionContext } from './context.ts'
 import { openRuns } from './views.ts'
 import { firstInLine, isTerminal } from '../contract/run-status.ts'
-
-const maxTries = 20
 
 type OrphanContext = Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>
 type Steering = Extract<InboxRecord, { readonly kind: 'steer' }>
@@ -29,19 +28,19 @@ interface OrphanRun {
  */
 export async function startOrphanedInputs(context: OrphanContext & Pick<SessionContext, 'wake'>, key: string): Promise<void> {
   // A session that changes all the time is found again by the end of a run, or by the sweep.
-  for (let tries = 0; tries < maxTries; tries++) {
+  await attemptUpTo(async () => {
     const session = await context.store.readSession(key)
     const rows = session.status === 'found' ? await context.store.readInbox(key, inputKinds) : []
-    if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return
+    if (session.status !== 'found' || !rows.some((row) => row.kind !== 'overlay')) return undefined
     const open = await openRuns(context.store, key)
-    if (!canBegin(firstInLine(open), context.clock.now())) return
+    if (!canBegin(firstInLine(open), context.clock.now())) return undefined
     const next = (await orphanedSteering(context, key, rows)) ?? (open.length === 0 ? await notification(context, key) : undefined)
-    if (!next) return
+    if (!next) return undefined
     const { id, version } = session.value
     const result = await storeOrphanRun(context, key, next, [{ that: 'session', id, version, alive: true }])
     if (result.ok) return context.wake()
-    if (result.reason !== 'conflict') return
-  }
+    return result.reason === 'conflict' ? tryAgain : undefined
+  })
 }
 
 /** Nothing is executed, nor about to be. */

@@ -1,5 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { SessionRecord } from '../contract/records.ts'
 import type { StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
@@ -8,7 +9,6 @@ import type { SessionContext } from './context.ts'
 import type { SessionState, SessionStateValue } from './types.ts'
 
 const space = 'session-state'
-const maxTries = 20
 const checkSetOptions = inputChecks.optionalRecord<{ readonly version?: number | null }>({
   version: (path, value) => {
     if (value !== null) inputChecks.checkWhole(path, value, 1)
@@ -46,14 +46,13 @@ export function sessionState(
     async update(change) {
       inputChecks.checkRequired('change', change, 'a function', (given) => typeof given === 'function')
       const session = await writable()
-      for (let tries = 0; tries < maxTries; tries++) {
+      return retryOnConflict(async () => {
         const before = await read(session)
         const value = change(before?.value ?? null)
         checkJson(value, 'value')
         const written = await write(session, value, before?.version ?? null)
-        if (written) return written
-      }
-      throw new SessionError('conflict', `The state of the session changed ${maxTries} times while it was updated.`)
+        return written ?? tryAgain
+      }, (tries) => `The state of the session changed ${tries} times while it was updated.`)
     },
   }
   return sessionState

@@ -1,5 +1,5 @@
 import { hashJson, type AgentInput } from '@bowline/agent-loop'
-import { SessionError } from '../errors.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect } from '../contract/batch.ts'
 import type { InboxInput, InboxRecord, SessionRecord } from '../contract/records.ts'
@@ -12,7 +12,6 @@ import type { InputOptions, OverlayOptions } from './types.ts'
 import { openRuns } from './views.ts'
 import { activeRun } from '../contract/run-status.ts'
 
-const maxTries = 20
 const maxInboxRows = 1000
 
 /** Into the active run, if there is one when the input is stored; else a run of its own. */
@@ -25,7 +24,7 @@ export async function steerInput(
   const given = givenInput(context, input, options)
   const copy = given.input as unknown as AgentInput
   const own = { ...options, ...(options.runtimeParams && { runtimeParams: { ...options.runtimeParams } }) }
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const session = await access.find()
     const active = session && activeRun(await openRuns(context.store, access.key))
     if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
@@ -36,8 +35,8 @@ export async function steerInput(
     const result = await putRow(context, session, row, [{ that: 'run', runId: active.id, status: [active.status], notStopping: true }])
     if (result.ok) return result.existing ? { ...result.existing, accepted: 'duplicate' } : { runId: active.id, accepted: 'steered' }
     if (result.reason === 'queue-full' || result.reason === 'id-reused') throw await refusal(context, result.reason, access.key)
-  }
-  throw new SessionError('conflict', `The session ${access.key} changed ${maxTries} times while the input was accepted.`)
+    return tryAgain
+  }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
 }
 
 /** What only a run can have. */

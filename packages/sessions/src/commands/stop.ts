@@ -1,8 +1,8 @@
 import type { EndReason } from '@bowline/agent-loop'
 import { newsOfChild } from '../writer/child-deliveries.ts'
 import { untoldBy, untoldEvents, type SettledRow } from '../writer/reminders.ts'
-import { SessionError } from '../errors.ts'
 import { newEvent } from '../writer/new-event.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect, RunPatch, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
@@ -17,8 +17,6 @@ import { openRuns } from './views.ts'
 import { firstInLine, isTerminal, isWaiting } from '../contract/run-status.ts'
 
 const defaultWaitMs = 10_000
-const maxTries = 20
-
 export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
 
 /** Stops the named run, or the one that holds the session or comes next; with `all` the queued ones behind it too. */
@@ -58,18 +56,17 @@ async function ownRun(context: SessionContext, session: SessionRecord, runId: st
 /** Stores the request, for all runs below too, then aborts what runs here. A run that never began is ended at once. */
 export async function requestStop(context: SessionContext, target: RunRecord, reason: string | undefined): Promise<void> {
   const request: StopRequest = { at: context.clock.now(), ...(reason === undefined ? {} : { reason }) }
-  for (let tries = 0; tries < maxTries; tries++) {
-    const run = tries === 0 ? target : await readRun(context.store, target.id)
+  return retryOnConflict(async (tried) => {
+    const run = tried === 0 ? target : await readRun(context.store, target.id)
     if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
     // A run that came to wait although it is stopped is still to be executed once more.
-    if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) continue
+    if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) return tryAgain
     // The stop of a child is stored before anything of its parent is aborted.
     await stopBelow(context, run.id, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake()
-    return
-  }
-  throw new SessionError('conflict', `The run ${target.id} changed ${maxTries} times while it was stopped.`)
+    return undefined
+  }, (tries) => `The run ${target.id} changed ${tries} times while it was stopped.`)
 }
 
 /** A run that has ended may have left others at work. */

@@ -1,6 +1,7 @@
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { CasResult, StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 import { IdQueues } from './id-queues.ts'
 import { checkStateId } from './state-id.ts'
@@ -46,14 +47,14 @@ export class StateRecords {
 
   async getOrCreate(id: string): Promise<OrchestrationState | null> {
     checkStateId(id)
-    for (let tries = 0; tries < highestTries; tries++) {
+    return this.#retry(id, async () => {
       const found = await this.#find(id)
       if (found) return found.state
       const key = this.#options.ids.next('change')
       const result = await this.#write(id, null, { state: freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), keys: [key] })
       if (result.ok) return this.#written(id, freshState(id, { version: 0, lastAccessed: 0, ttl: 'never' }), result.version)
-    }
-    throw this.#conflict(id)
+      return tryAgain
+    })
   }
 
   /** Null: there is no record. The change is asked again when somebody else came first. */
@@ -108,8 +109,8 @@ export class StateRecords {
 
   async #change(id: string, change: StateChange, { repair = false } = {}): Promise<OrchestrationState | null> {
     const own = this.#options.ids.next('change')
-    for (let tries = 0; tries < highestTries; tries++) {
-      if (tries > 0) await this.#wait(tries)
+    return this.#retry(id, async (tried) => {
+      if (tried > 0) await this.#wait(tried)
       const record = await this.#find(id, repair)
       if (!record) return null
       const changed = change(record.state, (key) => record.keys.includes(key))
@@ -117,9 +118,8 @@ export class StateRecords {
       const keys = changed.keys.length > 0 ? changed.keys : [own]
       const result = await this.#write(id, record.state.version, { state: changed.state, keys: keysBehind(record.keys, keys) })
       if (result.ok) return this.#written(id, changed.state, result.version)
-      if (result.reason === 'missing') return null
-    }
-    throw this.#conflict(id)
+      return result.reason === 'missing' ? null : tryAgain
+    })
   }
 
   /** With `repair` a record that cannot be read is a fresh one. */
@@ -161,16 +161,16 @@ export class StateRecords {
     return fromVersioned(id, { value: toValue({ state, keys: [] }), version, usedAt, expiresAt }).state
   }
 
-  /** The more often somebody else came first, the longer; never the same as that one. */
-  #wait(tries: number): Promise<void> {
+  /** Waits for a random time. Its limit doubles with each attempt, so that two writers do not meet again and again. */
+  #wait(tried: number): Promise<void> {
     const { clock, random } = this.#options
-    const waitMs = Math.floor(random() * Math.min(longestWaitMs, 2 ** tries))
+    const waitMs = Math.floor(random() * Math.min(longestWaitMs, 2 ** tried))
     if (waitMs === 0) return Promise.resolve()
     return new Promise((resolve) => void clock.setTimer(clock.now() + waitMs, resolve, { hold: true }))
   }
 
-  #conflict(id: string): SessionError {
-    return new SessionError('conflict', `The orchestration state of ${id} changed ${highestTries} times while it was to be changed. Try again.`)
+  #retry<T>(id: string, attempt: (tried: number) => Promise<T | typeof tryAgain>): Promise<T> {
+    return retryOnConflict(attempt, (tries) => `The orchestration state of ${id} changed ${tries} times while it was to be changed. Try again.`, highestTries)
   }
 }
 

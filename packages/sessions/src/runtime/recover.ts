@@ -2,6 +2,7 @@ import type { DurableEvent, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONValue } from '@bowline/llm'
 import { newsOfChild, lastAnswerOfChild } from '../writer/child-deliveries.ts'
 import { heldAtRoot } from '../writer/questions-at-root.ts'
+import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { describeDiff, type DefinitionDiff } from '../contract/definition-diff.ts'
 import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, toldOf, type LostRun, type LostRunEnd } from '../writer/close-run.ts'
@@ -37,16 +38,14 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
   checkTaken(result)
 }
 
-const maxTries = 20
-
 /** The turn has ended, or waits, and nothing more is stored behind that: the run comes to rest as its turn did. */
 export async function finalizeRun({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
   const { key } = claim.session
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session)) return
+    if (run.status === 'missing' || !('value' in session)) return undefined
     const { id, rest, turnState, pendingToolCalls, pendingApprovals } = run.value
-    if (!rest) return
+    if (!rest) return undefined
     const patch = (await goesOn(store, run.value, rest)) ? ({ status: 'queued' } as const) : { ...patchOf(rest), status: rest.status }
     const batchId = ids.next('batch')
     const events = await eventsOfRest(store, run.value, clock.now())
@@ -64,12 +63,11 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
       ],
       deliver: 'reason' in patch ? newsOfChild(claim.run, { ...rest, usage: run.value.usage, cost: run.value.cost, pendingToolCalls, pendingApprovals, spent: turnState?.spent, answers, at: clock.now(), batchId }) : [],
     })
-    if (!result.ok && result.reason === 'conflict') continue
+    if (!result.ok && result.reason === 'conflict') return tryAgain
     checkTaken(result)
     if (result.ok) live.publish(key, numbered(events, result.firstSeq), true)
     return live.announce(key)
-  }
-  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run came to rest.`)
+  }, (tries) => `The session ${key} changed ${tries} times while a run came to rest.`)
 }
 
 /** Says that the session has settled, if no other run is open and the log does not say so. */
@@ -94,9 +92,9 @@ async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest):
 export async function endLostRun(context: RecoverContext, claim: Claim, end: LostRunEnd): Promise<void> {
   const { store, live } = context
   const { key } = claim.session
-  for (let tries = 0; tries < maxTries; tries++) {
+  return retryOnConflict(async () => {
     const [run, session] = await Promise.all([store.readRun(claim.run.id), store.readSession(key)])
-    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return
+    if (run.status === 'missing' || !('value' in session) || run.value.epoch !== claim.run.epoch) return undefined
     if (run.value.rest) return finalizeRun(context, claim)
     const lost = await lookAtLostRun(context, run.value, {
       leaf: session.value.leaf,
@@ -107,12 +105,11 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
     const { id, version } = session.value
     // While another run is open the session is not settled. That run may end meanwhile: then this one is the last.
     const events = (await commitEnd(context, lost, true, { that: 'none-queued', except: run.value.id })) ?? (await commitEnd(context, lost, false, { that: 'session', id, version }))
-    if (!events) continue
+    if (!events) return tryAgain
     live.publish(key, events, true)
     // A run may end without an event.
     return live.announce(key)
-  }
-  throw new SessionError('conflict', `The session ${key} changed ${maxTries} times while a run was ended.`)
+  }, (tries) => `The session ${key} changed ${tries} times while a run was ended.`)
 }
 
 /** The turn stays open as it is until somebody has decided whether it may go on with another definition. */

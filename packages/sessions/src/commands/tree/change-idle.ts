@@ -1,5 +1,6 @@
 import { isEnded } from '@bowline/agent-loop/events'
 import { SessionError } from '../../errors.ts'
+import { retryOnConflict, tryAgain } from '../../contract/retry-on-conflict.ts'
 import { commitOnce } from '../../contract/commit-once.ts'
 import type { NewEvent, Write } from '../../contract/batch.ts'
 import { statusOfRun } from '../../contract/records.ts'
@@ -8,8 +9,6 @@ import { publishOwn } from '../queued-run.ts'
 import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
 import { openStatuses } from '../../contract/run-status.ts'
-
-const maxTries = 20
 
 /** What is to be written to a session that nothing happens in. */
 export interface IdleChange {
@@ -26,9 +25,9 @@ export async function changeIdle(
   context: SessionContext,
   access: SessionAccess,
   change: (session: SessionRecord) => Promise<IdleChange>,
-  tries = maxTries,
+  tries?: number,
 ): Promise<void> {
-  for (let tried = 0; tried < tries; tried++) {
+  return retryOnConflict(async () => {
     const session = await access.writable()
     await checkIdle(context, session)
     const { writes, events = [] } = await change(session)
@@ -42,8 +41,8 @@ export async function changeIdle(
     if (result.ok) return publishOwn(context, session.key, result, events)
     if (result.reason === 'busy') throw await busyError(context, session.key)
     if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
-  }
-  throw new SessionError('conflict', `The session ${access.key} changed meanwhile: look at it again.`)
+    return tryAgain
+  }, () => `The session ${access.key} changed meanwhile: look at it again.`, tries)
 }
 
 /** Before anything is done that costs something; the commit tests it again. */
