@@ -25,9 +25,10 @@ export function followCompletion(
       if (event.type === 'turn-end') turnEnd = event
     },
     async frame(cursor) {
-      const info = await runtime.run(run.runId)
+      // The end of a turn says all of it.
+      const info = turnEnd && !isSuspended(turnEnd.status) ? null : await runtime.run(run.runId)
       // A run that waited may have gone on between its last event and this look at it.
-      if (info && !(turnEnd && !isSuspended(turnEnd.status)) && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
+      if (info && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
       const status = turnEnd?.status ?? restingStatus(info)
       const reason = turnEnd?.reason ?? info?.reason
       const error = turnEnd?.error ?? info?.error

@@ -31,6 +31,6 @@ export interface ChildContext {
   waitForTask(task: RunRecord, waitMs: number, abortSignal: AbortSignal): Promise<void>
   /** Something was written to this session. */
   announce(key: string): void
-  /** There is work to claim. */
-  wake(): void
+  /** There is work to claim in this session. */
+  wake(key: string): void
 }

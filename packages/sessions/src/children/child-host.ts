@@ -80,7 +80,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
   if (!result.ok && result.reason === 'stopping') return undefined
   if (!result.ok) throw new AgentError('fenced', 'The run belongs to another process by now.')
   context.announce(start.to)
-  context.wake()
+  context.wake(start.to)
   return required(options, request.key)
 }
 

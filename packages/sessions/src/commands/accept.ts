@@ -2,6 +2,7 @@ import type { Accepted as EnqueuedInput, AgentInput } from '@bowline/agent-loop'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, CommitRefusal, CommitResult, Expect, NewRun, Write } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
+import type { Position } from '../contract/cursor.ts'
 import { originOf } from '../contract/origin.ts'
 import type { RunRecord, SessionRecord } from '../contract/records.ts'
 import { activeRun, openStatuses } from '../contract/run-status.ts'
@@ -23,6 +24,8 @@ const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'd
 export interface Accepted {
   readonly runId: string
   readonly accepted: 'queued' | 'steered' | 'duplicate'
+  /** The place in the log before the first event of a run that was queued. */
+  readonly from?: Position
 }
 
 /** Makes an input durable as a queued run; the session comes into being with the first one. */
@@ -58,9 +61,10 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
+  let byHandle = onBusy !== 'interrupt'
   return retryOnConflict(async () => {
-    const session = await access.find()
-    if (session) access.checkAlive(session)
+    const session = await sessionFor(access, byHandle)
+    byHandle = false
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
     const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
     const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
@@ -75,6 +79,14 @@ async function acceptRun(context: SessionContext, access: SessionAccess, run: Ne
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
     return tryAgain
   }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
+}
+
+/** A handle that knows its session needs no look at it: the commit expects it as it was met. */
+async function sessionFor(access: SessionAccess, byHandle: boolean): Promise<ExpectedSession | null> {
+  const { incarnation } = access
+  if (byHandle && incarnation !== undefined) return { id: incarnation }
+  const session = await access.find()
+  return session && access.checkAlive(session)
 }
 
 /** The session, made now if there is none. */
@@ -121,7 +133,7 @@ export async function acceptFollowUp(
 function acceptBatch(
   context: SessionContext,
   identity: SessionIdentity,
-  session: SessionRecord | null,
+  session: ExpectedSession | null,
   run: NewRun,
   { onBusy, maxQueued }: Conditions,
   stopping: Stopping | undefined,
@@ -141,10 +153,14 @@ function acceptBatch(
   }
 }
 
+/** `version` is known if the session was read. */
+type ExpectedSession = Pick<SessionRecord, 'id'> & Partial<Pick<SessionRecord, 'version'>>
+
 /** `asSeen`: a run that has begun since it was read would have to be stopped. */
-function expectedSession(session: SessionRecord | null, asSeen: boolean): Expect {
+function expectedSession(session: ExpectedSession | null, asSeen: boolean): Expect {
   if (!session) return { that: 'session', id: null }
-  return { that: 'session', id: session.id, alive: true, ...(asSeen ? { version: session.version } : {}) }
+  const { id, version } = session
+  return { that: 'session', id, alive: true, ...(asSeen && version !== undefined ? { version } : {}) }
 }
 
 function creation(context: SessionContext, identity: SessionIdentity, at: number): Write[] {
@@ -168,7 +184,7 @@ function accepted(
   context: SessionContext,
   access: SessionAccess,
   run: NewRun,
-  session: SessionRecord | null,
+  session: ExpectedSession | null,
   result: Extract<CommitResult, { ok: true }>,
 ): Accepted {
   access.bind(result.sessionId)
@@ -176,8 +192,8 @@ function accepted(
   const queued = queuedEvent(run)
   publishOwn(context, access.key, result, session ? [queued] : [startOf(access.identity, run.at), queued])
   if (!session && access.identity.settings.ttl) context.lookAhead()
-  context.wake(run.notBefore)
-  return { runId: run.id, accepted: 'queued' }
+  context.wake(access.key, run.notBefore)
+  return { runId: run.id, accepted: 'queued', from: { seq: result.firstSeq - 1, n: 0 } }
 }
 
 export async function refusal(context: SessionContext, reason: CommitRefusal, key: string): Promise<SessionError> {

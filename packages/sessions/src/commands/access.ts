@@ -36,6 +36,12 @@ export class SessionAccess {
     return this.identity.key
   }
 
+  /** The incarnation that this handle met. Throws if the handle is closed. */
+  get incarnation(): string | undefined {
+    this.#checkOpen()
+    return this.#incarnation
+  }
+
   /** The session as it stands, also when it has expired; null when it can be made. */
   async find(): Promise<SessionRecord | null> {
     const found = await this.#read()
@@ -69,8 +75,12 @@ export class SessionAccess {
     this.#isClosed = true
   }
 
-  async #read() {
+  #checkOpen(): void {
     if (this.#isClosed) throw new SessionError('handle-closed', `This handle of the session ${this.key} was closed: take a new one.`)
+  }
+
+  async #read() {
+    this.#checkOpen()
     const read = await this.#store.readSession(this.key)
     if (!('value' in read)) {
       if (this.#incarnation !== undefined) throw this.#deleted()

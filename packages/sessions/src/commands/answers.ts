@@ -105,7 +105,7 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
       ],
     })
     if (!result.ok) return tryAgain
-    if (last) context.wake()
+    if (last) context.wake(key)
     return run.id
   }, (tries) => `The session changed ${tries} times while the call was resolved.`)
 }

@@ -22,8 +22,8 @@ export interface SessionContext {
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
   /** That sessions can be opened with. */
   readonly agents: ReadonlyMap<string, Agent>
-  /** There is work to claim, now or at a time (epoch milliseconds). */
-  wake(atMs?: number): void
+  /** There is work to claim in this session, now or at a time (epoch milliseconds). */
+  wake(key: string, atMs?: number): void
   /** A time was stored at which something is due. */
   lookAhead(): void
   /** Aborts the run if this process executes it. The request must be durable already. */

@@ -1,7 +1,8 @@
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import type { Batch, Write } from '../contract/batch.ts'
 import { commitOnce } from '../contract/commit-once.ts'
-import type { InboxKind, RunRecord, SessionRecord } from '../contract/records.ts'
+import { waitingKinds } from '../contract/records.ts'
+import type { RunRecord, SessionRecord } from '../contract/records.ts'
 import { firstInLine } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
@@ -13,9 +14,8 @@ import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
 import { openRuns } from './views.ts'
 
-const everyKind: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
 /** Kinds of rows that a kill takes. The session goes on, and its model still hears of background tasks that ended before. */
-const killedKinds = everyKind.filter((kind) => kind !== 'child-settled')
+const killedKinds = waitingKinds.filter((kind) => kind !== 'child-settled')
 
 /** `kill` ends what is open; `expire` leaves the session readable besides, `delete` nothing but its numbers. */
 export type SessionEnd = 'kill' | 'expire' | 'delete'
@@ -125,7 +125,7 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
   const { store, ids, clock } = context
   const { key, id, version, parent } = session
   const batchId = ids.next('batch')
-  const rows = await store.readInbox(key, goesOn(session, how) ? killedKinds : everyKind)
+  const rows = await store.readInbox(key, goesOn(session, how) ? killedKinds : waitingKinds)
   const at = clock.now()
   const ends: readonly Write[] = [
     ...lost.flatMap((each, place) => lastWrites(each, lastEvents(each, place === lost.length - 1))),

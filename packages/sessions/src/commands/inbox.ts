@@ -32,7 +32,7 @@ export async function storeAnswers(
     writes,
     deliver,
   })
-  if (result.ok && last) context.wake()
+  if (result.ok && last) context.wake(session.key)
   if (result.ok) for (const { to } of deliver) context.live.announce(to)
   return result.ok
 }

@@ -38,7 +38,7 @@ export async function startOrphanedInputs(context: OrphanContext & Pick<SessionC
     if (!next) return undefined
     const { id, version } = session.value
     const result = await storeOrphanRun(context, key, next, [{ that: 'session', id, version, alive: true }])
-    if (result.ok) return context.wake()
+    if (result.ok) return context.wake(key)
     return result.reason === 'conflict' ? tryAgain : undefined
   })
 }
@@ -49,8 +49,8 @@ function canBegin(first: RunRecord | undefined, now: number): boolean {
 }
 
 /** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */
-export async function letOrphanedInputsPass(context: OrphanContext, { run, session: { key } }: Claim): Promise<boolean> {
-  const next = await orphanedSteering(context, key, await context.store.readInbox(key, ['steer']))
+export async function letOrphanedInputsPass(context: OrphanContext, { run, session: { key }, inbox }: Claim): Promise<boolean> {
+  const next = await orphanedSteering(context, key, inbox)
   if (!next) return false
   const back: Write = { op: 'run.patch', runId: run.id, patch: { status: 'queued' } }
   const result = await storeOrphanRun(context, key, { ...next, writes: [...next.writes, back] }, [{ that: 'fence', runId: run.id, epoch: run.epoch }])

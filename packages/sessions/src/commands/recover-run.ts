@@ -19,6 +19,6 @@ export async function recoverRun(context: SessionContext, key: string, runId: st
     expect: [{ that: 'run', runId, status: ['needs-recovery'] }],
     writes: [{ op: 'run.patch', runId, patch: { status: 'queued', definition: null, error: null } }],
   })
-  if (result.ok) context.wake()
+  if (result.ok) context.wake(run.session)
   else if (result.reason !== 'conflict') throw new SessionError('conflict', `The store refused the decision: ${result.reason}.`)
 }

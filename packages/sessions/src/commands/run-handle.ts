@@ -16,6 +16,7 @@ export function runHandle(
   runId: string,
   accepted: RunHandle['accepted'],
   from?: Position,
+  isQueuedHere = false,
 ): RunHandle {
   /** A run that is not there any more: because nothing of its session is, or because it was pruned. */
   const found = (run: Promise<RunRecord>): Promise<RunRecord> =>
@@ -36,6 +37,7 @@ export function runHandle(
       live: true,
       runId,
       isResting: restingIn(context),
+      isQueuedHere,
       abortSignal,
       bufferBytes,
     })

@@ -64,19 +64,19 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     async send(input, options = {}) {
       checkSendOptions('send.options', options)
       const driver = driverOf(options)
-      const { runId, accepted } = await sendInput(context, access, input, { ...options, ...(driver && { driver }) })
-      const handle = runHandle(context, session, runId, accepted)
+      const { runId, accepted, from } = await sendInput(context, access, input, { ...options, ...(driver && { driver }) })
+      const handle = runHandle(context, session, runId, accepted, from, from !== undefined)
       return driver && accepted === 'queued' ? driver.handleOf(handle) : handle
     },
     async steer(input, options = {}) {
       checkInputOptions('steer.options', options)
-      const { runId, accepted } = await steerInput(context, access, input, options)
-      return runHandle(context, session, runId, accepted)
+      const { runId, accepted, from } = await steerInput(context, access, input, options)
+      return runHandle(context, session, runId, accepted, from, from !== undefined)
     },
     async followUp(input, options = {}) {
       checkInputOptions('followUp.options', options)
-      const { runId, accepted } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
-      return runHandle(context, session, runId, accepted)
+      const { runId, accepted, from } = await acceptInput(context, access, input, { ...options, onBusy: 'queue', kind: 'follow-up' })
+      return runHandle(context, session, runId, accepted, from, from !== undefined)
     },
     async overlay(input, options = {}) {
       checkOverlayOptions('overlay.options', options)

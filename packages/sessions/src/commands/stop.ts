@@ -64,7 +64,7 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
     // The stop of a child is stored before anything of its parent is aborted.
     await stopBelow(context, run.id, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
-    context.wake()
+    context.wake(run.session)
     return undefined
   }, (tries) => `The run ${target.id} changed ${tries} times while it was stopped.`)
 }

@@ -1,4 +1,4 @@
-import { statusOf } from '@bowline/agent-loop/events'
+import { isEnded, statusOf } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
@@ -74,9 +74,14 @@ export async function listRuns(store: SessionStore, key: string, { status: words
   return { ...page, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
 }
 
+/** The status of a session is that of its first open run, else that of its last outcome. */
+function hasOpenRun({ status }: SessionRecord): boolean {
+  return status !== undefined && !isEnded(status)
+}
+
 /** The session as it stands, with the run that holds it or comes next. */
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
-  const open = await openRuns(store, session.key)
+  const open = hasOpenRun(session) ? await openRuns(store, session.key) : []
   const first = firstInLine(open)
   const spent = usageOf(session)
   const { key, agent, status, outcome, leaf, version, usage, cost, metadata, parent, forkedFrom, createdAt, activeAt, expiresAt, expiredAt } = session

@@ -291,6 +291,9 @@ export type ApprovalRecord = CallApproval & {
 
 export type InboxKind = InboxRecord['kind']
 
+/** Rows that wait for a run to take them. A `taken` row waits for nothing: it tells repeats. */
+export const waitingKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
+
 /**
  * What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`, a
  * `decision` to an approval: `decision:<runId>:<approvalId>`. `child-changed` tells a run that waits for a child that this

@@ -18,22 +18,22 @@ export class LiveSession {
   base = 0
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<() => void>()
-  #ring: LoggedEvent[] = []
+  #ring: { readonly event: LoggedEvent; readonly seq: number }[] = []
   #ringBytes = 0
   /** Deltas that the ring had to let go since `base`. */
   #dropped = 0
 
   /** Events of one commit. `ofRun`: the active run made them, so its deltas so far are contained in them or void. */
-  publishDurable(events: readonly StoredEvent[], ofRun: boolean): void {
+  publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     const n = ofRun ? 0 : this.#count
+    const newest = events.at(-1)
     for (const event of events) {
       this.lastSeq = Math.max(this.lastSeq, event.seq)
       const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(event.seq, n) })
       if (this.#readers.size === 0) continue
       const bytes = durableBytes(event)
-      for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes)
+      for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes, event === newest ? endedRun : undefined)
     }
-    const newest = events.at(-1)
     if (ofRun && newest) {
       this.base = newest.seq
       this.#ring = []
@@ -50,31 +50,27 @@ export class LiveSession {
   }
 
   publishDelta(event: DeltaEvent): void {
-    const n = this.#count + 1
-    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(this.lastSeq, n) })
+    const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
+    const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
     const bytes = deltaBytes(event)
-    this.#ring.push(logged)
+    this.#ring.push({ event: logged, seq: place.seq })
     this.#ringBytes += bytes
     // Half of the ring goes at once, so that a long message costs the same per delta as a short one.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
-    for (const reader of this.#readers) reader.pushDelta(logged, this.base, n, bytes)
+    for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
   }
 
   /**
-   * Listens from the delta after `n` on, for a reader that has read up to `seq`. When the ring no longer holds that delta,
-   * those of this stretch are left out: the durable event that replaces them follows.
+   * Listens from the delta after `n` on. If the ring no longer holds that delta, those of this stretch are left out: the
+   * durable event that replaces them follows.
    */
-  subscribe(seq: number, n: number, maxBytes?: number): ReaderQueue {
+  subscribe(n: number, maxBytes?: number): ReaderQueue {
     const inReach = n >= this.#dropped
     const queue = new ReaderQueue(inReach ? undefined : this.base, maxBytes)
     if (inReach) {
       for (let index = n - this.#dropped; index < this.#ring.length; index++) {
-        const event = this.#ring[index]
-        const place = this.#dropped + index + 1
-        if (!event) continue
-        // Positions never go back within a stream, whatever was written between the delta and now.
-        const cursor = printCursor(seq, place)
-        queue.pushDelta(cursor === event.cursor ? event : { ...event, cursor }, this.base, place, 0)
+        const kept = this.#ring[index]
+        if (kept) queue.pushDelta(kept.event, { seq: kept.seq, base: this.base, n: this.#dropped + index + 1 }, 0)
       }
     }
     this.#readers.add(queue)
@@ -84,10 +80,14 @@ export class LiveSession {
   /** The run left in the middle: what it said is void, or is said anew by whoever goes on. */
   dropDeltasOf(runId: string): void {
     const [oldest] = this.#ring
-    if (!oldest || !('runId' in oldest) || oldest.runId !== runId) return
+    if (!oldest || !('runId' in oldest.event) || oldest.event.runId !== runId) return
     this.#dropped += this.#ring.length
     this.#ring = []
     this.#ringBytes = 0
+  }
+
+  reads(queue: ReaderQueue): boolean {
+    return this.#readers.has(queue)
   }
 
   unsubscribe(queue: ReaderQueue): void {
@@ -117,7 +117,7 @@ export class LiveSession {
     const kept = this.#ring.slice(Math.ceil(this.#ring.length / 2))
     this.#dropped += this.#ring.length - kept.length
     this.#ring = kept
-    this.#ringBytes = kept.reduce((sum, event) => sum + deltaBytes(event), 0)
+    this.#ringBytes = kept.reduce((sum, { event }) => sum + deltaBytes(event), 0)
   }
 }
 
@@ -134,9 +134,10 @@ export class LiveLog {
     return session
   }
 
-  publish(key: string, events: readonly StoredEvent[], ofRun: boolean): void {
+  /** `endedRun`: the run that has ended in the commit of these events. */
+  publish(key: string, events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     if (events.length === 0) return
-    this.session(key).publishDurable(events, ofRun)
+    this.session(key).publishDurable(events, ofRun, endedRun)
     this.#release(key)
   }
 

@@ -22,6 +22,8 @@ export interface LogReading {
   readonly runId?: string
   /** Whether the run waits or has ended in this moment. Says nothing about the place that the reader has reached. */
   readonly isResting: (runId: string) => Promise<boolean>
+  /** This process has just queued the run: the log tells all that became of it since. */
+  readonly isQueuedHere?: boolean
   readonly abortSignal?: AbortSignal | undefined
   /** What may wait for this reader, before it is read from the store instead. */
   readonly bufferBytes?: number | undefined
@@ -89,36 +91,19 @@ class LogReader {
   }
 
   async *read(): AsyncGenerator<LoggedEvent, void, undefined> {
-    const { liveLog, key, runId, isResting, live, from } = this.#reading
+    const { liveLog, key, from, isQueuedHere = false } = this.#reading
     const letGo = liveLog.hold(key)
     const session = (this.#live = liveLog.session(key))
     try {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
-      while (!this.#signal.aborted) {
-        this.#mayRest = this.#hasMoved = false
-        // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
-        const resting = runId !== undefined && (await isResting(runId))
-        const before = this.#seq
-        yield* this.#catchUp()
-        if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return
-        if (live === true) await this.#lookBack()
-        // The run may rest by now. No await between this test and the subscription.
-        if (this.#seq > before || session.lastSeq > this.#seq) continue
-        const queue = session.subscribe(this.#seq, session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
-        if (live === 'so-far') {
-          session.unsubscribe(queue)
-          for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
-          return
-        }
-        const leave = queue.attend(this.#signal, this.#reading.clock, pollsOf(this.#reading.store))
-        this.#queue = queue
+      for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
+        // Before the log is read: what happens from now on is in the queue.
+        const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
         try {
-          if ((yield* this.#followLive(queue)) === 'ended') return
+          if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
         } finally {
-          this.#queue = undefined
-          leave()
           session.unsubscribe(queue)
         }
       }
@@ -128,18 +113,55 @@ class LogReader {
     }
   }
 
+  /** `behind`: more of the log must be read, or asked whether the run rests. `isOpen`: the run is known not to rest. */
+  async *#readOn(session: LiveSession, queue: ReaderQueue, isOpen: boolean): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
+    const { runId, isResting, live, store, clock } = this.#reading
+    this.#mayRest = this.#hasMoved = false
+    // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
+    const resting = runId !== undefined && !isOpen && (await isResting(runId))
+    yield* this.#catchUp(() => session.unsubscribe(queue))
+    if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
+    if (live === true) await this.#lookBack()
+    // The run may rest by now.
+    if (this.#mayRest || !session.reads(queue)) return 'behind'
+    if (live === 'so-far') {
+      yield* this.#deltasSoFar(queue)
+      return 'ended'
+    }
+    const leave = queue.attend(this.#signal, clock, pollsOf(store))
+    this.#queue = queue
+    try {
+      return yield* this.#followLive(queue)
+    } finally {
+      this.#queue = undefined
+      leave()
+    }
+  }
+
+  *#deltasSoFar(queue: ReaderQueue): Generator<LoggedEvent, void, undefined> {
+    for (;;) {
+      for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
+      const next = queue.head
+      // What the log held already came into the queue too.
+      if (next?.kind !== 'durable' || next.seq > this.#seq) return
+      queue.shift()
+    }
+  }
+
   take(): LoggedEvent | undefined {
     if (this.#signal.aborted) return undefined
     return this.#queue ? this.#nextDelta(this.#queue) : this.#nextOfPage()
   }
 
-  async *#catchUp(): AsyncGenerator<LoggedEvent, void, undefined> {
+  /** `onMore` is called before the first event is given if these are not all: reading the rest may take long. */
+  async *#catchUp(onMore: () => void): AsyncGenerator<LoggedEvent, void, undefined> {
     for (let limit = firstPage; ; ) {
       const page = await this.#readPage(limit)
       if (page.last) {
         yield page.last
         return
       }
+      if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore()
       for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return
@@ -185,16 +207,19 @@ class LogReader {
         continue
       }
       const { event, seq } = item
-      if (seq <= this.#seq) continue
+      const isOver = item.endedRun !== undefined && item.endedRun === this.#reading.runId
+      if (seq <= this.#seq) {
+        if (isOver) return 'ended'
+        continue
+      }
       if (seq > this.#seq + 1) {
         yield* this.#fillGap(seq)
         if (this.#ended) return 'ended'
         if (seq > this.#seq + 1) return 'behind'
       }
       this.#pass(event, seq)
-      if (!this.#concerns(event)) continue
-      yield event
-      if (event.type === 'session-end') return 'ended'
+      if (this.#concerns(event)) yield event
+      if (isOver || event.type === 'session-end') return 'ended'
     }
     return 'ended'
   }
@@ -221,7 +246,9 @@ class LogReader {
       if (this.#isVoid(item)) continue
       this.#n = item.n
       this.#countedAt = this.#seq
-      if (this.#concerns(item.event)) return item.event
+      if (!this.#concerns(item.event)) continue
+      // Positions never go back within a stream: this reader may have read events that this process did not publish.
+      return item.seq < this.#seq ? { ...item.event, cursor: printCursor(this.#seq, item.n) } : item.event
     }
     return undefined
   }

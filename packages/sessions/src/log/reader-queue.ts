@@ -4,9 +4,12 @@ import type { LoggedEvent } from '../contract/log-events.ts'
 /** What a reader may have waiting, if it does not ask for less. */
 export const maxQueueBytes = 1024 * 1024
 
+export type DeltaPlace = Pick<Extract<QueueItem, { kind: 'delta' }>, 'seq' | 'base' | 'n'>
+
 export type QueueItem =
-  | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number }
-  | { readonly kind: 'delta'; readonly event: LoggedEvent; readonly base: number; readonly n: number }
+  /** `endedRun`: the run that has ended in the commit of which this event is the last. */
+  | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number; readonly endedRun: string | undefined }
+  | { readonly kind: 'delta'; readonly event: LoggedEvent; readonly seq: number; readonly base: number; readonly n: number }
 
 /** What one reader has yet to read. When it grows too long it is emptied: the reader then goes back to the store. */
 export class ReaderQueue {
@@ -30,12 +33,13 @@ export class ReaderQueue {
     this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
   }
 
-  pushDurable(event: LoggedEvent, seq: number, bytes: number): void {
-    this.#push({ kind: 'durable', event, seq }, bytes)
+  pushDurable(event: LoggedEvent, seq: number, bytes: number, endedRun?: string): void {
+    this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  pushDelta(event: LoggedEvent, base: number, n: number, bytes: number): void {
-    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, base, n }, bytes)
+  /** `seq`: the newest durable event when the delta was made. */
+  pushDelta(event: LoggedEvent, { seq, base, n }: DeltaPlace, bytes: number): void {
+    if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
   }
 
   /** What `shift` would give. */

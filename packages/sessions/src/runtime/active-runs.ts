@@ -8,11 +8,14 @@ import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
 export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
   /** An execution is over, and what was left of it is written. Must not throw. */
-  readonly onRest: (claim: Claim, how: Leaving) => void
+  readonly onRest: (run: ActiveRun, how: Leaving) => void
 }
 
-/** How a run leaves this process: it waits or has ended, it is queued again, or it stays as it is until it is claimed as lost. */
-export type Leaving = 'rested' | 'gave-back' | 'lost'
+/**
+ * How a run leaves this process: it has ended with nothing else queued or waiting in its session (`settled`), it waits or
+ * has ended otherwise, it is queued again, or it stays as it is until it is claimed as lost.
+ */
+export type Leaving = 'settled' | 'rested' | 'gave-back' | 'lost'
 
 export interface ActiveRun {
   readonly claim: Claim
@@ -22,6 +25,8 @@ export interface ActiveRun {
   heldUntil: number
   /** Heartbeats since the store said last that this process holds the run. */
   unheardBeats: number
+  /** Something was queued in the session since the commit began that tells whether anything is. */
+  wasWoken: boolean
 }
 
 /** How many heartbeats pass before each further try to write what is left of a run. */
@@ -31,6 +36,7 @@ const beatsBetweenTries = [1, 2, 4, 8]
 export class ActiveRuns {
   readonly #options: ActiveRunsOptions
   readonly #active = new Map<string, ActiveRun>()
+  readonly #bySession = new Map<string, ActiveRun>()
   readonly #nextBeat: () => Promise<boolean>
 
   /** `nextBeat` resolves at the next heartbeat: with false if nothing may be written any more. */
@@ -45,6 +51,17 @@ export class ActiveRuns {
 
   get(runId: string): ActiveRun | undefined {
     return this.#active.get(runId)
+  }
+
+  ofSession(key: string): ActiveRun | undefined {
+    return this.#bySession.get(key)
+  }
+
+  /** Something was queued in this session. False: this process does not hold it. */
+  wake(key: string): boolean {
+    const active = this.#bySession.get(key)
+    if (active) active.wasWoken = true
+    return active !== undefined
   }
 
   all(): readonly ActiveRun[] {
@@ -64,17 +81,25 @@ export class ActiveRuns {
       abort,
       heldUntil,
       unheardBeats: 0,
-      done: this.#execute(claim, abort).then((how) => {
+      wasWoken: false,
+      done: this.#execute(claim, abort, () => (active.wasWoken = false)).then((how) => {
         letGo()
         const current = this.#active.get(run.id) ?? active
         if (current !== active) return
-        this.#active.delete(run.id)
+        this.#remove(active)
         live.endRun(run.session, run.id)
-        this.#options.onRest(claim, how)
+        this.#options.onRest(active, how)
       }),
     }
     this.#active.set(run.id, active)
+    this.#bySession.set(run.session, active)
     return active
+  }
+
+  #remove(active: ActiveRun): void {
+    const { id, session } = active.claim.run
+    this.#active.delete(id)
+    if (this.#bySession.get(session) === active) this.#bySession.delete(session)
   }
 
   abort(runId: string, cause: AbortCause): void {
@@ -88,13 +113,13 @@ export class ActiveRuns {
     await Promise.race([Promise.all(runs.map((run) => run.done)), graceOver])
     // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
     const stubborn = runs.filter((run) => this.#active.get(run.claim.run.id) === run)
-    for (const { claim } of stubborn) this.#active.delete(claim.run.id)
+    for (const run of stubborn) this.#remove(run)
     await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
   }
 
   /** Must not reject. */
-  async #execute(claim: Claim, abort: AbortController): Promise<Leaving> {
-    const remainder = await this.#surrounded(claim, abort).catch((error: unknown): Remainder => {
+  async #execute(claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Leaving> {
+    const remainder = await this.#surrounded(claim, abort, onLastCommit).catch((error: unknown): Remainder => {
       this.#report(error, claim)
       return { kind: 'end', ...failureOf(error) }
     })
@@ -113,9 +138,9 @@ export class ActiveRuns {
     return true
   }
 
-  async #surrounded(claim: Claim, abort: AbortController): Promise<Remainder> {
+  async #surrounded(claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Remainder> {
     const { aroundRun = alone } = this.#options
-    return aroundRun(executionOf(claim), () => executeRun(this.#options, claim, abort))
+    return aroundRun(executionOf(claim), () => executeRun(this.#options, claim, abort, onLastCommit))
   }
 
   /** False: the store did not take it. */
@@ -141,7 +166,7 @@ export class ActiveRuns {
 }
 
 function leavingOf({ kind }: Remainder): Leaving {
-  if (kind === 'lost') return 'lost'
+  if (kind === 'lost' || kind === 'settled') return kind
   return kind === 'give-back' ? 'gave-back' : 'rested'
 }
 

@@ -1,6 +1,6 @@
 import type { Claim } from '../contract/session-store.ts'
 import type { StopRequest } from '../contract/records.ts'
-import { ActiveRuns, stopCause, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
+import { ActiveRuns, stopCause, type ActiveRun, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
 import { Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
@@ -29,12 +29,16 @@ export class ClaimLoop {
   #pauses = 0
   /** The claim of what there is room for, from when it is asked for until it begins: a wake meanwhile asks for no other. */
   #next: Promise<number> | undefined
+  /** Sessions that the next claim may find work in. Undefined stands for all. */
+  #woken = new Set<string | undefined>()
+  /** The last claim took all that there was room for, or failed: there may be more. */
+  #mayBeMore = true
   /** Claims follow each other: what is free is known when the one before has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
   /** Runs that wait for another one while they are executed. */
   #lent = 0
   readonly #afterwards = new Set<Promise<void>>()
-  #counts: Readonly<Record<Leaving, number>> = { rested: 0, 'gave-back': 0, lost: 0 }
+  #counts: Readonly<Record<Leaving, number>> = { settled: 0, rested: 0, 'gave-back': 0, lost: 0 }
   /** Resolves at the next wake or end of an execution. */
   #news = Promise.withResolvers<void>()
   /** Resolves at the next heartbeat, or when the loop is stopped. */
@@ -48,7 +52,7 @@ export class ClaimLoop {
     this.#leaseMs = options.lease?.ttlMs ?? 10_000
     this.#heartbeatMs = options.lease?.heartbeatMs ?? 3_000
     this.#hasTimers = options.timers ?? true
-    this.#runs = new ActiveRuns({ ...options, onRest: (claim, how) => this.#onRest(claim, how) }, async () => {
+    this.#runs = new ActiveRuns({ ...options, onRest: (run, how) => this.#onRest(run, how) }, async () => {
       if (this.#isStarted) await this.#nextBeat.promise
       return this.#isStarted
     })
@@ -61,7 +65,7 @@ export class ClaimLoop {
     this.#nextBeat = Promise.withResolvers()
     if (!this.#hasTimers) return 0
     this.#poll()
-    return this.#claimAll()
+    return this.#claimAll(undefined)
   }
 
   /** Runs leave at once and go back into the queue, with their leases kept meanwhile; tools have `graceMs` to settle. */
@@ -80,10 +84,14 @@ export class ClaimLoop {
     this.#tellNews()
   }
 
-  wake(): void {
+  /**
+   * There may be something to claim, in this session or in any. A session that this process holds has nothing to claim: it
+   * is looked at when its run is over.
+   */
+  wake(key?: string): void {
     this.#tellNews()
-    if (!this.#hasTimers) return
-    this.#claimAll().catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
+    if (!this.#hasTimers || (key !== undefined && this.#runs.wake(key))) return
+    this.#claimAll(key).catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
   /** A run that has not begun meets the stored request in its first commit. */
@@ -98,13 +106,13 @@ export class ClaimLoop {
 
   /** A run of this session is executed here. */
   executes(key: string): boolean {
-    return this.#runs.all().some((active) => active.claim.session.key === key)
+    return this.#runs.ofSession(key) !== undefined
   }
 
   /** What is waited for inside of a run may need its slot: meanwhile another run can have it. */
   async lendSlot<T>(waiting: () => Promise<T>): Promise<T> {
     this.#lent += 1
-    this.wake()
+    if (this.#mayBeMore) this.wake()
     try {
       return await waiting()
     } finally {
@@ -155,21 +163,34 @@ export class ClaimLoop {
     }
   }
 
-  #onRest(claim: Claim, how: Leaving): void {
+  #onRest({ claim, wasWoken }: ActiveRun, how: Leaving): void {
     this.#counts = { ...this.#counts, [how]: this.#counts[how] + 1 }
     if (this.#runs.size === 0) this.#stopBeating()
     const afterwards = this.#options.onRest(claim, how).finally(() => this.#afterwards.delete(afterwards))
     this.#afterwards.add(afterwards)
-    this.wake()
+    if (how !== 'settled' || wasWoken || this.#mayBeMore) this.wake()
+    else this.#tellNews()
   }
 
   /** Resolves with how many of the claimed runs were lost by their owner. */
-  #claimAll(): Promise<number> {
+  #claimAll(key: string | undefined): Promise<number> {
+    this.#woken.add(key)
     this.#next ??= this.#claim(() => {
       this.#next = undefined
-      return this.#pauses > 0 ? 0 : this.#room()
+      return this.#isWorthALook() ? this.#room() : 0
     }).then((claims) => claims.filter(({ previous }) => previous === 'running').length)
     return this.#next
+  }
+
+  /** Whether a session was named that this process did not come to hold since. */
+  #isWorthALook(): boolean {
+    if (this.#pauses > 0) {
+      this.#mayBeMore = true
+      return false
+    }
+    const woken = [...this.#woken]
+    this.#woken.clear()
+    return woken.some((key) => key === undefined || !this.executes(key))
   }
 
   #room(): number {
@@ -189,8 +210,10 @@ export class ClaimLoop {
     const { store, owner, directory, clock } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
     const request = { owner, max, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
+    this.#mayBeMore = true
     const claims = await store.claim({ ...request, ...(runId === undefined ? {} : { runId }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
+    if (runId === undefined) this.#mayBeMore = claims.length === max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }

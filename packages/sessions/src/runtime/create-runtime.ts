@@ -58,9 +58,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     agents: directory.roots,
     drivers: new ExpectedDrivers(),
     toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
-    wake(atMs = clock.now()) {
+    wake(key, atMs = clock.now()) {
       if (atMs > clock.now()) return scheduler.schedule(atMs)
-      loop.wake()
+      loop.wake(key)
       scheduler.tellHost(atMs)
     },
     lookAhead: () => void lookAhead([], false),
@@ -84,15 +84,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         await loop.lendSlot(() => restWithin(ofRuns, task, waitMs, abortSignal, isSettled))
       },
       announce: (key) => live.announce(key),
-      wake: () => context.wake(),
+      wake: (key) => context.wake(key),
     },
     async onRest({ run, session }, how) {
+      // Nothing waits, and nothing in the session is due later.
+      if (how === 'settled' && !session.settings.ttl && !options.onWake) return
       const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
       for (const key of keys) {
         // What could not be written now is found by the next sweep.
         await startOrphanedInputs(ofRuns, key).catch((error: unknown) => onError(error, { during: 'sweep', session: key }))
       }
-      await lookAhead(keys, how !== 'rested')
+      await lookAhead(keys, how === 'gave-back' || how === 'lost')
     },
   })
   const scheduler: Scheduler = new Scheduler({
@@ -112,7 +114,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     scheduler,
     openOptions: { namespace, clock, owner: id },
     onHint({ key, wake }) {
-      if (wake) loop.wake()
+      if (wake) loop.wake(key)
       // Readers hear of what happens here without asking the store.
       if (!loop.executes(key)) live.announce(key)
     },

@@ -29,6 +29,6 @@ export async function drainLoop(
   } finally {
     cancel()
   }
-  const { rested, 'gave-back': gaveBack } = loop.counts
-  return { ran: rested - before.rested, yielded: gaveBack - before['gave-back'] }
+  const { settled, rested, 'gave-back': gaveBack } = loop.counts
+  return { ran: settled + rested - before.settled - before.rested, yielded: gaveBack - before['gave-back'] }
 }

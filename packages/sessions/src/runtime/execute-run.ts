@@ -19,7 +19,7 @@ import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from './conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
-import { ownAnswers } from './recover.ts'
+import { answersOf } from './recover.ts'
 import { notWritten, type Remainder } from './remainder.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
@@ -38,8 +38,8 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
 
 const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
-/** Executes a claimed run as far as this process can bring it. */
-export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController): Promise<Remainder> {
+/** Executes a claimed run as far as this process can bring it. `onLastCommit`: the commit begins that can settle the session. */
+export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Remainder> {
   const { store, directory, onDefinitionChange = 'continue' } = options
   const { run, session } = claim
   if (run.rest) return { kind: 'finalize' }
@@ -53,7 +53,7 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (isStopped) abort.abort({ kind: 'stop' })
   const check = await checkDefinition(store, agent, run, isStopped ? 'continue' : onDefinitionChange)
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
-  return runAgent(options, { agent, claim, abort, check, answers: run.turn === undefined ? [] : await ownAnswers(store, session.key, run.id) })
+  return runAgent(options, { agent, claim, abort, onLastCommit, check, answers: run.turn === undefined ? [] : answersOf(run, claim.inbox) })
 }
 /** Returns the end of a run whose execution threw: its stored input cannot be used, or the store failed. */
 export function failureOf(error: unknown): LostRunEnd {
@@ -69,19 +69,20 @@ interface Execution {
   readonly agent: Agent
   readonly claim: Claim
   readonly abort: AbortController
+  readonly onLastCommit: () => void
   readonly check: Exclude<DefinitionCheck, { kind: 'refuse' }>
   readonly answers: readonly InboxRecord[]
 }
 
 async function runAgent(options: ExecutionOptions, execution: Execution): Promise<Remainder> {
   const { store, live, ids, children, drivers, conversations, durability = 'boundary' } = options
-  const { agent, claim, abort, check, answers } = execution
+  const { agent, claim, abort, onLastCommit, check, answers } = execution
   const { run, session } = claim
   const expected = drivers.take(run.id)
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = storeJournal({
-    ...{ store, live, ids, claim, answers, abort, enqueue, durability: driver ? 'boundary' : durability },
+    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
     onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
@@ -124,7 +125,7 @@ function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Rem
   if (reason === 'yielded') return { kind: 'give-back' }
   // Somebody else has taken what the run was to tell of.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped
-  if (reason !== 'journal-error' && reason !== 'refused') return { kind: 'nothing' }
+  if (reason !== 'journal-error' && reason !== 'refused') return { kind: journal.hasSettled ? 'settled' : 'nothing' }
   return { kind: 'end', status: 'error', reason, error: error ?? notWritten }
 }
 

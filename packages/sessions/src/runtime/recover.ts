@@ -98,7 +98,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
     if (run.value.rest) return finalizeRun(context, claim)
     const lost = await lookAtLostRun(context, run.value, {
       leaf: session.value.leaf,
-      answers: (await ownAnswers(store, key, run.value.id)).map((row) => row.id),
+      answers: answersOf(run.value, await readAnswers(store, key)).map((row) => row.id),
       end: run.value.stop && run.value.turn === undefined ? stoppedBefore : end,
       at: context.clock.now(),
     })
@@ -138,10 +138,9 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
   if (result.ok) live.publish(session.key, numbered(events, result.firstSeq), true)
 }
 
-/** What waits in the inbox for this run. */
-export async function ownAnswers(store: SessionStore, key: string, runId: string): Promise<readonly InboxRecord[]> {
-  const rows = await readAnswers(store, key)
-  return rows.filter((row) => row.id.startsWith(answerId(runId, '')) || row.id.startsWith(decisionId(runId, '')))
+/** Returns the answers and decisions that wait for this run. */
+export function answersOf({ id }: Pick<RunRecord, 'id'>, inbox: readonly InboxRecord[]): readonly InboxRecord[] {
+  return inbox.filter((row) => row.id.startsWith(answerId(id, '')) || row.id.startsWith(decisionId(id, '')))
 }
 
 /** Returns undefined if the session is not as expected. */

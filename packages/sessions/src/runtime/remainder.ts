@@ -4,6 +4,8 @@ import type { LostRunEnd } from '../writer/close-run.ts'
 /** What is left to be written when an execution is over: the loop ends most runs itself. */
 export type Remainder =
   | { readonly kind: 'nothing' }
+  /** The run has ended, and with it all that was queued or waiting in its session. */
+  | { readonly kind: 'settled' }
   | { readonly kind: 'finalize' }
   | { readonly kind: 'give-back' }
   /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */

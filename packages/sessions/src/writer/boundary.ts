@@ -1,5 +1,5 @@
 import type { CommitExpectation, JournalRecord } from '@bowline/agent-loop'
-import { isWaiting } from '../contract/run-status.ts'
+import { isTerminal, isWaiting } from '../contract/run-status.ts'
 import type { Expect, Write } from '../contract/batch.ts'
 
 export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = {}, runId: string): readonly Expect[] {
@@ -80,4 +80,14 @@ function mustBeStored(record: JournalRecord): boolean {
   if (record.type === 'inputs-taken') return true
   if (record.type === 'run') return record.run.state !== 'running'
   return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
+}
+
+/** The run ends here, nothing more is stored behind that, and no other run comes with it. */
+export function isLastWord(records: readonly JournalRecord[], writes: readonly Write[]): boolean {
+  const isOver = records.some((record) => record.type === 'run' && record.run.state === 'ended' && !record.run.followed)
+  return isOver && !writes.some(({ op }) => op === 'run.insert')
+}
+
+export function endsRun(write: Write): boolean {
+  return write.op === 'run.patch' && write.patch.status !== undefined && isTerminal(write.patch.status)
 }

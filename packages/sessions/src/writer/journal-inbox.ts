@@ -1,5 +1,5 @@
-import type { AgentInput, QueuedInput } from '@bowline/agent-loop'
-import type { SessionStore } from '../contract/session-store.ts'
+import type { AgentInput, QueuedInput, Window } from '@bowline/agent-loop'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxKind, InboxRecord } from '../contract/records.ts'
 import { announceable, reminderOf } from './reminders.ts'
 
@@ -20,11 +20,16 @@ export class JournalInbox {
   readonly #given = new Map<string, ConsumedInput>()
   /** Inbox rows that are part of a reminder that was given. */
   readonly #announced = new Map<string, QueuedInput>()
+  /** The rows that came with the claim, until a commit may have taken some of them. */
+  #claimed: readonly InboxRecord[] | undefined
+  /** The store refused the end of the turn because of rows that the loop has not seen. */
+  #hasUnseen = false
 
-  constructor(store: SessionStore, key: string, runId: string) {
+  constructor(store: SessionStore, { run, session, inbox }: Claim) {
     this.#store = store
-    this.#key = key
-    this.#runId = runId
+    this.#key = session.key
+    this.#runId = run.id
+    this.#claimed = inbox.filter(({ kind }) => inputKinds.some((each) => each === kind))
   }
 
   /** What is to become of the rows of every input that was given, by input id. */
@@ -32,9 +37,23 @@ export class JournalInbox {
     return this.#given
   }
 
-  /** In the order of acceptance. What was given before and is not taken yet is given again, as it was. */
-  async waiting(max: number): Promise<readonly QueuedInput[]> {
-    const rows = await this.#store.readInbox(this.#key, inputKinds)
+  stored(): void {
+    this.#claimed = undefined
+    this.#hasUnseen = false
+  }
+
+  refused(): void {
+    this.#hasUnseen = true
+  }
+
+  /**
+   * In the order of acceptance. What was given before and is not taken yet is given again, as it was. The store is read
+   * once before each model call, and not at the end of a step: the next step reads it, and the commit that ends the turn
+   * is refused if rows wait.
+   */
+  async waiting(window: Window, max: number): Promise<readonly QueuedInput[]> {
+    if (window === 'step-end' && !this.#hasUnseen) return []
+    const rows = window === 'turn-start' && this.#claimed ? this.#claimed : await this.#store.readInbox(this.#key, inputKinds)
     if (rows.length === 0) return []
     const inputs = rows.flatMap((row) => this.#inputOf(row) ?? [])
     return [...inputs, ...(await this.#reminders(rows))].slice(0, max)

@@ -24,7 +24,7 @@ import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../contract/batch.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxRecord } from '../contract/records.ts'
-import { eventTimeOf, expectationsOf, goesOn, goingOn, isDueNow, isEnd, isFirstStart, isReminder, isSuspension, nothingNew, withdrawnIn } from './boundary.ts'
+import { endsRun, eventTimeOf, expectationsOf, goesOn, goingOn, isDueNow, isEnd, isFirstStart, isLastWord, isReminder, isSuspension, nothingNew, withdrawnIn } from './boundary.ts'
 import { runCommit, type RunStand } from './commits.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
@@ -55,6 +55,8 @@ export interface StoreJournalOptions {
   readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
+  /** Called before each commit that can settle the session. */
+  readonly onLastCommit?: () => void
   /** Called with each failure of the store. The loop gets an error without file names, because clients read the error of a run. */
   readonly onFailure?: (error: unknown) => void
 }
@@ -62,6 +64,8 @@ export interface StoreJournalOptions {
 export interface StoreJournal extends Journal {
   /** The turn has ended, or waits, and the run comes to rest as stored when nothing more is to be stored behind that. */
   readonly needsFinalize: boolean
+  /** The run has ended in a commit that found no other run open and no input waiting, and told no other session. */
+  readonly hasSettled: boolean
 }
 
 const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-corrupt', 'store-locked', 'schema-too-new'])
@@ -74,7 +78,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     { that: 'session', id: session.id },
     { that: 'fence', runId: run.id, epoch: run.epoch },
   ]
-  const inbox = new JournalInbox(store, session.key, run.id)
+  const inbox = new JournalInbox(store, claim)
   let stand: RunStand = {
     runId: run.id,
     session: session.key,
@@ -89,6 +93,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   // Commits of one run follow each other, so that each builds on where the one before left the transcript.
   let queue: Promise<unknown> | undefined
   let needsFinalize = false
+  let hasSettled = false
   const isTask = run.parent?.taskId !== undefined
   /** Inbox rows that the next commit takes, whatever it is about. */
   let news: readonly string[] = []
@@ -99,13 +104,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
   let heldEvents = 0
 
   async function load(): Promise<JournalState> {
-    const [transcript, calls, changed] = await Promise.all([
+    const [transcript, calls] = await Promise.all([
       readTranscript(store, session.key, run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
-      options.hostChildren ? store.readInbox(session.key, ['child-changed']) : [],
     ])
-    // Each subagent that is waited for is asked anew, now that these are read: what comes later is other news.
-    news = changed.map((row) => row.id)
+    // Each subagent that is waited for is asked anew after the claim: what comes later is other news.
+    news = options.hostChildren ? claim.inbox.filter(({ kind }) => kind === 'child-changed').map(({ id }) => id) : []
     const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
     stand = { ...stand, callSteps, decisions: new Map([...decidedIn(calls), ...stand.decisions]) }
     const state = { ...transcript, seq: session.nextSeq - 1, turns: session.turns }
@@ -146,15 +150,22 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     const taken = [...news, ...untold.map(({ id }) => id)]
     const told = taken.length > 0 ? [{ op: 'inbox.take', ids: taken } as const] : []
     const all = [...withDefinition(records, writes), ...told, ...deadlineOf(records, run), ...dueCompaction(records, run, () => ids.next('run'))]
+    const settles = expect?.noInputs === true && expect.nothingQueued === true && !originOf(run) && isLastWord(records, all)
+    if (settles) options.onLastCommit?.()
     const result = await commitAsItStands(records, expectations, all, after)
-    if (!result.ok) return refused(result.reason)
+    if (!result.ok) {
+      if (result.reason === 'inputs-waiting') inbox.refused()
+      return refused(result.reason)
+    }
+    inbox.stored()
     stand = after
     hasTold ||= records.some(isReminder)
     news = []
     held = []
     heldEvents = 0
+    hasSettled = settles
     needsFinalize ||= records.some((record) => record.type === 'run' && record.run.followed === true)
-    live.publish(session.key, numbered(events, result.firstSeq), true)
+    live.publish(session.key, numbered(events, result.firstSeq), true, result.ends ? run.id : undefined)
     return { ok: true, firstSeq: result.firstSeq + errors.length }
   }
 
@@ -178,7 +189,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     expect: readonly Expect[],
     writes: readonly Write[],
     after: RunStand,
-  ): Promise<CommitResult> {
+  ): Promise<CommitResult & { readonly ends?: boolean }> {
     const result = await storeBatch(records, [...expect, ...guard(records), ...(isSuspension(records) ? nothingNew : [])], writes, after)
     if (result.ok || (result.reason !== 'stopping' && !(result.reason === 'inputs-waiting' && isSuspension(records)))) return result
     const stopped = result.reason === 'stopping'
@@ -187,12 +198,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   async function storeBatch(
     ...[records, expect, writes, { spent }, stopped = run.stop !== undefined]: [...Parameters<typeof commitAsItStands>, stopped?: boolean]
-  ): Promise<CommitResult> {
+  ): Promise<CommitResult & { readonly ends?: boolean }> {
     const id = ids.next('batch')
     const deliver = await notifyParent(store, run, { records, writes, spent, stopped, batchId: id })
     const result = await commitOnce(store, { id, key: session.key, expect, writes, deliver })
     if (result.ok) for (const { to } of deliver) live.announce(to)
-    return result
+    return { ...result, ends: writes.some(endsRun) }
   }
 
   /** The run begins with the definition that its agent has today. */
@@ -255,9 +266,12 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
 
   return {
     load: () => reported(load()),
-    takeInputs: (_window, max) => inbox.waiting(max),
+    takeInputs: (window, max) => inbox.waiting(window, max),
     get needsFinalize() {
       return needsFinalize
+    },
+    get hasSettled() {
+      return hasSettled
     },
     commit: (records, expect) => reported(inTurn(() => commit(records, expect))),
     publish(events) {

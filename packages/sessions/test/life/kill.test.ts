@@ -61,15 +61,15 @@ describe('kill', () => {
   })
 
   it('S104: results that are in the transcript stay there once, however many inputs came after them', async () => {
-    const [running, go, planned] = [gate(), gate(), gate()]
+    const [running, go, asked] = [gate(), gate(), gate()]
     const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), execute: async () => (running.open(), await go.passed, 'seen') })
-    const prepareStep = ({ step }: { readonly step: number }) => (step === 2 ? new Promise<never>(() => planned.open()) : undefined)
-    const { runtime, session } = await started({ steps: [{ toolCalls: [call('look')] }], tools: [look], agent: { steering: 'all', prepareStep } })
+    const steps: SetupOptions['steps'] = (_call, index) => (index === 0 ? Promise.resolve({ toolCalls: [call('look')] }) : new Promise<never>(() => asked.open()))
+    const { runtime, session } = await started({ steps, tools: [look], agent: { steering: 'all' } })
     await session.send('go')
     await running.passed
     for (const text of ['one', 'two', 'three']) await session.steer(text)
     go.open()
-    await planned.passed
+    await asked.passed
     expect(await session.kill()).toMatchObject({ state: 'settled', calls: [{ toolCallId: 'c-look', status: 'result' }] })
     const killed = runtime.session('room:1')
     expect((await killed.messages()).items.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool-result', 'user', 'user', 'user'])

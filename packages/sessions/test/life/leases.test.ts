@@ -91,7 +91,7 @@ describe('leases', () => {
     }
     const store = faultyStore(memory, [{ of: 'due', when: () => armed, fault: { waitFor } }])
     let armed = false
-    const { runtime, faults } = setup({ steps: [{ text: 'done' }], store })
+    const { runtime, faults } = setup({ steps: [{ text: 'done' }], store, ttl: { idleMs: 86_400_000 } })
     await runtime.start()
     armed = true
     await (await runtime.session('room:1').send('go')).result()

@@ -20,20 +20,20 @@ describe('LiveSession', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(5)], true)
     for (const text of ['a', 'b', 'c']) session.publishDelta(delta(text))
-    expect(drain(session.subscribe(5, 1))).toEqual(['5.2', '5.3'])
+    expect(drain(session.subscribe(1))).toEqual(['5.2', '5.3'])
     // An event of another writer moves the number, not the count.
     session.publishDurable([{ type: 'session-start', at: 0, sessionKey: 'k', seq: 6 }], false)
     session.publishDelta(delta('d'))
-    expect(drain(session.subscribe(6, 2))).toEqual(['6.3', '6.4'])
+    expect(drain(session.subscribe(2))).toEqual(['5.3', '6.4'])
     session.publishDurable([durable(7)], true)
-    expect(drain(session.subscribe(7, 0))).toEqual([])
+    expect(drain(session.subscribe(0))).toEqual([])
   })
 
   it('S117: beyond the ring the deltas of a message are left out for late readers, not mixed', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
     for (let index = 0; index < 40; index++) session.publishDelta(delta('x'.repeat(50_000)))
-    const late = session.subscribe(1, 0)
+    const late = session.subscribe(0)
     session.publishDelta(delta('y'))
     expect(drain(late)).toEqual([])
     session.publishDurable([durable(2)], true)
@@ -44,8 +44,8 @@ describe('LiveSession', () => {
   it('S117: a reader that does not read is emptied at 1 MiB and sent back to the store', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
-    const slow = session.subscribe(1, 0)
-    const fast = session.subscribe(1, 0)
+    const slow = session.subscribe(0)
+    const fast = session.subscribe(0)
     for (let index = 0; index < 30; index++) {
       session.publishDelta(delta('x'.repeat(50_000)))
       expect(drain(fast)).toHaveLength(1)
@@ -66,7 +66,7 @@ describe('LiveSession', () => {
   it('S117: a reader that reads on, always a little behind, is never emptied', () => {
     const session = new LiveLog().session('k')
     session.publishDurable([durable(1)], true)
-    const reader = session.subscribe(1, 0)
+    const reader = session.subscribe(0)
     session.publishDelta(delta('x'.repeat(50_000)))
     for (let index = 0; index < 60; index++) {
       session.publishDelta(delta('x'.repeat(50_000)))
@@ -82,9 +82,9 @@ describe('LiveSession', () => {
     session.publishDurable([durable(1)], true)
     session.publishDelta(delta('half'))
     log.endRun('k', 'run_2')
-    expect(drain(session.subscribe(1, 0))).toEqual(['1.1'])
+    expect(drain(session.subscribe(0))).toEqual(['1.1'])
     log.endRun('k', 'run_1')
-    expect(drain(session.subscribe(1, 0))).toEqual([])
+    expect(drain(session.subscribe(0))).toEqual([])
     letGo()
   })
 })

@@ -1,6 +1,7 @@
 import { manualClock } from '@bowline/llm/testing'
 import type { LoggedEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
+import { LiveLog } from '../../src/log/live-log.ts'
 import { readLog, type LogReading } from '../../src/log/read-log.ts'
 
 /** A log that keeps the events 5 to 9 of a session. */
@@ -10,8 +11,7 @@ function reading(seq: number): LogReading {
     ...{ sessionId: 's1', firstSeq: 5, lastSeq: 9 },
     events: events.filter((event) => 'seq' in event && (event.seq ?? 0) > after).slice(0, limit),
   })
-  const liveLog = { hold: () => () => undefined, session: () => ({ lastSeq: 9, base: 9 }) }
-  return { store: { readEvents }, liveLog, clock: manualClock(), key: 'room:1', from: () => ({ seq, n: 0 }), live: false, isResting: async () => false } as unknown as LogReading
+  return { store: { readEvents }, liveLog: new LiveLog(), clock: manualClock(), key: 'room:1', from: () => ({ seq, n: 0 }), live: false, isResting: async () => false } as unknown as LogReading
 }
 
 async function seqsFrom(seq: number): Promise<readonly unknown[]> {

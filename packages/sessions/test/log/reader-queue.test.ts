@@ -20,7 +20,7 @@ describe('S117: what waits for one reader', () => {
   it('S117: comes in its order, once', () => {
     const queue = new ReaderQueue(undefined)
     queue.pushDurable(event(1), 1, 10)
-    queue.pushDelta(event(1), 1, 1, 10)
+    queue.pushDelta(event(1), { seq: 1, base: 1, n: 1 }, 10)
     queue.pushDurable(event(2), 2, 10)
     expect(queue.head).toMatchObject({ kind: 'durable', seq: 1 })
     expect([queue.shift(), queue.shift(), queue.shift()]).toMatchObject([{ kind: 'durable', seq: 1 }, { kind: 'delta', base: 1, n: 1 }, { kind: 'durable', seq: 2 }])
@@ -60,9 +60,9 @@ describe('S117: what waits for one reader', () => {
 
   it('S117: deltas behind the muted event are not taken, others are', () => {
     const queue = new ReaderQueue(4)
-    queue.pushDelta(event(4), 4, 1, 1)
+    queue.pushDelta(event(4), { seq: 4, base: 4, n: 1 }, 1)
     expect(queue.head).toBeUndefined()
-    queue.pushDelta(event(5), 5, 1, 1)
+    queue.pushDelta(event(5), { seq: 5, base: 5, n: 1 }, 1)
     expect(queue.head).toMatchObject({ base: 5 })
   })
 

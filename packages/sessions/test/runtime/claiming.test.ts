@@ -215,10 +215,10 @@ describe('S66: a drain that is ended', () => {
 
   it('S66: waits until what follows from the runs that have ended is stored', async () => {
     const [done, hold] = [gate(), gate()]
-    const { runtime, clock, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
+    const { runtime, clock, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
     await runtime.start()
     const run = await send(1)
-    answered.readInbox = async () => (await run.status()) === 'completed' && hold.passed
+    answered.due = async () => (await run.status()) === 'completed' && hold.passed
     done.open()
     await run.result()
     let drained = false
@@ -288,6 +288,26 @@ describe('S133: a run that waits for another one', () => {
     expect(Math.max(...claims.map(({ max }) => max))).toBe(1)
     moved.open()
     for (const run of [asking, ...others]) expect(await run.result()).toMatchObject({ status: 'completed' })
+    await runtime.stop()
+  })
+})
+
+describe('S64: work that comes at the end of a run', () => {
+  it('S64: an input that is accepted after the last commit, and before its answer, is claimed at once', async () => {
+    const [done, asked, hold] = [gate(), gate(), gate()]
+    const { runtime, clock, memory, answered, send, statuses } = await worker({ deaf: true, steps: async (_call, index) => (index === 0 && (await done.passed), { text: 'done' }) })
+    await runtime.start()
+    const first = await send(1)
+    answered.commit = () => (asked.open(), hold.passed)
+    done.open()
+    await asked.passed
+    delete answered.commit
+    expect(await memory.readRun(first.runId)).toMatchObject({ value: { status: 'completed' } })
+    const second = await send(1)
+    hold.open()
+    await clock.advance(0)
+    await second.result()
+    expect(await statuses([first, second])).toEqual(['completed', 'completed'])
     await runtime.stop()
   })
 })

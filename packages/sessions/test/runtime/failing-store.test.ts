@@ -79,7 +79,7 @@ describe('a store that fails for a while', () => {
     let broken = false
     const place = defineTool({ name: 'slow', description: 'Answered from outside.', inputSchema: z.object({}) })
     const unread = { when: () => broken, fault: { error: new Error('disk on fire') } } as const
-    const store = faultyStore(memoryStore(), [{ of: 'readInbox', ...unread }, { of: 'readRun', ...unread }])
+    const store = faultyStore(memoryStore(), [{ of: 'readPath', ...unread }, { of: 'readRun', ...unread }])
     const { runtime } = setup({ steps: [call, { text: 'next' }], tools: [place], store, clock, onError: () => faulted.open() })
     await runtime.start()
     const session = runtime.session('room:1')
@@ -99,7 +99,7 @@ describe('a store that fails for a while', () => {
     await faulted.passed
     broken = false
     await clock.advance(6_000)
-    expect(await run.result()).toMatchObject({ status: 'error', error: { code: 'store-unavailable' } })
+    expect(await run.result()).toMatchObject({ status: 'error', error: { code: 'journal-failed' } })
     expect(await (await session.send('b')).result()).toMatchObject({ status: 'completed' })
     await checkLog(session)
     await runtime.stop()

@@ -4,7 +4,7 @@ import { memoryStore } from '../../src/memory.ts'
 import { manualClock } from '@bowline/llm/testing'
 import type { DefinitionDiff } from '../../src/contract/definition-diff.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
-import { finalizeRun, endLostRun, giveBack, holdForDecision, ownAnswers } from '../../src/runtime/recover.ts'
+import { finalizeRun, endLostRun, giveBack, holdForDecision, answersOf } from '../../src/runtime/recover.ts'
 import type { Batch, CommitResult, RunPatch, Write } from '../../src/contract/batch.ts'
 import type { Claim, SessionStore } from '../../src/contract/session-store.ts'
 import type { InboxRecord } from '../../src/contract/records.ts'
@@ -33,7 +33,7 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
   const live = new LiveLog()
   const told: string[] = []
   live.hold(room, () => void told.push('changed'))
-  const reader = live.session(room).subscribe(1, 0)
+  const reader = live.session(room).subscribe(0)
   return {
     ...{ bench, store, live, clock, told, claim, context: { store, live, clock, ids: fakeIds() } },
     /** What happens before the next commits; what it returns is their answer. */
@@ -329,5 +329,6 @@ describe('S114: a run whose agent has another definition', () => {
 it('S89: what waits in the inbox for a run are its own answers and decisions', async () => {
   const { bench } = await lostRun()
   await bench.commit([putAnswers('answer:r1:c1', 'answer:r11:c1', 'decision:r1:p1', 'decision:r2:p1', 'answer:r2:r1')])
-  expect((await ownAnswers(bench.store, room, 'r1')).map(({ id }) => id)).toEqual(['answer:r1:c1', 'decision:r1:p1'])
+  const inbox = await bench.store.readInbox(room, ['answer', 'decision'])
+  expect(answersOf({ id: 'r1' }, inbox).map(({ id }) => id)).toEqual(['answer:r1:c1', 'decision:r1:p1'])
 })

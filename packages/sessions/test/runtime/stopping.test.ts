@@ -141,10 +141,10 @@ describe('S9: a runtime that stops', () => {
 
   it.each(['is stored', 'takes longer than the grace'])('S9, S12: waits until what follows from its runs %s', async (how) => {
     const [done, hold] = [gate(), gate()]
-    const { runtime, clock, faults, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }) })
+    const { runtime, clock, faults, answered, send } = await worker({ steps: async () => (await done.passed, { text: 'done' }), ttl: { idleMs: 86_400_000 } })
     await runtime.start()
     const run = await send(1)
-    answered.readInbox = async () => (await run.status()) === 'completed' && hold.passed
+    answered.due = async () => (await run.status()) === 'completed' && hold.passed
     done.open()
     await run.result()
     let stopped = false

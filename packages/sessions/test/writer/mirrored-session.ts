@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { storeJournal, type StoreJournal } from '../../src/writer/store-journal.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { finalizeRun } from '../../src/runtime/recover.ts'
+import { waitingKinds } from '../../src/contract/records.ts'
 import type { Write } from '../../src/contract/batch.ts'
 import type { Claim, Read } from '../../src/contract/session-store.ts'
 
@@ -46,7 +47,7 @@ export async function mirroredSession(): Promise<MirroredSession> {
   /** As a process would find it that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {
     const [run, session] = [found(await store.readRun(runId)), found(await store.readSession(key))]
-    const claim: Claim = { run, session, previous: 'running' }
+    const claim: Claim = { run, session, previous: 'running', inbox: await store.readInbox(key, waitingKinds) }
     return { claim, state: await journalOf(claim).load() }
   }
 

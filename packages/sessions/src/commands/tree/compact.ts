@@ -23,7 +23,7 @@ export async function compactSession(context: SessionContext, access: SessionAcc
     const order = { trigger: 'manual', turn, ...(instructions === undefined ? {} : { instructions }) } as const
     return { writes: [compactionRun(runId, order, context.clock.now())] }
   })
-  context.wake()
+  context.wake(access.key)
   return resultOf(context.store, await waitForRest(context, access.key, runId))
 }
 

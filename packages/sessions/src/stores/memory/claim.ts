@@ -1,4 +1,5 @@
 import type { Claim, ClaimRequest } from '../../contract/session-store.ts'
+import { waitingKinds } from '../../contract/records.ts'
 import type { RunRecord } from '../../contract/records.ts'
 import { claimableAt, claimRun, hasExpired } from '../rules.ts'
 import { afterRuns, firstOpenRun } from './held-session.ts'
@@ -27,7 +28,8 @@ function claimOne(space: Space, held: HeldSession, first: RunRecord, request: Cl
     const run = claimRun(first, request, now)
     setRun(work, run)
     setRecord(work, { ...afterRuns(held), version: held.record.version + 1 })
-    return { run, session: held.record, previous: first.status === 'queued' ? 'queued' : 'running' }
+    const inbox = [...held.inbox.values()].filter((row) => waitingKinds.includes(row.kind))
+    return { run, session: held.record, previous: first.status === 'queued' ? 'queued' : 'running', inbox }
   })
 }
 

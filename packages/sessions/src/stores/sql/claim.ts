@@ -3,6 +3,7 @@ import type { Claim, ClaimRequest, Lease, LeaseState } from '../../contract/sess
 import { statusOfRun } from '../../contract/records.ts'
 import { parseStored } from '../../json.ts'
 import { claimableAt, claimRun } from '../rules.ts'
+import { readWaiting } from './inbox.ts'
 import { runState, runStateColumns, selectRuns, withInput } from './runs.ts'
 import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
 import { all, columnsOf, execute, first, statement } from './statement.ts'
@@ -108,7 +109,7 @@ function* claimRow(row: RunRow, request: ClaimRequest, { now }: ClaimContext): S
   yield* execute(updateRunState, { run: row.row, ...runStateColumns(state) })
   yield* execute(updateRunStatus, { row: row.row, ...statusColumns(state) })
   yield* execute(updateSessionState, { session: row.session, ...sessionState(session) })
-  return { run: withInput(state, input.body), session, previous: row.status === 'queued' ? 'queued' : 'running' }
+  return { run: withInput(state, input.body), session, previous: row.status === 'queued' ? 'queued' : 'running', inbox: yield* readWaiting(row.session) }
 }
 
 const heldRun = statement((db, slots: { readonly namespace: string; readonly id: string; readonly epoch: number }) =>
