@@ -61,10 +61,8 @@ function maxQueuedOf({ maxQueued = maxQueuedRuns }: NewInput): number {
 
 async function acceptRun(context: SessionContext, access: SessionAccess, run: NewRun, conditions: Conditions): Promise<Accepted> {
   const { onBusy } = conditions
-  let byHandle = onBusy !== 'interrupt'
-  return retryOnConflict(async () => {
-    const session = await sessionFor(access, byHandle)
-    byHandle = false
+  return retryOnConflict(async (tried) => {
+    const session = await sessionFor(access, tried === 0 && onBusy !== 'interrupt')
     const active = onBusy === 'interrupt' && session ? activeRun(await openRuns(context.store, access.key)) : undefined
     const stopping = active && stoppingOf(active, active.stop ?? { at: run.at, reason: interrupted })
     const batch = acceptBatch(context, access.identity, session, run, conditions, stopping)
