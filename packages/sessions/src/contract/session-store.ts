@@ -204,7 +204,7 @@ export interface Claim {
   readonly session: SessionRecord
   /** What the run was before: `running` means that its owner was lost. */
   readonly previous: 'queued' | 'running'
-  /** What waits in the inbox of the session, of all `waitingKinds`, in the order of acceptance. */
+  /** The rows of the inbox of the session, except those of the kind `taken`, in the order of acceptance. */
   readonly inbox: readonly InboxRecord[]
 }
 

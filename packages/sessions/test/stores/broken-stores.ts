@@ -72,6 +72,7 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   { name: 'begins anew when it is opened again', rules: ['S15', 'S34', 'S60'], create: replaced(emptiedAtOpen) },
   { name: 'takes an input again that it has', rules: ['S15', 'S16'], create: changing((batch) => withWrites(batch, withoutInputId)) },
+  { name: 'claims without the inbox', rules: ['S55'], create: replaced((store) => ({ claim: async (request) => (await store.claim(request)).map((claim) => ({ ...claim, inbox: [] })) })) },
   { name: 'claims runs of any agent', rules: ['S8'], create: replaced((store) => ({ claim: (request) => store.claim({ ...request, agents: ['assistant', 'other'] }) })) },
   {
     name: 'makes a session of what is missing',

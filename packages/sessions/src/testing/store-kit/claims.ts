@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { manualClock } from '@bowline/llm/testing'
-import { ensure, fence, insertRun, patchRun, room, startMs } from './bench.ts'
+import { waitingKinds, type InboxKind, type InboxRecord } from '../../contract/records.ts'
+import { ensure, fence, insertRun, patchRun, putAnswers, room, startMs } from './bench.ts'
 import type { Topic } from './kit.ts'
 
 /** Who may run what, and until when. */
@@ -17,6 +18,16 @@ export const claims: Topic = ({ it, options }) => {
     const { status, epoch, owner, leaseUntil, attempts } = claim.run
     assert.deepEqual([status, epoch, owner, leaseUntil, attempts], ['running', 1, 'owner-a', startMs + 10_000, 0])
     assert.deepEqual(await bench.claim(), [])
+  })
+
+  it('S55: a claim brings all that waits in the inbox of its session, in the order of acceptance', async (bench) => {
+    const row = (kind: InboxKind, id: string): InboxRecord => ({ id, kind, at: startMs, body: { inputId: id, hash: 'h', runId: 'run-0' } }) as unknown as InboxRecord
+    const waiting = waitingKinds.map((kind, index) => row(kind, `row-${9 - index}`))
+    await bench.commit([ensure(), insertRun('run-1'), { op: 'inbox.put', rows: [...waiting, row('taken', 'known')] }])
+    await bench.commit([ensure('room:2'), putAnswers('of-another')], { key: 'room:2' })
+    await bench.commit([{ op: 'inbox.put', rows: [row('steer', 'last')] }, { op: 'inbox.take', ids: ['row-9'] }])
+    const [claim] = await bench.claim()
+    assert.deepEqual(claim?.inbox, [...waiting.slice(1), row('steer', 'last')])
   })
 
   it('S55: of many claimers at once one gets each run', async (bench) => {
