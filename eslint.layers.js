@@ -32,7 +32,7 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'canonicalize', 'pg', 'pg-boss'],
+    libraries: ['kysely', 'canonicalize', 'pg', 'pg-boss', 'redis'],
     builtins: ['src/**'],
   },
   bridge: {
@@ -113,10 +113,10 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
-  // What the tests of every package share: the tables of arguments, bundled programs, the browser, Postgres, and how much a test tries.
+  // What the tests of every package share: the tables of arguments, bundled programs, the browser, Postgres, Redis, and how much a test tries.
   {
     from: { file: { categories: 'test' } },
-    allow: { to: { element: { type: 'top', fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'test-length.ts'] } } },
+    allow: { to: { element: { type: 'top', fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'test-length.ts'] } } },
   },
   // The checks of arguments are code that every package shares, so they bring no other code of the package with them.
   {

@@ -1,17 +1,23 @@
-import { afterEach } from 'vitest'
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import { findRedis } from './redis/find-redis.ts'
 import { startRedis } from './redis/start-redis.ts'
 import type { RedisConfig, RedisServer } from './redis/start-redis.ts'
 
+export type { RedisServer } from './redis/start-redis.ts'
+
 /** In CI a missing server throws here, so that the job fails. */
 const binary = findRedis()
+const given = process.env['TEST_REDIS_URL']
 
 /** There is no server that a test could start: what needs one is skipped. */
 export const isRedisMissing = binary === undefined
 
+/** There is no server at all. */
+export const isRedisUrlMissing = isRedisMissing && given === undefined
+
 /** Returns the title of a test or suite, which says why it is skipped. */
-export function titleWithRedis(name: string): string {
-  return isRedisMissing ? `${name} (skipped: there is no Redis server; install redis-server or name one in REDIS_SERVER)` : name
+export function titleWithRedis(name: string, isMissing = isRedisMissing): string {
+  return isMissing ? `${name} (skipped: there is no Redis server; install redis-server or name one in REDIS_SERVER)` : name
 }
 
 /** Returns how to start servers, which are stopped after each test. */
@@ -24,5 +30,30 @@ export function redisServers(): (config?: RedisConfig) => Promise<RedisServer> {
     const server = await startRedis(binary ?? '', config)
     started.push(server)
     return server
+  }
+}
+
+/** A server that the tests of a file share. */
+export interface SharedRedis {
+  /** Throws outside of hooks and tests. */
+  readonly url: string
+}
+
+/** The one that `TEST_REDIS_URL` names, else one that is started before the tests of this file and stopped after them. */
+export function sharedRedis(): SharedRedis {
+  let url = given
+  let server: RedisServer | undefined
+  if (given === undefined && binary !== undefined) {
+    beforeAll(async () => {
+      server = await startRedis(binary)
+      url = server.url
+    })
+    afterAll(() => server?.stop())
+  }
+  return {
+    get url() {
+      if (url === undefined) throw new TypeError('The Redis server is there in hooks and tests only.')
+      return url
+    },
   }
 }

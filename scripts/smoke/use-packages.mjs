@@ -4,6 +4,7 @@ import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { reduceEvents, emptyView } from '@bowline/agent-loop/events'
 import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
+import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { z } from 'zod'
 
@@ -11,6 +12,9 @@ for (const entry of process.argv.slice(2)) {
   const exported = Object.keys(await import(entry))
   assert.notEqual(exported.length, 0, `${entry} exports nothing`)
 }
+
+// Optional peers are loaded when they are needed, and a missing one is named.
+await assert.rejects(redisStateStore({ url: 'redis://127.0.0.1:1' }).open(), /npm install redis$/)
 
 const add = defineTool({
   name: 'add',

@@ -4,6 +4,7 @@ import * as sessions from '@bowline/sessions'
 import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
+import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { exploreCrashes, explorePrograms, fakeClock, fakeIds, faultyStore, runProgram, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
@@ -129,6 +130,21 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     },
     fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
     sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
+    redisStateStore: {
+      args: [
+        [
+          '',
+          options({
+            url: { good: 'redis://host', accepts: (value) => value === undefined || (typeof value === 'string' && /^rediss?:\/\/\w/.test(value)) },
+            client: { good: undefined, accepts: (value) => value === undefined },
+            prefix: { good: 'own', accepts: (value) => value === undefined || (typeof value === 'string' && /^[\w.:/-]{1,64}$/.test(value)) },
+            ...{ maxRecordBytes: whole(1), timeoutMs: whole(1), onWarning: func(), clock },
+            environment: object({ REDIS_URL: 'redis://host' }),
+          }),
+        ],
+      ],
+      call: redisStateStore,
+    },
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }
 }

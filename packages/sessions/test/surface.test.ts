@@ -1,6 +1,7 @@
 import * as file from '@bowline/sessions/file'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
+import * as redis from '@bowline/sessions/redis'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
@@ -12,6 +13,7 @@ it('the names that users import change on purpose only', () => {
   ])
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
+  expect(Object.keys(redis)).toEqual(['redisStateStore'])
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [

@@ -53,6 +53,7 @@ export function behindPrefix(prefix: string): string | undefined {
 export function textOfValue(value: unknown, maxRecordBytes: number): string {
   checkJson(value, 'value')
   const text = JSON.stringify(value)
-  if (Buffer.byteLength(text) <= maxRecordBytes) return text
-  throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes.`)
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxRecordBytes) return text
+  throw new SessionError('entry-too-large', `A state record must have at most ${maxRecordBytes} bytes; this one has ${bytes}. Store less of it.`)
 }

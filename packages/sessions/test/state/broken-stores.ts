@@ -1,5 +1,5 @@
-import type { Clock, JSONValue } from '@bowline/llm'
-import { memoryStateStore, type StateStore } from '@bowline/sessions'
+import type { JSONValue } from '@bowline/llm'
+import type { StateStore } from '@bowline/sessions'
 
 type Breaks = (good: StateStore) => Partial<StateStore>
 
@@ -7,9 +7,12 @@ type Breaks = (good: StateStore) => Partial<StateStore>
 const faults: Readonly<Record<string, Breaks>> = {
   'loses updates': (good) => ({
     async compareAndSet(space, id, expected, value, options) {
-      const read = await good.get(space, id)
-      const current = read.status === 'found' ? read.value.version : null
-      return good.compareAndSet(space, id, expected === null || current === null ? expected : current, value, options)
+      for (;;) {
+        const read = await good.get(space, id)
+        const current = read.status === 'found' ? read.value.version : null
+        const result = await good.compareAndSet(space, id, expected === null || current === null ? expected : current, value, options)
+        if (result.ok || result.reason === 'missing' || expected === null) return result
+      }
     },
   }),
   'brings back what was removed': (good) => {
@@ -86,12 +89,44 @@ const faults: Readonly<Record<string, Breaks>> = {
       return read
     },
   }),
+  'deletes whatever version it finds': (good) => ({
+    delete: (space, id, expected) => good.delete(space, id, Number.isSafeInteger(expected) ? undefined : expected),
+  }),
+  'repeats a record at the edge of a page': (good) => {
+    let last: Awaited<ReturnType<StateStore['list']>>['items'][number] | undefined
+    return {
+      async list(space, query) {
+        const found = await good.list(space, query)
+        const items = query.page !== undefined && last && found.items.length < (query.limit ?? 100) ? [last, ...found.items] : found.items
+        last = found.items.at(-1)
+        return { ...found, items }
+      },
+    }
+  },
 }
 
-export const brokenStores = Object.entries(faults).map(([fault, breaks]) => ({
+export interface PlantedFault {
+  readonly fault: string
+  /** The rule whose tests notice it. */
+  readonly caughtBy: string
+  readonly breaks: (good: StateStore) => StateStore
+}
+
+const caughtBy: Readonly<Record<string, string>> = {
+  'loses updates': 'O13',
+  'brings back what was removed': 'O16',
+  'uses versions again': 'O61',
+  'lets spaces run into each other': 'O60',
+  'shows what has expired as missing': 'O58',
+  'rounds times up to seconds': 'O49',
+  'looks empty when it is away': 'O58',
+  'prolongs what is read': 'O3',
+  'deletes whatever version it finds': 'O57',
+  'repeats a record at the edge of a page': 'O62',
+}
+
+export const plantedFaults: readonly PlantedFault[] = Object.entries(faults).map(([fault, breaks]) => ({
   fault,
-  create: async (clock: Clock): Promise<StateStore> => {
-    const good = memoryStateStore({ clock })
-    return { ...good, ...breaks(good) }
-  },
+  caughtBy: caughtBy[fault] ?? '',
+  breaks: (good) => ({ ...good, ...breaks(good) }),
 }))

@@ -1,0 +1,23 @@
+/** The names of all keys. What is between braces decides about the slot in a cluster: all keys of a space share one. */
+export function redisKeys(prefix: string) {
+  const inSpace = (space: string, name: string): string => `${prefix}:{${encodeSpace(space)}}:${name}`
+  return {
+    spaces: `${prefix}:spaces`,
+    records: (space: string) => inSpace(space, 'records'),
+    ids: (space: string) => inSpace(space, 'ids'),
+    value: (space: string, id: string) => inSpace(space, `value:${id}`),
+    /** Those of a record in the order in which scripts expect them. */
+    record: (space: string, id: string): readonly string[] => [
+      ...[inSpace(space, 'records'), inSpace(space, `value:${id}`), inSpace(space, 'ids')],
+      ...[inSpace(space, 'due'), inSpace(space, 'gone')],
+    ],
+    mark: (space: string, mark: string) => inSpace(space, `late:${mark}`),
+  }
+}
+
+export type RedisKeys = ReturnType<typeof redisKeys>
+
+/** Without braces: spaces stay apart, and the part that decides about the slot is never empty. */
+function encodeSpace(space: string): string {
+  return space.replace(/[%{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
+}

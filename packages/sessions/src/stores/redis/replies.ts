@@ -1,0 +1,60 @@
+import type { JSONValue } from '@bowline/llm'
+import type { CasResult, StateRead, Versioned } from '../../contract/state-store.ts'
+import { SessionError } from '../../errors.ts'
+import { parseStored } from '../../json.ts'
+
+/** What a script returned: what happened, then its facts as texts. */
+export type Reply = readonly [outcome: string, ...facts: string[]]
+
+/** The texts that a script returned; null in the place of one that is not there. Clients can be set to give bytes. */
+export function textsOf(returned: unknown): readonly (string | null)[] {
+  if (!Array.isArray(returned)) throw unreadable()
+  return (returned as readonly (string | number | Buffer | null | undefined)[]).map((item) => (item == null ? null : item.toString()))
+}
+
+export function replyOf(returned: unknown): Reply {
+  const [outcome, ...facts] = textsOf(returned)
+  if (outcome == null || facts.includes(null)) throw unreadable()
+  return [outcome, ...(facts as string[])]
+}
+
+export function stateReadOf(reply: Reply): StateRead {
+  const [outcome, ...facts] = reply
+  if (outcome === 'missing') return { status: 'missing' }
+  if (outcome === 'expired') return { status: 'expired', at: Number(facts[0]) }
+  if (outcome === 'found') return { status: 'found', value: versionedOf(facts) }
+  throw refusalOf(outcome)
+}
+
+export function casResultOf(reply: Reply): CasResult {
+  const [outcome, ...facts] = reply
+  if (outcome === 'ok') return { ok: true, version: Number(facts[0]) }
+  if (outcome === 'missing') return { ok: false, reason: 'missing' }
+  if (outcome === 'conflict') return { ok: false, reason: 'conflict', current: versionedOf(facts) }
+  throw refusalOf(outcome)
+}
+
+/** Each stored text begins with its version. */
+export function valueOf(text: string): { readonly version: number; readonly value: JSONValue } {
+  const colon = text.indexOf(':')
+  return { version: Number(text.slice(0, colon)), value: parseStored<JSONValue>(text.slice(colon + 1), 'A state record') }
+}
+
+export function expiryOf(text: string): number | 'never' {
+  return text === 'never' ? text : Number(text)
+}
+
+function versionedOf([version = '', usedAt = '', expiresAt = '', text = '']: readonly string[]): Versioned {
+  return { version: Number(version), value: valueOf(text).value, usedAt: Number(usedAt), expiresAt: expiryOf(expiresAt) }
+}
+
+function refusalOf(outcome: string): SessionError {
+  if (outcome === 'lost') {
+    return new SessionError('store-corrupt', "The value of a state record is gone before its time: the server evicted it, or its clock was set back. Set its maxmemory-policy to noeviction, and delete the record.")
+  }
+  return unreadable()
+}
+
+function unreadable(): SessionError {
+  return new SessionError('store-corrupt', 'The answer of a script is not what this version of the package writes: something else uses its keys. Give the store another prefix.')
+}

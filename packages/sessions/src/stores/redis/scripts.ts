@@ -1,0 +1,229 @@
+import { createHash } from 'node:crypto'
+
+/** A program that the server executes as one step: nothing comes between its commands, and all of them happen or none. */
+export interface Script {
+  readonly text: string
+  /** By which the server knows the text once it has seen it. */
+  readonly sha: string
+}
+
+/**
+ * Keys of a record, in this order: the hash of all records of its space, its value, the ids of the space in order, when records
+ * expire, what was deleted. Then come the keys of the marks: that of this try first, then those of the tries before it. The
+ * name of each is an argument too. All of them are in one slot of a cluster.
+ *
+ * The hash has for each id `version usedAt expiresAt marks`: `never` or `gone` in the place of a time, and after it the newest
+ * changes as `;mark=version;…`. Under the empty id it has the highest version of all ids that are forgotten. A value begins
+ * with its version.
+ *
+ * A deleted or swept record is `gone` for ten minutes, so that a try whose answer was lost finds its mark. Of a forgotten id
+ * only the highest version is left: versions of new records begin above it. Each write forgets a few ids, so that a space does
+ * not grow if nobody sweeps it; an expired record is shown as expired for a day.
+ */
+const common = `
+local graceMs, markMs, expiredMs, marksLength = 60000, 600000, 86400000, 320
+
+local function whole(number) return string.format('%.0f', number) end
+
+local function now(given)
+  if given ~= '' then return tonumber(given) end
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function parse(text)
+  local version, usedAt, expiresAt, marks = string.match(text, '^(%d+) (%d+) (%S+) (.*)$')
+  return { version = tonumber(version), usedAt = usedAt, expiresAt = expiresAt, marks = marks }
+end
+
+local function forgotten() return tonumber(redis.call('HGET', KEYS[1], '') or '0') end
+
+local function find(id)
+  local text = redis.call('HGET', KEYS[1], id)
+  if text then return parse(text) end
+  return { version = forgotten(), expiresAt = 'gone', marks = ';' }
+end
+
+local function isLive(record, at)
+  if record.expiresAt == 'gone' then return false end
+  return record.expiresAt == 'never' or tonumber(record.expiresAt) > at
+end
+
+local function write(id, version, at, expiresAt, marks)
+  redis.call('HSET', KEYS[1], id, whole(version) .. ' ' .. whole(at) .. ' ' .. expiresAt .. ' ' .. marks)
+end
+
+local function marked(record, mark, version)
+  return string.sub(';' .. mark .. '=' .. whole(version) .. record.marks, 1, marksLength)
+end
+`
+
+const ofChanges = `
+-- What became of the earlier tries of this change. If none was made, none can be made any more.
+local function settled(record, first, isUnchanged)
+  for place = first, #ARGV do
+    local _, stop = string.find(record.marks, ';' .. ARGV[place] .. '=', 1, true)
+    local version = stop and string.match(record.marks, '^(%d+);', stop + 1)
+    if version then return { 'ok', version } end
+  end
+  if redis.call('EXISTS', KEYS[6]) == 1 then return { 'late' } end
+  for place = 7, #KEYS do redis.call('SET', KEYS[place], '', 'PX', markMs) end
+  if #ARGV > first and #record.marks >= marksLength and not isUnchanged then return { 'unknown' } end
+end
+
+local function standing(record)
+  local value = redis.call('GET', KEYS[2])
+  if not value then return { 'lost' } end
+  return { 'conflict', whole(record.version), record.usedAt, record.expiresAt, value }
+end
+
+local function expireAt(id, expiresAt)
+  if expiresAt == 'never' then redis.call('ZREM', KEYS[4], id)
+  else redis.call('ZADD', KEYS[4], expiresAt, id) end
+end
+
+local function forget(ids)
+  for _, id in ipairs(ids) do
+    local record = find(id)
+    if record.version > forgotten() then redis.call('HSET', KEYS[1], '', whole(record.version)) end
+    redis.call('HDEL', KEYS[1], id)
+    for place = 3, 5 do redis.call('ZREM', KEYS[place], id) end
+  end
+end
+
+local function forgetSome(at, most)
+  forget(redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', whole(at - markMs), 'LIMIT', 0, most))
+  forget(redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', whole(at - expiredMs), 'LIMIT', 0, most))
+end
+`
+
+/** Arguments: id, time, expected version (empty: none), time to live, value, marks. */
+const compareAndSet = script(`${common}${ofChanges}
+local id, at, expected, ttl, value = ARGV[1], now(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local record = find(id)
+local live = isLive(record, at)
+local found = live and whole(record.version) or ''
+local before = settled(record, 6, live and found == expected)
+if before then return before end
+if found ~= expected then return live and standing(record) or { 'missing' } end
+
+local version = record.version + 1
+local expiresAt = ttl == 'never' and ttl or whole(at + tonumber(ttl))
+-- Refused if memory is full, and then nothing has happened: it comes first.
+write(id, version, at, expiresAt, marked(record, ARGV[6], version))
+local text = whole(version) .. ':' .. value
+if ttl == 'never' then redis.call('SET', KEYS[2], text)
+else redis.call('SET', KEYS[2], text, 'PX', whole(tonumber(ttl) + graceMs)) end
+if not live then
+  redis.call('ZADD', KEYS[3], 0, id)
+  redis.call('ZREM', KEYS[5], id)
+end
+expireAt(id, expiresAt)
+forgetSome(at, 2)
+return { 'ok', whole(version) }
+`)
+
+/** Arguments: id, time, expected version (empty: any), marks. */
+const remove = script(`${common}${ofChanges}
+local id, at, expected = ARGV[1], now(ARGV[2]), ARGV[3]
+local record = find(id)
+local live = isLive(record, at)
+local isExpected = live and (expected == '' or whole(record.version) == expected)
+local before = settled(record, 4, isExpected and expected ~= '')
+if before then return before end
+if not live then return { 'missing' } end
+if not isExpected then return standing(record) end
+
+-- Possible when memory is full: it frees some.
+redis.call('DEL', KEYS[2])
+write(id, record.version, at, 'gone', marked(record, ARGV[4], record.version))
+redis.call('ZREM', KEYS[3], id)
+redis.call('ZREM', KEYS[4], id)
+redis.call('ZADD', KEYS[5], whole(at), id)
+forgetSome(at, 2)
+return { 'ok', whole(record.version) }
+`)
+
+/** Arguments: id, time, time to live, marks. It has no mark in the record: a second touch does what the first one did. */
+const touch = script(`${common}${ofChanges}
+local id, at, ttl = ARGV[1], now(ARGV[2]), ARGV[3]
+local record = find(id)
+local before = settled(record, 4, true)
+if before then return before end
+if not isLive(record, at) then return { 'missing' } end
+if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost' } end
+local expiresAt = ttl == 'never' and ttl or whole(at + tonumber(ttl))
+-- Possible when memory is full.
+if ttl == 'never' then redis.call('PERSIST', KEYS[2])
+else redis.call('PEXPIRE', KEYS[2], whole(tonumber(ttl) + graceMs)) end
+write(id, record.version, at, expiresAt, record.marks)
+expireAt(id, expiresAt)
+return { 'ok', whole(record.version) }
+`)
+
+/** Keys: records, value. Arguments: id, time. */
+const read = script(`${common}
+local text = redis.call('HGET', KEYS[1], ARGV[1])
+local record = text and parse(text)
+if not record or record.expiresAt == 'gone' then return { 'missing' } end
+if not isLive(record, now(ARGV[2])) then return { 'expired', record.expiresAt } end
+local value = redis.call('GET', KEYS[2])
+if not value then return { 'lost' } end
+return { 'found', whole(record.version), record.usedAt, record.expiresAt, value }
+`)
+
+/**
+ * Keys: records, ids. Arguments: time, lowest and highest id, how many. Returns id, version, usedAt and expiresAt of each live
+ * record, one after the other; before them the id after which the list goes on, or an empty text. It looks at so many
+ * ids at most, however many of them have expired: the server does nothing else meanwhile.
+ */
+const list = script(`${common}
+local at, lowest, highest, wanted = now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
+local mostScanned, step = 5000, math.max(wanted, 100)
+local reply, scanned = { '' }, 0
+while true do
+  local ids = redis.call('ZRANGEBYLEX', KEYS[2], lowest, highest, 'LIMIT', 0, step)
+  local texts = #ids > 0 and redis.call('HMGET', KEYS[1], unpack(ids)) or {}
+  for place, id in ipairs(ids) do
+    local record = texts[place] and parse(texts[place])
+    if record and isLive(record, at) then
+      for _, field in ipairs({ id, whole(record.version), record.usedAt, record.expiresAt }) do reply[#reply + 1] = field end
+      if (#reply - 1) / 4 >= wanted then return reply end
+    end
+  end
+  if #ids < step then return reply end
+  scanned = scanned + #ids
+  if scanned >= mostScanned then reply[1] = ids[#ids] return reply end
+  lowest = '(' .. ids[#ids]
+end
+`)
+
+/** Keys: values. Returns them; nothing in the place of one that is not there. */
+const values = script(`return redis.call('MGET', unpack(KEYS))`)
+
+/** Keys as of a record, without marks; the value is not looked at. Arguments: time, how many. Returns how many had expired. */
+const sweep = script(`${common}${ofChanges}
+local at, most = now(ARGV[1]), tonumber(ARGV[2])
+local ids = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', whole(at), 'LIMIT', 0, most)
+for _, id in ipairs(ids) do
+  local record = find(id)
+  redis.call('ZREM', KEYS[3], id)
+  redis.call('ZREM', KEYS[4], id)
+  write(id, record.version, at, 'gone', record.marks)
+  redis.call('ZADD', KEYS[5], whole(at), id)
+end
+forgetSome(at, most)
+return { tostring(#ids) }
+`)
+
+/** Key: the spaces. Argument: one that has records from now on. */
+const addSpace = script(`return { tostring(redis.call('SADD', KEYS[1], ARGV[1])) }`)
+
+/** Key: the spaces. */
+const spaces = script(`return redis.call('SMEMBERS', KEYS[1])`)
+
+export const scripts = { compareAndSet, remove, touch, read, list, values, sweep, addSpace, spaces } as const
+
+function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}

@@ -1,0 +1,18 @@
+import { testStateStore, type StateKitOptions, type TestRunner } from '@bowline/sessions/testing'
+
+export interface KitRun {
+  readonly ran: number
+  /** The names of the tests of the kit that the store does not pass. */
+  readonly failures: readonly string[]
+}
+
+/** Runs the kit, or its tests of one rule. */
+export async function runKit(create: StateKitOptions['create'], rule = ''): Promise<KitRun> {
+  const tests: { readonly name: string; readonly body: () => Promise<void> }[] = []
+  const runner: TestRunner = { describe: (_name, body) => body(), it: (name, body) => void tests.push({ name, body }) }
+  testStateStore({ name: 'under test', create, runner })
+  const wanted = tests.filter(({ name }) => rule === '' || name.startsWith(`${rule}:`))
+  const failures: string[] = []
+  for (const { name, body } of wanted) await body().catch(() => failures.push(name))
+  return { ran: wanted.length, failures }
+}

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto'
+import { redisStateStore, type RedisStateStoreOptions, type RemoteStateStore } from '@bowline/sessions/redis'
+import { createClient } from 'redis'
+import { afterAll, afterEach } from 'vitest'
+
+/** A prefix that no other test uses, on a server that may be shared. */
+export function newPrefix(): string {
+  return `test-${randomUUID()}`
+}
+
+/** Opens stores that are closed after each test. A warning fails the test, unless it is asked for. */
+export function redisStores(urlOf: () => string): (options?: RedisStateStoreOptions) => RemoteStateStore {
+  const opened: RemoteStateStore[] = []
+  const prefixes = new Set<string>()
+  afterEach(async () => {
+    for (const store of opened.splice(0)) await store.close()
+  })
+  afterAll(async () => {
+    if (process.env['TEST_REDIS_URL']) await removeAll(urlOf(), [...prefixes])
+  })
+  return (options = {}) => {
+    const { prefix = newPrefix() } = options
+    prefixes.add(prefix)
+    const store = redisStateStore({ onWarning: unexpected, ...(options.client ? {} : { url: urlOf() }), ...options, prefix })
+    opened.push(store)
+    return store
+  }
+}
+
+function unexpected(message: string): void {
+  throw new Error(message)
+}
+
+async function removeAll(url: string, prefixes: readonly string[]): Promise<void> {
+  const client = await createClient({ url }).connect()
+  for (const prefix of prefixes) {
+    for await (const keys of client.scanIterator({ MATCH: `${prefix}:*` })) if (keys.length > 0) await client.unlink(keys)
+  }
+  await client.close()
+}
