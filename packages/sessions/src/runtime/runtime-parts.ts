@@ -1,0 +1,181 @@
+import { systemIds, type IdSource } from '@bowline/agent-loop'
+import { systemClock, type Clock } from '@bowline/llm'
+import type { BackgroundSettings, ChildContext } from '../children/child-context.ts'
+import type { SessionContext } from '../commands/context.ts'
+import { endSession, expiredBefore } from '../commands/end-session.ts'
+import { startOrphanedInputs } from '../commands/orphaned-inputs.ts'
+import { ExpectedDrivers } from '../commands/run-driver.ts'
+import { requestStop, stopAwaited, stopBelow } from '../commands/stop.ts'
+import { removeAbandonedCopies } from '../commands/tree/partial-copy.ts'
+import { restWithin } from '../commands/wait-for-rest.ts'
+import { isSettled } from '../contract/run-status.ts'
+import type { Claim, SessionStore } from '../contract/session-store.ts'
+import { LiveLog } from '../log/live-log.ts'
+import { removeOrchestrationState } from '../orchestration/remove-session.ts'
+import { memoryStore } from '../stores/memory.ts'
+import type { Leaving } from './active-runs.ts'
+import { AgentDirectory } from './agent-directory.ts'
+import { ClaimLoop } from './claim-loop.ts'
+import { Conversations } from './conversations.ts'
+import { Lifecycle, startingStore } from './lifecycle.ts'
+import { hasWork } from './pending-work.ts'
+import { errorHandler } from './report-errors.ts'
+import { Scheduler } from './scheduler.ts'
+import type { RuntimeOptions } from './types.ts'
+
+const childStopMs = 10_000
+const dayMs = 86_400_000
+
+/** Makes and wires the parts of a runtime. They call each other only after all of them are made. */
+export class RuntimeParts {
+  readonly options: RuntimeOptions
+  readonly store: SessionStore
+  readonly namespace: string
+  readonly clock: Clock
+  readonly ids: IdSource
+  readonly directory: AgentDirectory
+  readonly id: string
+  readonly background: BackgroundSettings
+  /** For handles: the first use of its store starts the runtime. */
+  readonly context: SessionContext
+  readonly loop: ClaimLoop
+  readonly scheduler: Scheduler
+  readonly lifecycle: Lifecycle
+  readonly #live = new LiveLog()
+  readonly #onError: NonNullable<RuntimeOptions['onError']>
+  /** For work of the runtime itself, which it does while it starts and stops too. */
+  readonly #ownContext: SessionContext
+
+  constructor(options: RuntimeOptions) {
+    this.options = options
+    this.store = options.store ?? memoryStore()
+    this.namespace = options.namespace ?? 'default'
+    this.clock = options.clock ?? systemClock
+    this.ids = options.ids ?? systemIds
+    this.directory = new AgentDirectory(options.agents)
+    this.id = this.ids.next('runtime')
+    this.background = backgroundOf(options, this.store)
+    this.#onError = errorHandler(options.onError)
+    this.context = this.#makeContext()
+    this.#ownContext = { ...this.context, store: this.store }
+    this.loop = this.#makeLoop()
+    this.scheduler = this.#makeScheduler()
+    this.lifecycle = this.#makeLifecycle()
+  }
+
+  #makeContext(): SessionContext {
+    const { store, clock, ids, directory, options } = this
+    return {
+      store: startingStore(store, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
+      live: this.#live,
+      clock,
+      ids,
+      onBusy: options.onBusy ?? 'queue',
+      deletions: new Map(),
+      agents: directory.roots,
+      drivers: new ExpectedDrivers(),
+      toolOf: (session, run, name) => directory.agentOf(session, run)?.tools.find((tool) => tool.name === name),
+      wake: (key, atMs) => this.#wake(key, atMs),
+      lookAhead: () => void this.#lookAhead([], false),
+      abort: (runId, request) => this.loop.abort(runId, request),
+      fence: (runId) => this.loop.fence(runId),
+      removeExtensionState: (key) => removeOrchestrationState(store, key),
+    }
+  }
+
+  #makeLoop(): ClaimLoop {
+    const { options, store, clock, ids, directory, context } = this
+    return new ClaimLoop({
+      ...options,
+      ...{ store, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
+      conversations: new Conversations(),
+      children: this.#makeChildContext(),
+      onRest: (claim, how) => this.#onRest(claim, how),
+    })
+  }
+
+  #makeChildContext(): ChildContext {
+    const { store, clock, ids, background } = this
+    const context = this.#ownContext
+    return {
+      ...{ store, clock, ids, background },
+      stopChild: async (child) => {
+        await requestStop(context, child, undefined)
+        await this.loop.lendSlot(() => restWithin(context, child, childStopMs))
+      },
+      stopBelow: (run) => stopBelow(context, run.id, run.stop?.reason),
+      stopAwaited: (run) => stopAwaited(context, run.id),
+      waitForTask: async (task, waitMs, abortSignal) => {
+        await this.loop.lendSlot(() => restWithin(context, task, waitMs, abortSignal, isSettled))
+      },
+      announce: (key) => this.#live.announce(key),
+      wake: (key) => this.#wake(key),
+    }
+  }
+
+  #makeScheduler(): Scheduler {
+    const { store, clock, ids, options } = this
+    const { retention, timers = true, onWake } = options
+    const context = this.#ownContext
+    return new Scheduler({
+      ...{ store, clock, ids, onError: this.#onError, hasTimers: timers, onWake },
+      retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },
+      wake: () => this.loop.wake(),
+      announce: (key) => this.#live.announce(key),
+      expire: (key) => endSession(context, key, 'expire'),
+      expiredBefore: (atMs) => expiredBefore(store, atMs),
+      remove: ({ key, id: incarnation }) => endSession(context, key, 'delete', { incarnation }),
+      startOrphanedInputs: (key) => startOrphanedInputs(context, key),
+      removeAbandonedCopies: () => removeAbandonedCopies(context),
+    })
+  }
+
+  #makeLifecycle(): Lifecycle {
+    const { store, namespace, clock, loop, scheduler } = this
+    return new Lifecycle({
+      ...{ store, loop, scheduler },
+      openOptions: { namespace, clock, owner: this.id },
+      onHint: ({ key, wake }) => {
+        if (wake) loop.wake(key)
+        // The runtime publishes the events of its own runs, so that their readers need not ask the store.
+        if (!loop.executes(key)) this.#live.announce(key)
+      },
+    })
+  }
+
+  /** Claims what can be claimed in this session, now or at this time. */
+  #wake(key: string, atMs = this.clock.now()): void {
+    if (atMs > this.clock.now()) return this.scheduler.schedule(atMs)
+    this.loop.wake(key)
+    this.scheduler.tellHost(atMs)
+  }
+
+  async #onRest({ run, session }: Claim, how: Leaving): Promise<void> {
+    // Nothing waits, and nothing in the session is due later.
+    if (how === 'settled' && !session.settings.ttl && !this.options.onWake) return
+    const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
+    for (const key of keys) {
+      // If the store fails, the next sweep finds these inputs.
+      await startOrphanedInputs(this.#ownContext, key).catch((error: unknown) => this.#onError(error, { during: 'sweep', session: key }))
+    }
+    await this.#lookAhead(keys, how === 'gave-back' || how === 'lost')
+  }
+
+  /** Arms the timer, and tells the host when to come: at once if one of these sessions has a run to be claimed. */
+  async #lookAhead(keys: readonly string[], isWorkLeft: boolean): Promise<void> {
+    try {
+      const isLeft = isWorkLeft || (this.options.onWake !== undefined && (await hasWork(this.store, keys, this.clock.now())))
+      await this.scheduler.refresh(isLeft)
+    } catch (error) {
+      this.#onError(error, { during: 'sweep' })
+    }
+  }
+}
+
+function backgroundOf({ background, timers = true, onWake }: RuntimeOptions, store: SessionStore): BackgroundSettings {
+  const { maxActive = 64, maxRetained = 256, maxDepth = 3 } = background || {}
+  // Without timers and without an alarm no process would come back to a task.
+  const canWake = timers || onWake !== undefined
+  const mode = background === false || !canWake ? 'none' : store.capabilities.durable === 'none' ? 'in-process' : 'durable'
+  return { mode, maxActive, maxRetained, maxDepth }
+}
