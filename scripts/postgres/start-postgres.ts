@@ -60,6 +60,7 @@ export async function startPostgres({ durable = false, settings = {} }: StartPos
       await nextAddress()
     },
     async stop() {
+      keeper.ref()
       stdin.end()
       await ended
     },

@@ -8,7 +8,7 @@ export interface NamedInput {
   readonly rowId?: string
 }
 
-export function namedInputs({ writes }: Batch): readonly NamedInput[] {
+export function namedInputs({ writes }: Pick<Batch, 'writes'>): readonly NamedInput[] {
   const taken = new Set(writes.flatMap((write) => (write.op === 'inbox.take' ? write.ids : [])))
   return writes.flatMap((write): readonly NamedInput[] => {
     if (write.op === 'inbox.put') return write.rows.flatMap((row) => (row.kind === 'steer' ? namedInput(row.body.inputId, row.body.hash, taken) : []))

@@ -20,6 +20,7 @@ import { temporaryFolders } from './temporary-folder.ts'
 const newFolder = temporaryFolders()
 const settings = { synchronous: 'full', busyTimeoutMs: 1234 } as const
 const opening = { namespace: 'default', owner: 'owner-a', clock: systemClock }
+const view = { namespace: 'default', now: 1 }
 const batch = {
   id: 'batch-1',
   key: 'room:1',
@@ -102,7 +103,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const connection = new SqliteConnection(database, db)
     const pages = pragma(database, 'page_count') as number
     database.exec(`pragma max_page_count = ${pages + 120}`)
-    const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
+    const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
     const commitNumber = (n: number) => {
       const message = { role: 'user', id: `entry-${n}`, content: 'x'.repeat(20_000) } as const
       const append = { op: 'entry.append', entries: [{ id: `entry-${n}`, parentId: null, type: 'message', at: n, message }] } as const
@@ -118,10 +119,10 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
       }
     }
     expect(failed).toMatchObject({ code: 'store-full', message: expect.stringContaining('sessions.db') as unknown })
-    const { lastSeq, events } = connection.run(readEvents('default', 'room:1', 0, 100))
+    const { lastSeq, events } = connection.run(readEvents(view, 'room:1', 0, 100))
     expect(lastSeq).toBeGreaterThan(2)
     expect(events).toHaveLength(lastSeq)
-    expect(connection.run(readSession('default', 'room:1', 1))).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
+    expect(connection.run(readSession(view, 'room:1'))).toMatchObject({ value: { version: lastSeq, leaf: `entry-${lastSeq}` } })
     database.exec('pragma max_page_count = 1000000')
     expect(await commitNumber(lastSeq + 1)).toMatchObject({ ok: true, version: lastSeq + 1 })
     database.close()
@@ -141,7 +142,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
       },
     })
     const connection = new SqliteConnection(watched, db)
-    const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }))
+    const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }))
     await commitNumber(1)
     await commitNumber(2)
     const afterTwo = prepared.length
@@ -181,13 +182,13 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     await migrate(db, sqliteDialect, 'it')
     const connection = new SqliteConnection(database, db)
     database.exec(`pragma max_page_count = ${(pragma(database, 'page_count') as number) + 40}`)
-    const context = { namespace: 'default', now: 1, maxRecordBytes: 1e9, violatesConstraint: () => false }
+    const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
     const commitTo = (key: string, length: number) => {
       const events = [{ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }]
       return connection.transaction(commitBatch({ ...batch, key, writes: [...batch.writes, { op: 'event.append', events }] }, context))
     }
     const results = await Promise.allSettled([commitTo('room:1', 10), commitTo('room:2', 1_000_000), commitTo('room:3', 10)])
-    const stored = ['room:1', 'room:2', 'room:3'].map((key) => connection.run(readSession('default', key, 1)).status)
+    const stored = ['room:1', 'room:2', 'room:3'].map((key) => connection.run(readSession(view, key)).status)
     expect(stored).toEqual(results.map((result) => (result.status === 'fulfilled' ? 'found' : 'missing')))
     expect(results[1]).toMatchObject({ status: 'rejected', reason: { errcode: 13 } })
     expect(await commitTo('room:4', 10)).toMatchObject({ ok: true })
@@ -209,14 +210,14 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
     const connection = new SqliteConnection(database, db)
-    const context = { namespace: 'default', now: 1, maxRecordBytes: 1000, violatesConstraint: () => false }
+    const context = { ...view, isShared: false, maxRecordBytes: 1000, violatesConstraint: () => false }
     const commit = (id: string, ...lengths: readonly number[]) => {
       const events = lengths.map((length) => ({ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }))
       return connection.transaction(commitBatch({ ...batch, id, writes: [...batch.writes, { op: 'event.append', events }] }, context))
     }
     expect(await commit('batch-1', 600, 600)).toMatchObject({ ok: true, lastSeq: 2 })
     await expect(commit('batch-2', 10, 1000)).rejects.toThrow(/session-start is longer than 1000 bytes/)
-    expect(connection.run(readEvents('default', 'room:1', 0, 10))).toMatchObject({ lastSeq: 2 })
+    expect(connection.run(readEvents(view, 'room:1', 0, 10))).toMatchObject({ lastSeq: 2 })
     database.close()
   })
 

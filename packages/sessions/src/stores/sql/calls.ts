@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Found } from '../../contract/session-store.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { parseStored } from '../../json.ts'
@@ -74,7 +75,7 @@ const newestOfSession = statement((db, slots: { readonly namespace: string; read
     .where('tool_call.tool_call_id', '=', slots.toolCallId)
     .orderBy('run.n', 'desc')
     .orderBy('tool_call.step', 'desc')
-    .limit(1),
+    .limit(sql.lit(1)),
 )
 
 const ofApproval = statement((db, slots: { readonly namespace: string; readonly approvalId: string }) =>

@@ -1,35 +1,40 @@
 import { sql } from 'kysely'
 import type { Claim, ClaimRequest, Lease, LeaseState } from '../../contract/session-store.ts'
 import { statusOfRun } from '../../contract/records.ts'
+import { isHolding } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
-import { claimableAt, claimRun } from '../rules.ts'
-import { readWaiting } from './inbox.ts'
-import { runState, runStateColumns, selectRuns, withInput } from './runs.ts'
-import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
-import { all, columnsOf, execute, first, statement } from './statement.ts'
-import type { Steps } from './statement.ts'
-import type { Database, RunRow, RunStateTable, SessionStateTable } from './tables.ts'
+import { claimableAt, claimRun, hasExpired } from '../rules.ts'
+import type { RunState } from '../rules.ts'
+import type { SqlDialect } from './dialect.ts'
+import { askWaiting, inboxRecord } from './inbox.ts'
+import type { WaitingRow } from './inbox.ts'
+import { leaseColumns, progressColumns, runState, selectRuns, withInput } from './runs.ts'
+import type { RunLease, RunProgress } from './runs.ts'
+import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
+import type { StoreView } from './sessions.ts'
+import { all, ask, columnsOf, execute, statement, together } from './statement.ts'
+import type { RowOf, Steps } from './statement.ts'
+import type { Database, RunRow, SessionRow, SessionStateTable } from './tables.ts'
 import { statusColumns, updateRunStatus } from './write-runs.ts'
+import { atMost, numberValue, textValue } from './values.ts'
 
-export interface ClaimContext {
-  readonly namespace: string
-  readonly now: number
-}
+/** How a run is known to be lost: by its lease, or, in a store of one process, by its owner. */
+export type ClaimContext = StoreView & { readonly loss: 'lease' | 'owner' }
 
 interface CandidateSlots {
   readonly namespace: string
-  readonly agents: string
+  readonly agents: readonly string[]
   /** Null: any. */
   readonly runId: string | null
-  readonly now: number
+  readonly now: number | null
   readonly max: number
 }
 
 /** Each by an index that holds the runs of this status alone, in the order of acceptance. */
-const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
-  selectCandidates(db, slots, listed<string>(slots.agents))
+const queuedSessions = statement((db, slots: CandidateSlots, dialect) =>
+  selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('queued'))
-    .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', slots.now)]))
+    .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', dialect.time(slots.now))]))
     .where((where) =>
       where.not(
         where.exists(
@@ -45,99 +50,209 @@ const queuedRuns = statement((db, slots: CandidateSlots, { listed }) =>
     ),
 )
 
+type OwnerSlots = CandidateSlots & { readonly owner: string; readonly holds: readonly string[] }
+
 /** A running run holds its session: it is the first, whatever the place of those that wait. */
-const lostRuns = statement((db, slots: CandidateSlots & { readonly owner: string; readonly holds: string }, { listed }) =>
-  selectCandidates(db, slots, listed<string>(slots.agents))
+const sessionsOfOthers = statement((db, slots: OwnerSlots, dialect) =>
+  selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('running'))
-    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where('run.id', 'not in', listed<string>(slots.holds))])),
+    .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))])),
 )
 
-/** Runs of living sessions, the oldest first. */
-function selectCandidates(db: Database, { namespace, runId, now, max }: CandidateSlots, agents: ReturnType<typeof sql<string>>) {
-  return selectRuns(db)
+/** Those of the owner too, if it does not know of them: the answer to its claim was lost. */
+const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
+  selectCandidates(db, slots, dialect)
+    .where('run.status', '=', sql.lit('running'))
+    .where((where) =>
+      where.or([
+        where('run_state.lease_until', '<=', dialect.time(slots.now)),
+        where.and([where('run_state.owner', '=', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))]),
+      ]),
+    ),
+)
+
+/** Sessions that live, those of the oldest runs first, without those that others keep. */
+function selectCandidates(db: Database, { namespace, runId, agents, now, max }: CandidateSlots, { isOneOf, lock, time }: SqlDialect) {
+  const candidates = db
+    .selectFrom('run')
+    .innerJoin('run_state', 'run_state.run', 'run.row')
     .innerJoin('session', 'session.row', 'run.session')
     .innerJoin('session_state', 'session_state.session', 'run.session')
+    .select('run.session')
     .where('session_state.expired_at', 'is', null)
-    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', now)]))
+    .where((where) => where.or([where('session_state.expires_at', 'is', null), where('session_state.expires_at', '>', time(now))]))
     .where('run.namespace', '=', namespace)
-    .where('session.agent', 'in', agents)
-    .where('run.id', '=', (where) => where.fn.coalesce(sql<string>`${runId}`, 'run.id'))
+    .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
+    .where('run.id', '=', (where) => where.fn.coalesce(textValue(runId), 'run.id'))
     .orderBy('run.created_at')
     .orderBy('run.row')
-    .limit(max)
+    .limit(atMost(max))
+  return lock(candidates, 'session_state', 'skip')
 }
 
-/**
- * The claim of a store that one process holds: what runs under another owner, or is not among what the owner holds, is
- * lost, whatever its lease says.
- */
+interface LeaseSlots {
+  readonly namespace: string
+  readonly now: number | null
+  readonly leaseMs: number
+}
+
+/** No lease that is given now ends later: one that does is from before the clock was set back, and ends its length after now. */
+const boundLeases = statement((db, slots: LeaseSlots, { time }) =>
+  db
+    .updateTable('run_state')
+    .set({ lease_until: untilFrom(time(slots.now), slots.leaseMs) })
+    .where('run', 'in', (runs) => runs.selectFrom('run').select('row').where('namespace', '=', slots.namespace).where('status', '=', sql.lit('running')))
+    .where('lease_until', '>', untilFrom(time(slots.now), slots.leaseMs)),
+)
+
+function untilFrom(now: ReturnType<SqlDialect['time']>, ms: number) {
+  return sql<number>`${now} + ${numberValue(ms)}`
+}
+
+interface SessionsSlots {
+  readonly sessions: readonly number[]
+}
+
+const holdingRuns = statement((db, slots: SessionsSlots, dialect) => selectOpen(db, slots, dialect).where('run.status', '<>', sql.lit('queued')))
+
+const nextRuns = statement((db, slots: SessionsSlots, dialect) =>
+  selectOpen(db, slots, dialect)
+    .where('run.status', '=', sql.lit('queued'))
+    .where('run.place', '=', (first) =>
+      first
+        .selectFrom('run as next')
+        .select((select) => select.fn.min('next.place').as('place'))
+        .whereRef('next.session', '=', 'run.session')
+        .where('next.ended_at', 'is', null)
+        .where('next.status', '=', sql.lit('queued')),
+    ),
+)
+
+/** Keeps the leases from those who renew them. */
+function selectOpen(db: Database, { sessions }: SessionsSlots, { isOneOf, lock }: SqlDialect) {
+  const open = selectRuns(db)
+    .innerJoin('run_input', 'run_input.run', 'run.row')
+    .select('run_input.body as input')
+    .where((where) => isOneOf(where.ref('run.session'), sessions, 'number'))
+    .where('run.ended_at', 'is', null)
+    .orderBy('run.row')
+  return lock(open, 'run_state')
+}
+
+/** Claims are decided by what is there under the lock of the sessions. */
 export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<readonly Claim[]> {
-  const { owner, max, agents, holds, runId = null } = request
+  const { max, agents } = request
   if (max < 1 || agents.length === 0) return []
-  const slots = { namespace: context.namespace, agents: JSON.stringify(agents), runId, now: context.now, max }
-  const lost = yield* all(lostRuns, { ...slots, owner, holds: JSON.stringify(holds), max: Number.MAX_SAFE_INTEGER })
-  const due = lost.filter((row) => claimableAt(runState(row, ''), context.now) <= context.now)
-  const found = [...due, ...(yield* all(queuedRuns, slots))]
+  const sessions = yield* candidates(request, context)
+  if (sessions.length === 0) return []
+  const { states, runs, waiting } = yield* together({
+    runs: [ask(holdingRuns, { sessions }), ask(nextRuns, { sessions })],
+    // Behind the locks.
+    states: askSessionRows(context.now, sessions),
+    waiting: askWaiting(sessions),
+  })
+  const found = states.flatMap((session) => claimable(session, runs, request, context))
   const claims: Claim[] = []
-  for (const row of found.sort((a, b) => a.created_at - b.created_at).slice(0, max)) claims.push(yield* claimRow(row, request, context))
+  for (const each of found.sort((a, b) => a.run.created_at - b.run.created_at || a.run.row - b.run.row).slice(0, max)) claims.push(yield* claimOne(each, request, waiting))
   return claims
 }
 
-const inputOf = statement((db, slots: { readonly run: number }) => db.selectFrom('run_input').select('body').where('run', '=', slots.run))
+function* candidates(request: ClaimRequest, { namespace, now, loss }: ClaimContext): Steps<readonly number[]> {
+  const { owner, max, agents, holds, leaseMs, runId = null } = request
+  const slots = { namespace, agents, runId, now, max }
+  if (loss === 'lease') yield* execute(boundLeases, { namespace, now, leaseMs })
+  const { lost, queued } = yield* together({
+    // A lost run may have to wait: it must keep no other one back.
+    lost: ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }),
+    queued: ask(queuedSessions, slots),
+  })
+  return [...new Set([...lost, ...queued].map(({ session }) => session))]
+}
 
-type ClaimedState = Omit<RunStateTable, 'open_calls' | 'batch_id' | 'batch'>
+type OpenRunRow = RowOf<typeof nextRuns>
 
-const updateRunState = statement((db, slots: ClaimedState) =>
+interface Claimable {
+  readonly session: SessionRow
+  readonly run: OpenRunRow
+  readonly state: RunState
+  readonly now: number
+}
+
+/** The first open run of the session, if it can be claimed. */
+function claimable(session: SessionRow & { readonly now: number }, runs: readonly OpenRunRow[], request: ClaimRequest, context: ClaimContext): readonly Claimable[] {
+  const { now } = session
+  const open = runs.filter((row) => row.session === session.row)
+  const run = open.find(({ status }) => isHolding(status)) ?? open[0]
+  const isWanted = run !== undefined && request.agents.includes(session.agent) && (request.runId ?? run.id) === run.id
+  if (!isWanted || hasExpired(sessionRecord(session), now) || !(run.status === 'queued' || isLost(run, request, context, now))) return []
+  const state = runState(run, session.key)
+  return claimableAt(state, now) <= now ? [{ session, run, state, now }] : []
+}
+
+function isLost({ status, id, owner, lease_until: leaseUntil }: RunRow, request: ClaimRequest, { loss }: ClaimContext, now: number): boolean {
+  if (status !== 'running') return false
+  const isForgotten = owner === request.owner && !request.holds.includes(id)
+  return isForgotten || (loss === 'lease' ? (leaseUntil ?? now) <= now : owner !== request.owner)
+}
+
+const updateRunState = statement((db, slots: RunProgressSlots & RunLease) =>
   db
     .updateTable('run_state')
-    .set(columnsOf(slots, ['epoch', 'owner', 'lease_until', 'stop', 'body']))
+    .set(columnsOf(slots, ['stop', 'attempts', 'definition', 'body', 'epoch', 'owner', 'lease_until']))
     .where('run', '=', slots.run),
 )
+
+type RunProgressSlots = RunProgress & { readonly run: number }
 
 const updateSessionState = statement(
   (db, slots: Pick<SessionStateTable, 'session' | 'status' | 'version'>) =>
     db.updateTable('session_state').set(columnsOf(slots, ['status', 'version'])).where('session', '=', slots.session),
 )
 
-function* claimRow(row: RunRow, request: ClaimRequest, { now }: ClaimContext): Steps<Claim> {
-  const sessionRow = yield* findSessionByRow(row.session)
-  const input = yield* first(inputOf, { run: row.row })
-  if (!sessionRow || !input) throw new TypeError(`The run ${row.id} has no session or no input.`)
-  const before = sessionRecord(sessionRow)
-  const state = claimRun(runState(row, before.key), request, now)
-  const session = { ...before, status: statusOfRun(state), version: before.version + 1 }
-  yield* execute(updateRunState, { run: row.row, ...runStateColumns(state) })
-  yield* execute(updateRunStatus, { row: row.row, ...statusColumns(state) })
-  yield* execute(updateSessionState, { session: row.session, ...sessionState(session) })
-  return { run: withInput(state, input.body), session, previous: row.status === 'queued' ? 'queued' : 'running', inbox: yield* readWaiting(row.session) }
+function* claimOne({ session: row, run, state: before, now }: Claimable, request: ClaimRequest, waiting: readonly WaitingRow[]): Steps<Claim> {
+  const state = claimRun(before, request, now)
+  const record = sessionRecord(row)
+  const session = { ...record, status: statusOfRun(state), version: record.version + 1 }
+  yield* execute(updateRunState, { run: run.row, ...progressColumns(state), ...leaseColumns(state) })
+  yield* execute(updateRunStatus, { row: run.row, ...statusColumns(state) })
+  yield* execute(updateSessionState, { session: row.row, ...sessionState(session) })
+  const inbox = waiting.filter((each) => each.session === row.row).map(inboxRecord)
+  return { run: withInput(state, run.input), session, previous: run.status === 'queued' ? 'queued' : 'running', inbox }
 }
 
-const heldRun = statement((db, slots: { readonly namespace: string; readonly id: string; readonly epoch: number }) =>
+const runningRuns = statement((db, slots: { readonly namespace: string; readonly ids: readonly string[] }, { isOneOf, lock }) =>
+  lock(
+    db
+      .selectFrom('run')
+      .innerJoin('run_state', 'run_state.run', 'run.row')
+      .select(['run.row', 'run.id', 'run_state.epoch', 'run_state.stop'])
+      .where('run.namespace', '=', slots.namespace)
+      .where((where) => isOneOf(where.ref('run.id'), slots.ids, 'text'))
+      .where('run.status', '=', sql.lit('running'))
+      // A run that ends at the same time has no owner any more: the lock shows this row as it is then, and no other one.
+      .where('run_state.owner', 'is not', null)
+      .orderBy('run.row'),
+    'run_state',
+  ),
+)
+
+const updateLeases = statement((db, slots: { readonly runs: readonly number[]; readonly now: number | null; readonly leaseMs: number }, { isOneOf, time }) =>
   db
-    .selectFrom('run')
-    .innerJoin('run_state', 'run_state.run', 'run.row')
-    .select(['run.row', 'run_state.stop'])
-    .where('run.namespace', '=', slots.namespace)
-    .where('run.id', '=', slots.id)
-    .where('run.status', '=', sql.lit('running'))
-    .where('run_state.epoch', '=', slots.epoch),
+    .updateTable('run_state')
+    .set({ lease_until: untilFrom(time(slots.now), slots.leaseMs) })
+    .where((where) => isOneOf(where.ref('run'), slots.runs, 'number')),
 )
 
-const updateLease = statement((db, slots: { readonly run: number; readonly lease_until: number }) =>
-  db.updateTable('run_state').set(columnsOf(slots, ['lease_until'])).where('run', '=', slots.run),
-)
-
-export function* renewLeases(leases: readonly Lease[], leaseUntil: number, namespace: string): Steps<readonly LeaseState[]> {
-  const states: LeaseState[] = []
-  for (const { runId, epoch } of leases) {
-    const held = yield* first(heldRun, { namespace, id: runId, epoch })
-    if (!held) {
-      states.push({ runId, held: false })
-      continue
-    }
-    yield* execute(updateLease, { run: held.row, lease_until: leaseUntil })
-    const stopping = held.stop === null ? {} : { stopping: parseStored<NonNullable<LeaseState['stopping']>>(held.stop, `The run ${runId}`) }
-    states.push({ runId, held: true, ...stopping })
-  }
-  return states
+export function* renewLeases(leases: readonly Lease[], leaseMs: number, { namespace, now }: StoreView): Steps<readonly LeaseState[]> {
+  const rows = yield* all(runningRuns, { namespace, ids: leases.map(({ runId }) => runId) })
+  const heldBy = ({ runId, epoch }: Lease) => rows.find((row) => row.id === runId && row.epoch === epoch)
+  const held = leases.map(heldBy)
+  const runs = held.flatMap((row) => (row ? [row.row] : []))
+  if (runs.length > 0) yield* execute(updateLeases, { runs, now, leaseMs })
+  return leases.map(({ runId }, place) => {
+    const row = held[place]
+    if (!row) return { runId, held: false }
+    const stopping = row.stop === null ? {} : { stopping: parseStored<NonNullable<LeaseState['stopping']>>(row.stop, `The run ${runId}`) }
+    return { runId, held: true, ...stopping }
+  })
 }

@@ -1,11 +1,8 @@
 import type { Write } from '../../contract/batch.ts'
-import { firstNumbers } from '../rules.ts'
-import type { Numbers } from '../rules.ts'
-import { findTombstone } from './sessions.ts'
-import { columnsOf, execute, statement } from './statement.ts'
-import type { Statement, Steps } from './statement.ts'
+import { columnsOf, statement } from './statement.ts'
+import type { Statement } from './statement.ts'
 import type { TombstoneTable } from './tables.ts'
-import { sessionOf } from './work.ts'
+import { sessionOf, write } from './work.ts'
 import type { Work } from './work.ts'
 
 type OfSession = { readonly session: number }
@@ -28,28 +25,20 @@ const insertTombstone = statement((db, slots: TombstoneTable) =>
   db.insertInto('tombstone').values(columnsOf(slots, ['namespace', 'key', 'version', 'next_seq', 'next_run', 'deleted_at'])),
 )
 
-const deleteTombstone = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
+export const deleteTombstone = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
   db.deleteFrom('tombstone').where('namespace', '=', slots.namespace).where('key', '=', slots.key),
 )
 
 /** Takes all of it away; what stays are the numbers from which a later session under the key goes on. */
-export function* deleteSession(work: Work, { at, leavesNothing }: Extract<Write, { op: 'session.delete' }>): Steps<void> {
+export function deleteSession(work: Work, { at, leavesNothing }: Extract<Write, { op: 'session.delete' }>): void {
   const session = sessionOf(work)
-  for (const deletion of deletions) yield* execute(deletion, { session: session.row })
+  for (const deletion of deletions) write(work, deletion, { session: session.row })
   const { version, nextSeq, nextRun } = session.record
-  const { namespace, key } = work
+  const { key, context } = work
   // The number of the event with which readers end is used up.
   const numbers = { version: version + 1, next_seq: nextSeq + 1, next_run: nextRun }
-  if (!leavesNothing) yield* execute(insertTombstone, { namespace, key, ...numbers, deleted_at: at })
+  if (!leavesNothing) write(work, insertTombstone, { namespace: context.namespace, key, ...numbers, deleted_at: at })
   session.isGone = true
   work.runs.clear()
   work.runsMoved = false
-}
-
-/** The numbers that a new session begins with. */
-export function* takeNumbers({ namespace, key }: Work): Steps<Numbers> {
-  const tombstone = yield* findTombstone(namespace, key)
-  if (!tombstone) return firstNumbers
-  yield* execute(deleteTombstone, { namespace, key })
-  return { version: tombstone.version, nextSeq: tombstone.next_seq, nextRun: tombstone.next_run }
 }

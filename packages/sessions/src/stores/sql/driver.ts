@@ -1,12 +1,27 @@
 import type { Steps } from './statement.ts'
 
-/** How a database runs steps: at once or in time. Both fail with errors of the store. */
+type Run = <T>(makeSteps: () => Steps<T>) => T | Promise<T>
+
+/**
+ * How a database runs steps: at once or in time. Fails with errors of the store. The steps may be made more than once, for
+ * another attempt.
+ */
 export interface SqlDriver {
   readonly namespace: string
-  readonly now: () => number
+  /** The time, where the clock of this process is that of the store. Null: the clock of the server is. */
+  readonly now: () => number | null
+  /** Whether others write at the same time. */
+  readonly isShared: boolean
+  /** How a run is known to be lost. */
+  readonly loss: 'lease' | 'owner'
   /** All of it or, when it throws, nothing. */
-  readonly transaction: <T>(steps: Steps<T>) => T | Promise<T>
-  readonly read: <T>(steps: Steps<T>) => T | Promise<T>
+  readonly transaction: Run
+  /** One statement that writes. Reads after it see what is stored by then. */
+  readonly statement: Run
+  /** Reads that all see the same. */
+  readonly snapshot: Run
+  /** Reads that need not see the same, or one read. */
+  readonly read: Run
   /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
   readonly violatesConstraint: (error: unknown) => boolean
 }

@@ -4,25 +4,27 @@ import type { InboxKind, TimerRecord } from '../../contract/records.ts'
 import { parseStored } from '../../json.ts'
 import { claimableAt, inputKindsThatStart } from '../rules.ts'
 import { runState, selectRuns } from './runs.ts'
-import { all, first, statement } from './statement.ts'
+import type { StoreView } from './sessions.ts'
+import { ask, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
+import { atMost } from './values.ts'
 
 interface DueSlots {
   readonly namespace: string
-  readonly now: number
+  readonly now: number | null
   readonly limit: number
 }
 
-const timersDue = statement((db, { namespace, now, limit }: DueSlots) =>
+const timersDue = statement((db, { namespace, now, limit }: DueSlots, { time }) =>
   db
     .selectFrom('timer')
     .innerJoin('session', 'session.row', 'timer.session')
     .select(['timer.id', 'timer.kind', 'timer.due_at', 'timer.body', 'session.key'])
     .where('timer.namespace', '=', namespace)
-    .where('timer.due_at', '<=', now)
+    .where('timer.due_at', '<=', time(now))
     .orderBy('timer.due_at')
     .orderBy('timer.id')
-    .limit(limit),
+    .limit(atMost(limit)),
 )
 
 const firstTimer = statement((db, { namespace }: DueSlots) =>
@@ -31,19 +33,19 @@ const firstTimer = statement((db, { namespace }: DueSlots) =>
     .select('timer.due_at as at')
     .where('timer.namespace', '=', namespace)
     .orderBy('timer.due_at')
-    .limit(1),
+    .limit(sql.lit(1)),
 )
 
-const livesOver = statement((db, { namespace, now, limit }: DueSlots) =>
+const livesOver = statement((db, { namespace, now, limit }: DueSlots, { time }) =>
   db
     .selectFrom('session_state')
     .innerJoin('session', 'session.row', 'session_state.session')
     .select('session.key')
     .where('session_state.namespace', '=', namespace)
-    .where('session_state.expires_at', '<=', now)
+    .where('session_state.expires_at', '<=', time(now))
     .orderBy('session_state.expires_at')
     .orderBy('session.key')
-    .limit(limit),
+    .limit(atMost(limit)),
 )
 
 const firstEnd = statement((db, { namespace }: DueSlots) =>
@@ -53,18 +55,18 @@ const firstEnd = statement((db, { namespace }: DueSlots) =>
     .where('session_state.namespace', '=', namespace)
     .where('session_state.expires_at', 'is not', null)
     .orderBy('session_state.expires_at')
-    .limit(1),
+    .limit(sql.lit(1)),
 )
 
 /** Begins at the few rows of the inbox, whatever the number of sessions: the order of cross joins is kept. */
-const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly kinds: string }, { listed }) =>
+const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
   db
     .selectFrom('inbox')
     .crossJoin('session')
     .crossJoin('session_state')
     .select('session.key')
     .distinct()
-    .where('inbox.kind', 'in', listed<InboxKind>(kinds))
+    .where((where) => isOneOf(where.ref('inbox.kind'), kinds, 'text'))
     .whereRef('session.row', '=', 'inbox.session')
     .whereRef('session_state.session', '=', 'inbox.session')
     .where('session.namespace', '=', namespace)
@@ -73,17 +75,17 @@ const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly
       where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.session', '=', 'inbox.session').where('run.ended_at', 'is', null))),
     )
     .orderBy('session.key')
-    .limit(limit),
+    .limit(atMost(limit)),
 )
 
 /** Queued until a time, and next in their session. */
-const nextStart = statement((db, { namespace, now }: DueSlots) =>
+const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
   db
     .selectFrom('run')
     .select('run.not_before as at')
     .where('run.namespace', '=', namespace)
     .where('run.status', '=', sql.lit('queued'))
-    .where('run.not_before', '>', now)
+    .where('run.not_before', '>', time(now))
     .where((where) =>
       where.not(
         where.exists(
@@ -98,7 +100,7 @@ const nextStart = statement((db, { namespace, now }: DueSlots) =>
       ),
     )
     .orderBy('run.not_before')
-    .limit(1),
+    .limit(sql.lit(1)),
 )
 
 /** Taken up anew by its owner after it was lost: the others can be claimed as soon as they are lost. */
@@ -106,29 +108,30 @@ const lostBefore = statement((db, { namespace }: DueSlots) =>
   selectRuns(db)
     .where('run.namespace', '=', namespace)
     .where('run.status', '=', sql.lit('running'))
-    .where(sql<number>`json_extract(${sql.ref('run_state.body')}, '$.attempts')`, '>', 0),
+    .where('run_state.attempts', '>', sql.lit(0)),
 )
 
+const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
+
 /** What time alone brings about: now, and when next. */
-export function* dueNow(namespace: string, now: number, limit: number): Steps<DueReport> {
+export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport> {
   const slots = { namespace, now, limit }
-  return { ...(limit > 0 ? yield* listsOfDue(slots) : { timers: [], expired: [], unread: [] }), nextAt: yield* nextTime(slots) }
-}
-
-function* listsOfDue(slots: DueSlots): Steps<Omit<DueReport, 'nextAt'>> {
-  const timers = yield* all(timersDue, slots)
-  const expired = yield* all(livesOver, slots)
-  const waiting = yield* all(unread, { ...slots, kinds: JSON.stringify(inputKindsThatStart) })
+  const isWanted = limit > 0
+  const rows = yield* together({
+    timers: isWanted ? ask(timersDue, slots) : undefined,
+    expired: isWanted ? ask(livesOver, slots) : undefined,
+    unread: isWanted ? ask(unread, { ...slots, kinds: inputKindsThatStart }) : undefined,
+    next: [ask(firstTimer, slots), ask(firstEnd, slots), ask(nextStart, slots)],
+    lost: ask(lostBefore, slots),
+    time: ask(currentTime, slots),
+  })
+  const at = rows.time[0]?.now ?? 0
+  const delays = rows.lost.map((row) => claimableAt(runState(row, ''), at)).filter((each) => each > at)
+  const times = [...rows.next.flatMap((row) => row.at ?? []), ...delays]
   return {
-    timers: timers.map(({ id, kind, due_at: dueAt, body, key }): TimerRecord => ({ id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) })),
-    expired: expired.map(({ key }) => key),
-    unread: waiting.map(({ key }) => key),
+    timers: rows.timers.map(({ id, kind, due_at: dueAt, body, key }): TimerRecord => ({ id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) })),
+    expired: rows.expired.map(({ key }) => key),
+    unread: rows.unread.map(({ key }) => key),
+    nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,
   }
-}
-
-function* nextTime(slots: DueSlots): Steps<number | null> {
-  const rows = [yield* first(firstTimer, slots), yield* first(firstEnd, slots), yield* first(nextStart, slots)]
-  const delays = (yield* all(lostBefore, slots)).map((row) => claimableAt(runState(row, ''), slots.now)).filter((at) => at > slots.now)
-  const times = [...rows.flatMap((row) => row?.at ?? []), ...delays]
-  return times.length > 0 ? Math.max(slots.now, Math.min(...times)) : null
 }

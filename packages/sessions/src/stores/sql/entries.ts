@@ -7,10 +7,12 @@ import type { EntryRecord } from '../../contract/records.ts'
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { parseStored } from '../../json.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
-import { findSession, sessionRecord } from './sessions.ts'
-import { all, first, statement } from './statement.ts'
+import { askPlaces, onlyPlace, sessionRecord } from './sessions.ts'
+import type { StoreView } from './sessions.ts'
+import { all, first, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database } from './tables.ts'
+import { atMost } from './values.ts'
 
 const parentOf = statement((db, slots: { readonly session: number; readonly id: string }) =>
   db.selectFrom('entry').select('parent_id').where('session', '=', slots.session).where('id', '=', slots.id),
@@ -45,8 +47,8 @@ const pathFrom = statement((db, { session, start, limit }: { readonly session: n
     )
     .leftJoin('run', 'run.row', 'path.run')
     .select(['path.depth', 'path.id', 'path.n', 'path.parent_id', 'path.type', 'path.at'])
-    .select(({ fn }) => fn.coalesce('run.id', 'path.run_id').as('run_id'))
-    .select(({ fn }) => fn.coalesce('path.body', 'tool_call.outcome').as('body')),
+    .select((select) => select.fn.coalesce('run.id', 'path.run_id').as('run_id'))
+    .select((select) => select.fn.coalesce('path.body', 'tool_call.outcome').as('body')),
 )
 
 /** With their bodies: that of a tool result is the outcome of its call. */
@@ -59,7 +61,7 @@ export function selectEntries(db: Database) {
         .onRef('tool_call.step', '=', 'entry.call_step')
         .onRef('tool_call.tool_call_id', '=', 'entry.call_id'),
     )
-    .select(({ fn }) => fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
+    .select((select) => select.fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
 }
 
 /** From an entry back in the order of their ids: ids that begin with their time mostly stand as they were appended. */
@@ -67,15 +69,16 @@ const backFrom = statement((db, { session, start, limit }: { readonly session: n
   selectEntries(db)
     .leftJoin('run', 'run.row', 'entry.run')
     .select(['entry.id', 'entry.n', 'entry.parent_id', 'entry.type', 'entry.at'])
-    .select(({ fn }) => fn.coalesce('run.id', 'entry.run_id').as('run_id'))
+    .select((select) => select.fn.coalesce('run.id', 'entry.run_id').as('run_id'))
     .where('entry.session', '=', session)
     .where('entry.id', '<=', start)
     .orderBy('entry.id', 'desc')
-    .limit(limit),
+    .limit(atMost(limit)),
 )
 
-export function* readPath(namespace: string, key: string, options: PathOptions): Steps<Page<EntryRecord>> {
-  const session = yield* findSession(namespace, key)
+export function* readPath(view: StoreView, key: string, options: PathOptions): Steps<Page<EntryRecord>> {
+  const { places } = yield* together({ places: askPlaces(view, [key]) })
+  const { session } = onlyPlace(places)
   if (!session) return { items: [] }
   const limit = pageLimit(options.limit)
   const { leaf } = sessionRecord(session)
@@ -161,7 +164,8 @@ const nodesOf = statement((db, slots: { readonly session: number }) =>
   db.selectFrom('entry').select(['id', 'parent_id as parentId', 'n', 'at']).where('session', '=', slots.session).orderBy('n'),
 )
 
-export function* listBranches(namespace: string, key: string, { page, ...query }: PageRequest): Steps<Page<BranchRecord>> {
-  const session = yield* findSession(namespace, key)
+export function* listBranches(view: StoreView, key: string, { page, ...query }: PageRequest): Steps<Page<BranchRecord>> {
+  const { places } = yield* together({ places: askPlaces(view, [key]) })
+  const { session } = onlyPlace(places)
   return session ? pageOfBranches(branchesOf(yield* all(nodesOf, { session: session.row })), { page, limit: query.limit }) : { items: [] }
 }

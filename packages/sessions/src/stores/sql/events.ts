@@ -5,97 +5,100 @@ import { wholeEvent } from '../rules.ts'
 import type { FilledIn } from '../rules.ts'
 import { contentFrom, selectEntries } from './entries.ts'
 import { unpackEvents } from './packed-events.ts'
-import { findSession, findTombstone, sessionRecord } from './sessions.ts'
-import { all, statement } from './statement.ts'
+import { askPlaces, onlyPlace, sessionRecord } from './sessions.ts'
+import type { Place, StoreView } from './sessions.ts'
+import { all, ask, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
-import type { TombstoneTable } from './tables.ts'
+import { atMost } from './values.ts'
 
 /** A row holds all events of a commit: seldom more than this many rows make a page. */
 const rowsAtOnce = 200
 
 interface RowsSlots {
-  readonly session: number
+  readonly namespace: string
+  readonly key: string
   readonly after: number
-  readonly before: number
   readonly limit: number
 }
 
 const rowsAfter = statement((db, slots: RowsSlots) =>
   db
-    .selectFrom('event')
+    .selectFrom('session')
+    .innerJoin('event', 'event.session', 'session.row')
     .leftJoin('run', 'run.row', 'event.run')
     .select(['event.seq', 'event.body', 'run.id as run_id'])
-    .where('event.session', '=', slots.session)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
     .where('event.seq', '>', slots.after)
-    .where('event.seq', '<', slots.before)
     .orderBy('event.seq')
-    .limit(slots.limit),
+    .limit(atMost(slots.limit)),
 )
 
-const messagesOf = statement((db, slots: { readonly session: number; readonly ids: string }, { listed }) =>
+const messagesOf = statement((db, slots: { readonly session: number; readonly ids: readonly string[] }, { isOneOf }) =>
   selectEntries(db)
     .select('entry.id')
     .where('entry.session', '=', slots.session)
-    .where('entry.id', 'in', listed<string>(slots.ids)),
+    .where((where) => isOneOf(where.ref('entry.id'), slots.ids, 'text')),
 )
 
 interface OutcomesSlots {
   readonly namespace: string
-  readonly runs: string
+  readonly runs: readonly string[]
   readonly from: number
   readonly to: number
 }
 
 /** Events that follow each other are of steps that follow each other. */
-const outcomesOf = statement((db, slots: OutcomesSlots, { listed }) =>
+const outcomesOf = statement((db, slots: OutcomesSlots, { isOneOf }) =>
   db
     .selectFrom('run')
     .innerJoin('tool_call', 'tool_call.run', 'run.row')
     .select(['run.id as runId', 'tool_call.step', 'tool_call.tool_call_id as toolCallId', 'tool_call.outcome as body'])
     .where('run.namespace', '=', slots.namespace)
-    .where('run.id', 'in', listed<string>(slots.runs))
+    .where((where) => isOneOf(where.ref('run.id'), slots.runs, 'text'))
     .where('tool_call.step', '>=', slots.from)
     .where('tool_call.step', '<=', slots.to),
 )
 
-const inputsOf = statement((db, slots: { readonly namespace: string; readonly ids: string }, { listed }) =>
+const inputsOf = statement((db, slots: { readonly namespace: string; readonly ids: readonly string[] }, { isOneOf }) =>
   db
     .selectFrom('run')
     .innerJoin('run_input', 'run_input.run', 'run.row')
     .select(['run.id', 'run_input.body'])
     .where('run.namespace', '=', slots.namespace)
-    .where('run.id', 'in', listed<string>(slots.ids)),
+    .where((where) => isOneOf(where.ref('run.id'), slots.ids, 'text')),
 )
 
-export function* readEvents(namespace: string, key: string, after: number, limit: number): Steps<EventPage> {
-  const session = yield* findSession(namespace, key)
-  if (!session) return noEvents(yield* findTombstone(namespace, key))
+/** One snapshot: what is committed meanwhile belongs to the next page. */
+export function* readEvents(view: StoreView, key: string, after: number, limit: number): Steps<EventPage> {
+  const { namespace } = view
+  let most = Math.min(Math.max(0, limit), rowsAtOnce)
+  const { places, rows: firstRows } = yield* together({ places: askPlaces(view, [key]), rows: ask(rowsAfter, { namespace, key, after, limit: most }) })
+  const { session, tombstone } = onlyPlace(places)
+  if (!session) return noEvents(tombstone)
   const { firstSeq, nextSeq } = sessionRecord(session)
   const found: Numbered[] = []
   // A row may hold events before the first one that is kept.
-  const beyond = Math.max(after, firstSeq - 1)
-  for (let from = beyond, more = true; more && found.length < limit; ) {
-    const most = Math.min(limit - found.length, rowsAtOnce)
-    // What was committed since the session was read belongs to the next page.
-    const rows = yield* all(rowsAfter, { session: session.row, after: from, before: nextSeq, limit: most })
-    for (const row of rows) {
-      found.push(...numbered(row, key).filter(({ seq }) => seq > beyond))
-      from = row.seq
-    }
-    more = rows.length === most
+  const take = (rows: readonly EventRow[]) => {
+    for (const row of rows) found.push(...numbered(row, key).filter(({ seq }) => seq > after && seq >= firstSeq))
   }
-  const wanted = found.slice(0, limit)
-  const referred = yield* readReferred(namespace, session.row, wanted)
-  const events = wanted.map(({ seq, event, refers }) => {
+  take(firstRows)
+  for (let rows = firstRows; rows.length === most && found.length < limit; take(rows)) {
+    most = Math.min(limit - found.length, rowsAtOnce)
+    rows = yield* all(rowsAfter, { namespace, key, after: rows.at(-1)?.seq ?? after, limit: most })
+  }
+  const page = found.slice(0, limit)
+  const referred = yield* readReferred(namespace, session.row, page)
+  const events = page.map(({ seq, event, refers }) => {
     const where = `The event ${seq} of the session ${key}`
     return wholeEvent(event, seq, filledIn(referred, refers, where))
   })
   return { events, firstSeq, lastSeq: nextSeq - 1, sessionId: session.id }
 }
 
-function noEvents(tombstone: TombstoneTable | undefined): EventPage {
+function noEvents(tombstone: Place['tombstone']): EventPage {
   if (!tombstone) return { events: [], firstSeq: 1, lastSeq: 0 }
-  const { next_seq: nextSeq, deleted_at: deletedAt } = tombstone
+  const { nextSeq, deletedAt } = tombstone
   return { events: [], firstSeq: nextSeq, lastSeq: nextSeq - 1, deletedAt }
 }
 
@@ -129,9 +132,11 @@ function* readReferred(namespace: string, session: number, events: readonly NewE
     else if ('call' in refers) calls.push(refers.call)
     else runs.push(refers.runInput)
   }
-  const messages = entries.length > 0 ? yield* all(messagesOf, { session, ids: JSON.stringify(entries) }) : []
-  const outcomes = calls.length > 0 ? yield* all(outcomesOf, { namespace, ...rangeOf(calls) }) : []
-  const inputs = runs.length > 0 ? yield* all(inputsOf, { namespace, ids: JSON.stringify(runs) }) : []
+  const { messages, outcomes, inputs } = yield* together({
+    messages: entries.length > 0 ? ask(messagesOf, { session, ids: entries }) : undefined,
+    outcomes: calls.length > 0 ? ask(outcomesOf, { namespace, ...rangeOf(calls) }) : undefined,
+    inputs: runs.length > 0 ? ask(inputsOf, { namespace, ids: runs }) : undefined,
+  })
   return {
     messages: new Map(messages.map(({ id, body }) => [id, body])),
     outcomes: new Map(outcomes.map((row) => [callName(row), row.body])),
@@ -141,7 +146,7 @@ function* readReferred(namespace: string, session: number, events: readonly NewE
 
 function rangeOf(calls: readonly CallKey[]): Omit<OutcomesSlots, 'namespace'> {
   const steps = calls.map(({ step }) => step)
-  const runs = JSON.stringify([...new Set(calls.map(({ runId }) => runId))])
+  const runs = [...new Set(calls.map(({ runId }) => runId))]
   return { runs, from: steps.reduce((a, b) => Math.min(a, b)), to: steps.reduce((a, b) => Math.max(a, b)) }
 }
 

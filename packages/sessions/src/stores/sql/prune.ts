@@ -1,8 +1,10 @@
 import { sql } from 'kysely'
 import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
-import { findSessionByRow, sessionRecord, sessionState } from './sessions.ts'
-import { all, execute, statement } from './statement.ts'
-import type { Steps } from './statement.ts'
+import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
+import { all, ask, execute, statement, together } from './statement.ts'
+import type { RowOf, Steps } from './statement.ts'
+import type { Database, SessionRow } from './tables.ts'
+import { atMost } from './values.ts'
 
 interface CutSlots {
   readonly namespace: string
@@ -31,34 +33,58 @@ const sessionsToCut = statement((db, { namespace, before, limit }: CutSlots) =>
       ),
     )
     .orderBy('run.session')
-    .limit(limit),
+    .limit(atMost(limit)),
 )
 
-interface RunsSlots {
+interface SessionsSlots {
+  readonly sessions: readonly number[]
+}
+
+/** Leaves out sessions that are being written to: the next time is soon enough. */
+const keepSessions = statement((db, { sessions }: SessionsSlots, { isOneOf, lock }) =>
+  lock(
+    db
+      .selectFrom('session_state')
+      .select('session_state.session')
+      .where((where) => isOneOf(where.ref('session_state.session'), sessions, 'number'))
+      .orderBy('session_state.session'),
+    'session_state',
+    'skip',
+  ),
+)
+
+/** In order of acceptance. */
+const runsOf = statement((db, { sessions }: SessionsSlots, { isOneOf }) =>
+  db
+    .selectFrom('run')
+    .innerJoin('run_state', 'run_state.run', 'run.row')
+    .select(['run.row', 'run.session', 'run.first_seq', 'run.ended_at'])
+    .where((where) => isOneOf(where.ref('run.session'), sessions, 'number'))
+    .orderBy('run.n'),
+)
+
+interface RowsSlots {
+  readonly rows: readonly number[]
+}
+
+const forgetStates = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_state').where((where) => isOneOf(where.ref('run'), rows, 'number')))
+const forgetInputs = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_input').where((where) => isOneOf(where.ref('run'), rows, 'number')))
+/** The row stays: rows of the ledger and of the transcript refer to it. */
+const forgetNames = statement((db, { rows }: RowsSlots, { isOneOf }) =>
+  db
+    .updateTable('run')
+    .set({ input_id: null, parent_run: null, parent_session: null })
+    .where((where) => isOneOf(where.ref('row'), rows, 'number')),
+)
+
+interface RestSlots {
   readonly session: number
   readonly before: number
 }
 
-/** In order of acceptance. */
-const runsOf = statement((db, { session }: { readonly session: number }) =>
-  db
-    .selectFrom('run')
-    .innerJoin('run_state', 'run_state.run', 'run.row')
-    .select(['run.row', 'run.first_seq', 'run.ended_at'])
-    .where('run.session', '=', session)
-    .orderBy('run.n'),
-)
+const forgetEvents = statement((db, { session, before }: RestSlots) => db.deleteFrom('event').where('session', '=', session).where('seq', '<', before))
 
-const forgetState = statement((db, slots: { readonly row: number }) => db.deleteFrom('run_state').where('run', '=', slots.row))
-const forgetInput = statement((db, slots: { readonly row: number }) => db.deleteFrom('run_input').where('run', '=', slots.row))
-/** The row stays: rows of the ledger and of the transcript refer to it. */
-const forgetName = statement((db, slots: { readonly row: number }) =>
-  db.updateTable('run').set({ input_id: null, parent_run: null, parent_session: null }).where('row', '=', slots.row),
-)
-
-const forgetEvents = statement((db, { session, before }: RunsSlots) => db.deleteFrom('event').where('session', '=', session).where('seq', '<', before))
-
-const forgetTaken = statement((db, { session, before }: RunsSlots) =>
+const forgetTaken = statement((db, { session, before }: RestSlots) =>
   db.deleteFrom('inbox').where('session', '=', session).where('kind', '=', sql.lit('taken')).where('at', '<', before),
 )
 
@@ -66,38 +92,58 @@ const saveState = statement((db, slots: { readonly session: number; readonly bod
   db.updateTable('session_state').set({ body: slots.body }).where('session', '=', slots.session),
 )
 
-const forgetDefinitions = statement((db, slots: { readonly namespace: string }) =>
-  db.deleteFrom('definition').where('namespace', '=', slots.namespace).where('hash', 'not in', (used) =>
-    used
-      .selectFrom('run_state')
-      .innerJoin('run', 'run.row', 'run_state.run')
-      .select(sql<string>`coalesce(json_extract(${sql.ref('run_state.body')}, '$.definition'), '')`.as('hash'))
-      .where('run.namespace', '=', slots.namespace),
-  ),
+const unusedDefinitions = statement((db, { namespace }: { readonly namespace: string }, { isUnusedDefinition }) =>
+  db
+    .selectFrom('definition')
+    .select('definition.hash')
+    .where('definition.namespace', '=', namespace)
+    .where('definition.hash', 'not in', usedIn(db, namespace))
+    .where((where) => isUnusedDefinition(where.ref('definition.hash'))),
 )
+
+/** Looks again: a commit may have used one in the meantime. From the statement before on, no other one can. */
+const forgetDefinitions = statement((db, { namespace, hashes }: { readonly namespace: string; readonly hashes: readonly string[] }, { isOneOf }) =>
+  db
+    .deleteFrom('definition')
+    .where('definition.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('definition.hash'), hashes, 'text'))
+    .where('definition.hash', 'not in', usedIn(db, namespace)),
+)
+
+function usedIn(db: Database, namespace: string) {
+  return db
+    .selectFrom('run_state')
+    .innerJoin('run', 'run.row', 'run_state.run')
+    .select((where) => where.ref('run_state.definition').$notNull().as('definition'))
+    .where('run.namespace', '=', namespace)
+    .where('run_state.definition', 'is not', null)
+}
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
 export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, namespace: string): Steps<PruneReport> {
   const toCut = yield* all(sessionsToCut, { namespace, before: runsEndedBefore, limit: limit + 1 })
-  let [runs, events] = [0, 0]
-  for (const { session } of toCut.slice(0, limit)) {
-    const cut = yield* cutSession(session, runsEndedBefore)
-    runs += cut.runs
-    events += cut.events
+  const kept = yield* all(keepSessions, { sessions: toCut.slice(0, limit).map(({ session }) => session) })
+  const sessions = kept.map(({ session }) => session)
+  const { states, runs } = yield* together({ states: askSessionRows(null, sessions), runs: ask(runsOf, { sessions }) })
+  const report = { runs: 0, events: 0 }
+  for (const state of states) {
+    const cut = yield* cutSession(state, runs.filter((run) => run.session === state.row), runsEndedBefore)
+    report.runs += cut.runs
+    report.events += cut.events
   }
-  yield* execute(forgetDefinitions, { namespace })
-  return { runs, events, more: toCut.length > limit }
+  const hashes = (yield* all(unusedDefinitions, { namespace })).map(({ hash }) => hash)
+  if (hashes.length > 0) yield* execute(forgetDefinitions, { namespace, hashes })
+  return { ...report, more: toCut.length > limit }
 }
 
 /** Forgets the runs before the first one that is kept, and the log before its first event. */
-function* cutSession(session: number, endedBefore: number): Steps<Pick<PruneReport, 'runs' | 'events'>> {
-  const row = yield* findSessionByRow(session)
-  if (!row) return { runs: 0, events: 0 }
+function* cutSession(row: SessionRow, inOrder: readonly RowOf<typeof runsOf>[], endedBefore: number): Steps<Pick<PruneReport, 'runs' | 'events'>> {
   const record = sessionRecord(row)
-  const inOrder = yield* all(runsOf, { session })
+  const session = row.row
   const firstKept = inOrder.findIndex((run) => run.ended_at === null || run.ended_at >= endedBefore)
   const gone = firstKept === -1 ? inOrder : inOrder.slice(0, firstKept)
-  for (const run of gone) for (const forget of [forgetState, forgetInput, forgetName]) yield* execute(forget, { row: run.row })
+  const rows = gone.map((run) => run.row)
+  for (const forget of [forgetStates, forgetInputs, forgetNames]) yield* execute(forget, { rows })
   const kept = inOrder.slice(gone.length).map((run) => run.first_seq)
   const firstSeq = Math.max(record.firstSeq, Math.min(record.nextSeq, ...kept))
   yield* execute(forgetEvents, { session, before: firstSeq })

@@ -1,5 +1,4 @@
 import type { JSONValue } from '@bowline/llm'
-import type { RawBuilder } from 'kysely'
 import type { ChildQuery, Found, RunQuery } from '../../contract/session-store.ts'
 import type { Page } from '../../contract/page.ts'
 import type { RunRecord, RunStatus } from '../../contract/records.ts'
@@ -7,9 +6,11 @@ import { bodyText, parseStored } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../../contract/paging.ts'
 import { everyStatus, isOpen } from '../../contract/run-status.ts'
 import type { RunState } from '../rules.ts'
+import type { SqlDialect } from './dialect.ts'
 import { all, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, RunRow, RunStateTable } from './tables.ts'
+import { atMost } from './values.ts'
 
 /** The record of a row, without its input: what is no column of its own stands in `body`. */
 export function runState(row: RunRow, session: string): RunState {
@@ -31,6 +32,8 @@ export function runState(row: RunRow, session: string): RunState {
     ...(row.owner === null ? {} : { owner: row.owner }),
     ...(row.lease_until === null ? {} : { leaseUntil: row.lease_until }),
     ...(row.stop === null ? {} : { stop: parseStored(row.stop, where) }),
+    attempts: row.attempts,
+    ...(row.definition === null ? {} : { definition: row.definition }),
     ...parseStored<object>(row.body, where),
   } as RunState
 }
@@ -38,66 +41,65 @@ export function runState(row: RunRow, session: string): RunState {
 /** Fields of the record that are columns, of `run` or of `run_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof RunState>([
   ...(['id', 'session', 'n', 'firstSeq', 'kind', 'place', 'status', 'inputId', 'inputHash', 'createdAt', 'endedAt', 'notBefore'] as const),
-  ...(['epoch', 'owner', 'leaseUntil', 'stop'] as const),
+  ...(['epoch', 'owner', 'leaseUntil', 'stop', 'attempts', 'definition'] as const),
 ])
 
-/** The columns of `run_state`, which every commit of a run writes. */
-export function runStateColumns(run: RunState): Omit<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'> {
-  const { epoch, owner = null, leaseUntil = null, stop } = run
-  return { epoch, owner, lease_until: leaseUntil, stop: stop === undefined ? null : JSON.stringify(stop), body: bodyText(run, columnFields) }
+/** What each commit of a run writes. */
+export type RunProgress = Pick<RunStateTable, 'stop' | 'attempts' | 'definition' | 'body'>
+/** What a claim changes, and the end of it. Between them the lease belongs to those who renew it. */
+export type RunLease = Pick<RunStateTable, 'epoch' | 'owner' | 'lease_until'>
+
+export function progressColumns(run: RunState): RunProgress {
+  const { stop, attempts, definition = null } = run
+  return { stop: stop === undefined ? null : JSON.stringify(stop), attempts, definition, body: bodyText(run, columnFields) }
 }
 
-interface ListSlots {
-  readonly namespace: string
-  readonly key: string
-  readonly beyond: number
-  readonly statuses: string
-  readonly limit: number
+export function leaseColumns({ epoch, owner, leaseUntil }: RunState): RunLease {
+  return { epoch, owner: owner ?? null, lease_until: leaseUntil ?? null }
 }
 
 const find = statement((db, slots: { readonly namespace: string; readonly id: string }) =>
   selectRecords(db).where('run.namespace', '=', slots.namespace).where('run.id', '=', slots.id),
 )
 
-const listOldest = statement((db, slots: ListSlots, { listed }) =>
-  selectRecords(db)
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
-    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
-    .where('run.n', '>', slots.beyond)
-    .orderBy('run.n')
-    .limit(slots.limit),
-)
+interface ListSlots {
+  readonly namespace: string
+  readonly key: string
+  readonly beyond: number
+  readonly statuses: readonly RunStatus[]
+  readonly limit: number
+}
 
-const listNewest = statement((db, slots: ListSlots, { listed }) =>
-  selectRecords(db)
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
-    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
-    .where('run.n', '<', slots.beyond)
-    .orderBy('run.n', 'desc')
-    .limit(slots.limit),
-)
+const listOldest = statement((db, slots: ListSlots, dialect) => selectOf(db, slots, dialect).where('run.n', '>', slots.beyond).orderBy('run.n'))
+
+const listNewest = statement((db, slots: ListSlots, dialect) => selectOf(db, slots, dialect).where('run.n', '<', slots.beyond).orderBy('run.n', 'desc'))
 
 /** By an index that holds the open runs alone. */
-const listOpen = statement((db, slots: ListSlots, { listed }) =>
-  selectRecords(db)
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
-    .where('run.ended_at', 'is', null)
-    .where('run.status', 'in', listed<RunStatus>(slots.statuses))
-    .where('run.n', '>', slots.beyond)
-    .orderBy('run.n')
-    .limit(slots.limit),
+const listOpen = statement((db, slots: ListSlots, dialect) =>
+  selectOf(db, slots, dialect).where('run.ended_at', 'is', null).where('run.n', '>', slots.beyond).orderBy('run.n'),
 )
 
+function selectOf(db: Database, slots: ListSlots, { isOneOf }: SqlDialect) {
+  return selectRecords(db)
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where((where) => isOneOf(where.ref('run.status'), slots.statuses, 'text'))
+    .limit(atMost(slots.limit))
+}
+
+/** Named one by one: a column that a later version adds must not change what a prepared statement gives. */
+export const runColumns = [
+  ...(['run.row', 'run.session', 'run.namespace', 'run.id', 'run.n', 'run.first_seq', 'run.kind', 'run.place', 'run.status'] as const),
+  ...(['run.not_before', 'run.parent_run', 'run.parent_session', 'run.input_id', 'run.input_hash', 'run.created_at', 'run.ended_at'] as const),
+]
+
+export const runStateColumns = [
+  ...(['run_state.epoch', 'run_state.owner', 'run_state.lease_until', 'run_state.stop', 'run_state.attempts', 'run_state.definition'] as const),
+  ...(['run_state.open_calls', 'run_state.body', 'run_state.batch_id', 'run_state.batch'] as const),
+]
+
 export function selectRuns(db: Database) {
-  return db
-    .selectFrom('run')
-    .innerJoin('run_state', 'run_state.run', 'run.row')
-    .selectAll('run')
-    .select(['run_state.epoch', 'run_state.owner', 'run_state.lease_until', 'run_state.stop', 'run_state.open_calls'])
-    .select(['run_state.body', 'run_state.batch_id', 'run_state.batch'])
+  return db.selectFrom('run').innerJoin('run_state', 'run_state.run', 'run.row').select([...runColumns, ...runStateColumns])
 }
 
 function selectRecords(db: Database) {
@@ -125,7 +127,7 @@ export function* listRuns(namespace: string, key: string, query: RunQuery): Step
   const limit = pageLimit(query.limit)
   const start = newestFirst ? Number.MAX_SAFE_INTEGER : 0
   const beyond = page === undefined ? start : parseRunPosition(page)
-  const slots = { namespace, key, beyond, statuses: JSON.stringify(status), limit: limit + 1 }
+  const slots = { namespace, key, beyond, statuses: status, limit: limit + 1 }
   const oldestFirst = status.every(isOpen) ? listOpen : listOldest
   const rows = yield* all(newestFirst ? listNewest : oldestFirst, slots)
   return pageOf(rows.map(runRecord), limit, (last) => String(last.n))
@@ -134,34 +136,30 @@ export function* listRuns(namespace: string, key: string, query: RunQuery): Step
 interface ChildrenSlots {
   readonly namespace: string
   readonly parent: string
-  readonly statuses: string
+  readonly statuses: readonly RunStatus[]
   readonly createdAt: number
   readonly id: string
   readonly limit: number
 }
 
-const childrenOfRun = statement((db, slots: ChildrenSlots, { listed }) =>
-  selectChildren(db, slots, listed<RunStatus>(slots.statuses)).where('run.parent_run', '=', slots.parent),
-)
+const childrenOfRun = statement((db, slots: ChildrenSlots, dialect) => selectChildren(db, slots, dialect).where('run.parent_run', '=', slots.parent))
 
-const childrenOfSession = statement((db, slots: ChildrenSlots, { listed }) =>
-  selectChildren(db, slots, listed<RunStatus>(slots.statuses)).where('run.parent_session', '=', slots.parent),
-)
+const childrenOfSession = statement((db, slots: ChildrenSlots, dialect) => selectChildren(db, slots, dialect).where('run.parent_session', '=', slots.parent))
 
-function selectChildren(db: Database, { namespace, createdAt, id, limit }: ChildrenSlots, statuses: RawBuilder<RunStatus>) {
+function selectChildren(db: Database, { namespace, statuses, createdAt, id, limit }: ChildrenSlots, { isOneOf }: SqlDialect) {
   return selectRecords(db)
     .where('run.namespace', '=', namespace)
-    .where('run.status', 'in', statuses)
+    .where((where) => isOneOf(where.ref('run.status'), statuses, 'text'))
     .where((where) => where.or([where('run.created_at', '>', createdAt), where.and([where('run.created_at', '=', createdAt), where('run.id', '>', id)])]))
     .orderBy('run.created_at')
     .orderBy('run.id')
-    .limit(limit)
+    .limit(atMost(limit))
 }
 
 export function* listChildren(namespace: string, { parent, status = everyStatus, page, ...query }: ChildQuery): Steps<Page<RunRecord>> {
   const limit = pageLimit(query.limit)
   const position = page === undefined ? { createdAt: -1, id: '' } : parseCreationPosition(page)
-  const slots = { namespace, statuses: JSON.stringify(status), ...position, limit: limit + 1 }
+  const slots = { namespace, statuses: status, ...position, limit: limit + 1 }
   const rows = 'runId' in parent ? yield* all(childrenOfRun, { ...slots, parent: parent.runId }) : yield* all(childrenOfSession, { ...slots, parent: parent.session })
   return pageOf(rows.map(runRecord), limit, printCreationPosition)
 }

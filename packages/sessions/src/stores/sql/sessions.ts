@@ -5,9 +5,12 @@ import type { SessionRecord, Status } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
 import { pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../../contract/paging.ts'
 import { readableRecord, readOfSession } from '../rules.ts'
-import { all, first, statement } from './statement.ts'
-import type { Steps } from './statement.ts'
-import type { Database, SessionRow, SessionStateTable, TombstoneTable } from './tables.ts'
+import type { Numbers } from '../rules.ts'
+import type { SqlDialect } from './dialect.ts'
+import { all, ask, statement, together } from './statement.ts'
+import type { Call, RowOf, Steps } from './statement.ts'
+import type { Database, SessionRow, SessionStateTable } from './tables.ts'
+import { atMost, numberValue, textValue } from './values.ts'
 
 /** The record of a row: what is no column of its own stands in `body`. */
 export function sessionRecord(row: SessionRow): SessionRecord {
@@ -42,17 +45,98 @@ export function sessionState(record: SessionRecord): SessionState {
   return { status, version, active_at: activeAt, expires_at: expiresAt, expired_at: expiredAt, body: bodyText(record, columnFields) }
 }
 
-const findByKey = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
-  selectSessions(db).where('session.namespace', '=', slots.namespace).where('session.key', '=', slots.key),
+/** Named one by one: a column that a later version adds must not change what a prepared statement gives. */
+const columns = [
+  ...(['session.row', 'session.namespace', 'session.key', 'session.id', 'session.agent', 'session.owner', 'session.metadata'] as const),
+  ...(['session.parent', 'session.created_at', 'session_state.status', 'session_state.version', 'session_state.active_at'] as const),
+  ...(['session_state.expires_at', 'session_state.expired_at', 'session_state.next_entry', 'session_state.body'] as const),
+  ...(['session_state.batch_id', 'session_state.batch'] as const),
+]
+
+const tombstoneColumns = ['tombstone.version as last_version', 'tombstone.next_seq', 'tombstone.next_run', 'tombstone.deleted_at'] as const
+
+interface PlacesSlots {
+  readonly namespace: string
+  readonly keys: readonly string[]
+  readonly now: number | null
+}
+
+/** One row for each of these keys, whether there is a session or not. */
+const byKeys = statement((db, { namespace, keys, now }: PlacesSlots, dialect) =>
+  db
+    .selectFrom(dialect.rowsOf(keys).as('wanted'))
+    .leftJoin('session', (join) => join.onRef('session.key', '=', 'wanted.value').on('session.namespace', '=', namespace))
+    .leftJoin('session_state', 'session_state.session', 'session.row')
+    .leftJoin('tombstone', (join) => join.onRef('tombstone.key', '=', 'wanted.value').on('tombstone.namespace', '=', namespace))
+    .select(['wanted.value as wanted', ...columns, ...tombstoneColumns])
+    .select(dialect.time(now).as('now')),
 )
 
-const findByRow = statement((db, slots: { readonly row: number }) => selectSessions(db).where('session.row', '=', slots.row))
+/** What there is under a key. */
+export interface Place {
+  readonly session?: SessionRow
+  /** What an earlier session left. */
+  readonly tombstone?: Numbers & { readonly deletedAt: number }
+  /** By the clock of the store. */
+  readonly now: number
+}
+
+/** Whose sessions are meant, and the time if it is given: else that of the server. */
+export interface StoreView {
+  readonly namespace: string
+  readonly now: number | null
+}
+
+export function askPlaces({ namespace, now }: StoreView, keys: readonly string[]): Call<PlaceRow> {
+  return ask(byKeys, { namespace, keys, now })
+}
+
+export type PlaceRow = RowOf<typeof byKeys>
+
+export function placesOf(rows: readonly PlaceRow[]): ReadonlyMap<string, Place> {
+  return new Map(rows.map((row) => [row.wanted, placeOf(row)]))
+}
+
+function placeOf(row: PlaceRow): Place {
+  const { now, last_version: version, next_seq: nextSeq, next_run: nextRun, deleted_at: deletedAt } = row
+  const tombstone = version === null || nextSeq === null || nextRun === null || deletedAt === null ? {} : { tombstone: { version, nextSeq, nextRun, deletedAt } }
+  // Nothing of a joined row is null but what may be.
+  return { now, ...tombstone, ...(row.row === null ? {} : { session: row as SessionRow }) }
+}
+
+export function onlyPlace(rows: readonly PlaceRow[]): Place {
+  const [row] = rows
+  if (!row) throw new TypeError('The database gave no row for a key.')
+  return placeOf(row)
+}
+
+const byRows = statement((db, slots: { readonly rows: readonly number[]; readonly now: number | null }, dialect) =>
+  selectSessions(db)
+    .select(dialect.time(slots.now).as('now'))
+    .where((where) => dialect.isOneOf(where.ref('session.row'), slots.rows, 'number')),
+)
+
+export function askSessionRows(now: number | null, rows: readonly number[]): Call<SessionRow & { readonly now: number }> {
+  return ask(byRows, { rows, now })
+}
+
+function selectSessions(db: Database) {
+  return db.selectFrom('session').innerJoin('session_state', 'session_state.session', 'session.row').select(columns)
+}
+
+export function* readSession(view: StoreView, key: string): Steps<Read<SessionRecord>> {
+  const { places } = yield* together({ places: askPlaces(view, [key]) })
+  const { session, tombstone, now } = onlyPlace(places)
+  if (session) return readOfSession(sessionRecord(session), now)
+  return tombstone ? { status: 'deleted', at: tombstone.deletedAt } : { status: 'missing' }
+}
 
 interface ListSlots {
   readonly namespace: string
   readonly agent: string | null
-  /** Null: any. */
-  readonly statuses: string | null
+  /** 1: any status; `statuses` is left out. */
+  readonly anyStatus: number
+  readonly statuses: readonly Status[]
   /** 1: sessions that had a run are left out. */
   readonly noRuns: number
   /** Null: any; else 0 or 1. */
@@ -61,7 +145,7 @@ interface ListSlots {
   /** 1: sessions with a parent are left out. */
   readonly noChildren: number
   readonly activeSince: number
-  readonly now: number
+  readonly now: number | null
   readonly prefix: string
   readonly prefixLength: number
   readonly activeAt: number
@@ -69,76 +153,45 @@ interface ListSlots {
   readonly limit: number
 }
 
-const list = statement((db, { namespace, agent, statuses, noRuns, expired, parent, noChildren, activeSince, now, prefix, prefixLength, activeAt, key, limit }: ListSlots, { listed }) =>
+const list = statement((db, slots: ListSlots, dialect) =>
   selectSessions(db)
-    .where('session.namespace', '=', namespace)
-    .where('session.agent', '=', (where) => where.fn.coalesce(sql<string>`${agent}`, 'session.agent'))
-    .where((where) => where.or([where(sql`${statuses}`, 'is', null), where('session_state.status', 'in', listed<Status>(statuses ?? ''))]))
-    .where((where) => where.or([where(sql`${noRuns}`, '=', 0), where('session_state.status', 'is', null)]))
-    .where((where) => where.or([where(sql`${expired}`, 'is', null), where(hasExpired(now), '=', sql<number>`${expired}`)]))
-    .where((where) => where.or([where(sql`${parent}`, 'is', null), where('session.parent', '=', parent)]))
-    .where((where) => where.or([where(sql`${noChildren}`, '=', 0), where('session.parent', 'is', null)]))
-    .where('session_state.active_at', '>=', activeSince)
+    .select(dialect.time(slots.now).as('now'))
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.agent', '=', (where) => where.fn.coalesce(textValue(slots.agent), 'session.agent'))
+    .where((where) => where.or([where(numberValue(slots.anyStatus), '=', sql.lit(1)), dialect.isOneOf(where.ref('session_state.status').$notNull(), slots.statuses, 'text')]))
+    .where((where) => where.or([where(numberValue(slots.noRuns), '=', sql.lit(0)), where('session_state.status', 'is', null)]))
+    .where((where) => where.or([where(numberValue(slots.expired), 'is', null), where(hasExpired(dialect, slots.now), '=', numberValue(slots.expired))]))
+    .where((where) => where.or([where(textValue(slots.parent), 'is', null), where('session.parent', '=', slots.parent)]))
+    .where((where) => where.or([where(numberValue(slots.noChildren), '=', sql.lit(0)), where('session.parent', 'is', null)]))
+    .where('session_state.active_at', '>=', slots.activeSince)
     // Not LIKE: it is blind to case and gives some characters of keys a meaning.
-    .where(sql<string>`substr(${sql.ref('session.key')}, 1, ${prefixLength})`, '=', prefix)
+    .where(sql<string>`substr(${sql.ref('session.key')}, 1, ${numberValue(slots.prefixLength)})`, '=', slots.prefix)
     .where((where) =>
       where.or([
-        where('session_state.active_at', '<', activeAt),
-        where.and([where('session_state.active_at', '=', activeAt), where('session.key', '>', key)]),
+        where('session_state.active_at', '<', slots.activeAt),
+        where.and([where('session_state.active_at', '=', slots.activeAt), where('session.key', '>', slots.key)]),
       ]),
     )
     .orderBy('session_state.active_at', 'desc')
     .orderBy('session.key')
-    .limit(limit),
+    .limit(atMost(slots.limit)),
 )
 
 /** A session whose time is over has expired, whether it is marked or not. */
-function hasExpired(now: number) {
-  return sql<number>`case when ${sql.ref('session_state.expired_at')} is not null or ${sql.ref('session_state.expires_at')} <= ${now} then 1 else 0 end`
-}
-
-function selectSessions(db: Database) {
-  return db
-    .selectFrom('session')
-    .innerJoin('session_state', 'session_state.session', 'session.row')
-    .selectAll('session')
-    .select(['session_state.status', 'session_state.version', 'session_state.active_at', 'session_state.expires_at', 'session_state.expired_at', 'session_state.next_entry'])
-    .select(['session_state.body', 'session_state.batch_id', 'session_state.batch'])
-}
-
-export function findSession(namespace: string, key: string): Steps<SessionRow | undefined> {
-  return first(findByKey, { namespace, key })
-}
-
-export function findSessionByRow(row: number): Steps<SessionRow | undefined> {
-  return first(findByRow, { row })
-}
-
-const tombstoneOf = statement((db, slots: { readonly namespace: string; readonly key: string }) =>
-  db.selectFrom('tombstone').selectAll().where('namespace', '=', slots.namespace).where('key', '=', slots.key),
-)
-
-export function findTombstone(namespace: string, key: string): Steps<TombstoneTable | undefined> {
-  return first(tombstoneOf, { namespace, key })
-}
-
-export function* readSession(namespace: string, key: string, now: number): Steps<Read<SessionRecord>> {
-  const row = yield* findSession(namespace, key)
-  if (row) return readOfSession(sessionRecord(row), now)
-  const tombstone = yield* findTombstone(namespace, key)
-  return tombstone ? { status: 'deleted', at: tombstone.deleted_at } : { status: 'missing' }
+function hasExpired({ time }: SqlDialect, now: number | null) {
+  return sql<number>`case when ${sql.ref('session_state.expired_at')} is not null or ${sql.ref('session_state.expires_at')} <= ${time(now)} then 1 else 0 end`
 }
 
 const beforeAll = { activeAt: Number.MAX_SAFE_INTEGER, key: '' }
 
-export function* listSessions(namespace: string, query: SessionQuery, now: number): Steps<Page<SessionRecord>> {
+export function* listSessions({ namespace, now }: StoreView, query: SessionQuery): Steps<Page<SessionRecord>> {
   const { agent = null, status, expired, keyPrefix: prefix = '', activeSince = 0, page } = query
-  const words = { statuses: status ? JSON.stringify(status) : null, noRuns: status === null ? 1 : 0, expired: expired === undefined ? null : Number(expired) }
+  const words = { anyStatus: status ? 0 : 1, statuses: status ?? [], noRuns: status === null ? 1 : 0, expired: expired === undefined ? null : Number(expired) }
   const parent = query.parent ?? null
   const noChildren = query.parent === null ? 1 : 0
   const limit = pageLimit(query.limit)
   const position = page === undefined ? beforeAll : parseSessionPosition(page)
   const slots = { namespace, agent, ...words, parent, noChildren, activeSince, now, prefix, prefixLength: [...prefix].length, ...position, limit: limit + 1 }
   const rows = yield* all(list, slots)
-  return pageOf(rows.map((row) => readableRecord(sessionRecord(row), now)), limit, printSessionPosition)
+  return pageOf(rows.map((row) => readableRecord(sessionRecord(row), row.now)), limit, printSessionPosition)
 }

@@ -16,6 +16,7 @@ import { readInbox } from './inbox.ts'
 import { pruneTables } from './prune.ts'
 import { listChildren, listRuns, readRun } from './runs.ts'
 import { listSessions, readSession } from './sessions.ts'
+import type { StoreView } from './sessions.ts'
 import { sqlStateStore } from './state-store.ts'
 import type { Steps } from './statement.ts'
 import type { CommitContext } from './work.ts'
@@ -26,14 +27,18 @@ type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'clos
 export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): SqlOperations {
   async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
     const open = driver()
-    return open.transaction(steps(open))
+    return open.transaction(() => steps(open))
   }
-  async function read<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+  async function snapshot<T>(steps: (view: StoreView) => Steps<T>): Promise<T> {
     const open = driver()
-    return open.read(steps(open.namespace, open.now()))
+    return open.snapshot(() => steps(viewOf(open)))
   }
-  function contextOf({ namespace, now, violatesConstraint }: SqlDriver): CommitContext {
-    return { namespace, now: now(), maxRecordBytes, violatesConstraint }
+  async function read<T>(steps: (view: StoreView) => Steps<T>): Promise<T> {
+    const open = driver()
+    return open.read(() => steps(viewOf(open)))
+  }
+  function contextOf({ isShared, violatesConstraint, ...open }: SqlDriver): CommitContext {
+    return { ...viewOf(open), isShared, maxRecordBytes, violatesConstraint }
   }
 
   /** Who writes is in this process: nobody else has to be told. */
@@ -47,32 +52,32 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
       const batch = checkedCopy(given, 'batch')
       const open = driver()
       try {
-        const result = await open.transaction(commitBatch(batch, contextOf(open)))
+        const result = await open.transaction(() => commitBatch(batch, contextOf(open)))
         if (result.ok && !result.existing) tell(batch)
         return result
       } catch (error) {
         return refusal(open, error)
       }
     },
-    claim: (request) => transaction(({ namespace, now }) => claimRuns(request, { namespace, now: now() })),
+    claim: (request) => transaction((open) => claimRuns(request, { ...viewOf(open), loss: open.loss })),
     async renew(leases, leaseMs) {
       if (leases.length === 0) return []
-      return transaction(({ namespace, now }) => renewLeases(leases, now() + leaseMs, namespace))
+      return transaction((open) => renewLeases(leases, leaseMs, viewOf(open)))
     },
-    readSession: (key) => read((namespace, now) => readSession(namespace, key, now)),
-    readPath: (key, options = {}) => read((namespace) => readPath(namespace, key, options)),
-    readEvents: (key, after, limit) => read((namespace) => readEvents(namespace, key, after, limit)),
-    readRun: (runId) => read((namespace) => readRun(namespace, runId)),
-    readCalls: (runId, step) => read((namespace) => readCalls(namespace, runId, step)),
-    readCall: (key, toolCallId) => read((namespace) => readCall(namespace, key, toolCallId)),
-    readApproval: (approvalId) => read((namespace) => readApproval(namespace, approvalId)),
-    readInbox: (key, kinds) => read((namespace) => readInbox(namespace, key, kinds)),
-    listSessions: (query) => read((namespace, now) => listSessions(namespace, query, now)),
-    listRuns: (key, query = {}) => read((namespace) => listRuns(namespace, key, query)),
-    listChildren: (query) => read((namespace) => listChildren(namespace, query)),
-    listBranches: (key, query = {}) => read((namespace) => listBranches(namespace, key, query)),
-    readDefinition: (hash) => read((namespace) => readDefinition(namespace, hash)),
-    due: (limit) => read((namespace, now) => dueNow(namespace, now, limit)),
+    readSession: (key) => read((view) => readSession(view, key)),
+    readPath: (key, options = {}) => snapshot((view) => readPath(view, key, options)),
+    readEvents: (key, after, limit) => snapshot((view) => readEvents(view, key, after, limit)),
+    readRun: (runId) => read(({ namespace }) => readRun(namespace, runId)),
+    readCalls: (runId, step) => read(({ namespace }) => readCalls(namespace, runId, step)),
+    readCall: (key, toolCallId) => read(({ namespace }) => readCall(namespace, key, toolCallId)),
+    readApproval: (approvalId) => read(({ namespace }) => readApproval(namespace, approvalId)),
+    readInbox: (key, kinds) => read(({ namespace }) => readInbox(namespace, key, kinds)),
+    listSessions: (query) => read((view) => listSessions(view, query)),
+    listRuns: (key, query = {}) => read(({ namespace }) => listRuns(namespace, key, query)),
+    listChildren: (query) => read(({ namespace }) => listChildren(namespace, query)),
+    listBranches: (key, query = {}) => snapshot((view) => listBranches(view, key, query)),
+    readDefinition: (hash) => read(({ namespace }) => readDefinition(namespace, hash)),
+    due: (limit) => read((view) => dueNow(view, limit)),
     prune: (rules, limit) => transaction(({ namespace }) => pruneTables(rules, limit, namespace)),
     subscribe(listener) {
       listeners.add(listener)
@@ -80,6 +85,10 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
     },
     state: checkedStateStore(sqlStateStore(driver, maxRecordBytes)),
   }
+}
+
+function viewOf({ namespace, now }: Pick<SqlDriver, 'namespace' | 'now'>): StoreView {
+  return { namespace, now: now() }
 }
 
 function refusal({ violatesConstraint }: SqlDriver, error: unknown): CommitResult {

@@ -3,18 +3,17 @@ import { checkPlace, checkTimeToLive, textOfValue } from '../../contract/check-s
 import type { SqlDriver } from './driver.ts'
 import type { Steps } from './statement.ts'
 import { createState, deleteState, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
-import type { StateLife } from './state.ts'
 
 /** The state store of a store over a database. `driver` throws when that is not open. */
 export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): StateStore {
   /** By the one clock of all who share the database. */
-  async function write<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+  async function write<T>(steps: (namespace: string, now: number | null) => Steps<T>): Promise<T> {
     const open = driver()
-    return open.transaction(steps(open.namespace, open.now()))
+    return open.statement(() => steps(open.namespace, open.now()))
   }
-  async function read<T>(steps: (namespace: string, now: number) => Steps<T>): Promise<T> {
+  async function read<T>(steps: (namespace: string, now: number | null) => Steps<T>): Promise<T> {
     const open = driver()
-    return open.read(steps(open.namespace, open.now()))
+    return open.read(() => steps(open.namespace, open.now()))
   }
 
   return {
@@ -27,14 +26,14 @@ export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): 
       checkTimeToLive(ttlMs)
       const text = textOfValue(value, maxRecordBytes)
       return write((namespace, now) => {
-        const row = { namespace, space, id, value: text, now, ...lifeOf(now, ttlMs) }
+        const row = { namespace, space, id, value: text, now, ttlMs: msOf(ttlMs) }
         return expected === null ? createState(row) : replaceState({ ...row, expected })
       })
     },
     async touch(space, id, ttlMs) {
       checkPlace(space, id)
       checkTimeToLive(ttlMs)
-      return write((namespace, now) => touchState({ namespace, space, id, now, ...lifeOf(now, ttlMs) }))
+      return write((namespace, now) => touchState({ namespace, space, id, now, ttlMs: msOf(ttlMs) }))
     },
     async delete(space, id, expected) {
       checkPlace(space, id)
@@ -49,6 +48,6 @@ export function sqlStateStore(driver: () => SqlDriver, maxRecordBytes: number): 
   }
 }
 
-function lifeOf(now: number, ttlMs: TimeToLive): StateLife {
-  return { used_at: now, expires_at: ttlMs === 'never' ? null : now + ttlMs }
+function msOf(ttlMs: TimeToLive): number | null {
+  return ttlMs === 'never' ? null : ttlMs
 }

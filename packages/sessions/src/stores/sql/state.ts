@@ -6,59 +6,62 @@ import { behindPrefix, compareIds } from '../../contract/check-state.ts'
 import type { Page } from '../../contract/page.ts'
 import { parseStored } from '../../json.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
+import type { SqlDialect } from './dialect.ts'
 import { all, columnsOf, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, StateTable, Tables } from './tables.ts'
+import { atMost, numberValue } from './values.ts'
 
 type Row = Selectable<StateTable>
 export type StatePlace = Pick<Row, 'namespace' | 'space' | 'id'>
-export type StateLife = Pick<Row, 'used_at' | 'expires_at'>
 
 interface Now {
-  readonly now: number
+  readonly now: number | null
 }
 
-const find = statement((db, slots: StatePlace) => db.selectFrom('state').selectAll().where(at(slots)))
+/** Null: for ever. */
+interface Life extends Now {
+  readonly ttlMs: number | null
+}
 
-const rowColumns = ['namespace', 'space', 'id', 'value', 'used_at', 'expires_at'] as const
+export type NewState = StatePlace & Life & { readonly value: string }
+
+const columns = ['namespace', 'space', 'id', 'version', 'value', 'used_at', 'expires_at'] as const
+
+const find = statement((db, slots: StatePlace & Now, { time }) => db.selectFrom('state').select(columns).select(time(slots.now).as('now')).where(at(slots)))
 
 /** Takes the place of what is gone or over, under the version behind its last. */
-const create = statement((db, slots: Omit<Row, 'version'> & Now) =>
+const create = statement((db, slots: NewState, { time }) =>
   db
     .insertInto('state')
-    .values({ ...columnsOf(slots, rowColumns), version: 1 })
+    .values({ ...columnsOf(slots, ['namespace', 'space', 'id', 'value']), ...lifeOf(slots, time), version: 1 })
     .onConflict((conflict) =>
       conflict
         .columns(['namespace', 'space', 'id'])
-        .doUpdateSet({ ...columnsOf(slots, ['value', 'used_at', 'expires_at']), version: sql`state.version + 1` })
-        .where(sql<boolean>`(state.value is null or state.expires_at <= ${slots.now})`),
+        .doUpdateSet({ value: slots.value, ...lifeOf(slots, time), version: sql`state.version + 1` })
+        .where(sql<boolean>`(state.value is null or state.expires_at <= ${time(slots.now)})`),
     )
     .returning('version'),
 )
 
-const replace = statement((db, slots: Omit<Row, 'version'> & Now & { readonly expected: number }) =>
+const replace = statement((db, slots: NewState & { readonly expected: number }, { time }) =>
   db
     .updateTable('state')
-    .set({ ...columnsOf(slots, ['value', 'used_at', 'expires_at']), version: sql`version + 1` })
+    .set({ value: slots.value, ...lifeOf(slots, time), version: sql`version + 1` })
     .where(at(slots))
     .where('version', '=', slots.expected)
-    .where(isLive(slots))
+    .where(isLive(slots, time))
     .returning('version'),
 )
 
-const prolong = statement((db, slots: StatePlace & StateLife & Now) =>
-  db
-    .updateTable('state')
-    .set(columnsOf(slots, ['used_at', 'expires_at']))
-    .where(at(slots))
-    .where(isLive(slots))
-    .returning('version'),
+const prolong = statement((db, slots: StatePlace & Life, { time }) =>
+  db.updateTable('state').set(lifeOf(slots, time)).where(at(slots)).where(isLive(slots, time)).returning('version'),
 )
 
-const remove = statement((db, slots: StatePlace & Now) => empty(db).where(at(slots)).where(isLive(slots)).returning('version'))
+const remove = statement((db, slots: StatePlace & Now, { time }) => empty(db).where(at(slots)).where(isLive(slots, time)).returning('version'))
 
-const removeVersion = statement((db, slots: StatePlace & Now & { readonly expected: number }) =>
-  empty(db).where(at(slots)).where('version', '=', slots.expected).where(isLive(slots)).returning('version'),
+const removeVersion = statement((db, slots: StatePlace & Now & { readonly expected: number }, { time }) =>
+  empty(db).where(at(slots)).where('version', '=', slots.expected).where(isLive(slots, time)).returning('version'),
 )
 
 interface ListSlots extends Now {
@@ -70,38 +73,43 @@ interface ListSlots extends Now {
   readonly limit: number
 }
 
-const list = statement((db, slots: ListSlots) => selectLive(db, slots))
+const list = statement((db, slots: ListSlots, { time }) => selectLive(db, slots, time))
 
-const listUpTo = statement((db, slots: ListSlots & { readonly end: string }) => selectLive(db, slots).where('id', '<', slots.end))
+const listUpTo = statement((db, slots: ListSlots & { readonly end: string }, { time }) => selectLive(db, slots, time).where('id', '<', slots.end))
 
-const sweep = statement((db, slots: Now & { readonly namespace: string; readonly limit: number }) => {
+const sweep = statement((db, slots: Now & { readonly namespace: string; readonly limit: number }, { time }) => {
   const over = db
     .selectFrom('state')
     .select(['namespace', 'space', 'id'])
     .where('namespace', '=', slots.namespace)
     .where('value', 'is not', null)
-    .where('expires_at', '<=', slots.now)
+    .where('expires_at', '<=', time(slots.now))
     .orderBy('expires_at')
-    .limit(slots.limit)
-  return empty(db).where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`).returning('id')
+    .limit(atMost(slots.limit))
+  return empty(db)
+    .where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`)
+    // Once more: a record may begin to live anew between the two.
+    .where('value', 'is not', null)
+    .where('expires_at', '<=', time(slots.now))
+    .returning('id')
 })
 
-export function* readState({ now, ...place }: StatePlace & Now): Steps<StateRead> {
+export function* readState(place: StatePlace & Now): Steps<StateRead> {
   const row = yield* first(find, place)
   if (row === undefined || row.value === null) return { status: 'missing' }
-  if (row.expires_at !== null && row.expires_at <= now) return { status: 'expired', at: row.expires_at }
+  if (row.expires_at !== null && row.expires_at <= row.now) return { status: 'expired', at: row.expires_at }
   return { status: 'found', value: versioned(row, row.value) }
 }
 
-export function* createState(row: Omit<Row, 'version'> & Now): Steps<CasResult> {
+export function* createState(row: NewState): Steps<CasResult> {
   return yield* answer(yield* first(create, row), row)
 }
 
-export function* replaceState(row: Omit<Row, 'version'> & Now & { readonly expected: number }): Steps<CasResult> {
+export function* replaceState(row: NewState & { readonly expected: number }): Steps<CasResult> {
   return yield* answer(yield* first(replace, row), row)
 }
 
-export function* touchState(row: StatePlace & StateLife & Now): Steps<boolean> {
+export function* touchState(row: StatePlace & Life): Steps<boolean> {
   return (yield* first(prolong, row)) !== undefined
 }
 
@@ -145,9 +153,13 @@ function at({ namespace, space, id }: StatePlace) {
   return (where: StateExpression) => where.and({ namespace, space, id })
 }
 
-function isLive({ now }: Now) {
+function isLive({ now }: Now, time: SqlDialect['time']) {
   return (where: StateExpression) =>
-    where.and([where('value', 'is not', null), where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])])
+    where.and([where('value', 'is not', null), where.or([where('expires_at', 'is', null), where('expires_at', '>', time(now))])])
+}
+
+function lifeOf({ now, ttlMs }: Life, time: SqlDialect['time']) {
+  return { used_at: time(now), expires_at: sql<number | null>`${time(now)} + ${numberValue(ttlMs)}` }
 }
 
 /** Only the version is left. */
@@ -156,15 +168,15 @@ function empty(db: Database) {
 }
 
 /** One lower bound, so that a page far behind costs what the first one does. */
-function selectLive(db: Database, slots: ListSlots) {
+function selectLive(db: Database, slots: ListSlots, time: SqlDialect['time']) {
   return db
     .selectFrom('state')
-    .selectAll()
+    .select(columns)
     .where('namespace', '=', slots.namespace)
     .where('space', '=', slots.space)
-    .where(isLive(slots))
+    .where(isLive(slots, time))
     .where('id', '>=', slots.from)
     .where('id', '<>', slots.behind)
     .orderBy('id')
-    .limit(slots.limit)
+    .limit(atMost(slots.limit))
 }

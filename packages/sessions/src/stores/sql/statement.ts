@@ -8,17 +8,24 @@ export interface Statement<P, R> {
   build(this: void, db: Database, slots: P, dialect: SqlDialect): Compilable<R>
 }
 
-/** What a generator asks its driver to execute. */
-export interface Call {
-  readonly statement: Statement<object, unknown>
+/** The row that a statement gives. */
+export type RowOf<S> = S extends Statement<infer _P, infer R> ? R : never
+
+/** A statement with its values. */
+export interface Call<R = unknown> {
+  readonly statement: Statement<object, R>
   readonly values: object
 }
 
+/** What a generator asks its driver to execute: reads, whose rows it needs before it goes on, or a write. */
+export type Request = { readonly reads: readonly Call[] } | { readonly write: Call }
+
 /**
- * Work on the database, written once for all drivers: it yields statements and gets their rows. A driver that answers at
- * once runs it in one go, another one awaits each answer.
+ * Work on the database, written once for all drivers. A driver that answers at once runs it in one go. One behind a
+ * network sends reads that are asked for together in one round trip, and does not wait for writes: if one fails, the driver
+ * takes all back and runs the work again, with a wait after each statement.
  */
-export type Steps<T> = Generator<Call, T, readonly unknown[]>
+export type Steps<T> = Generator<Request, T, readonly (readonly unknown[])[]>
 
 export function statement<P extends object, R>(
   build: (db: Database, slots: P, dialect: SqlDialect) => Compilable<R>,
@@ -26,16 +33,39 @@ export function statement<P extends object, R>(
   return { build }
 }
 
+/** A read to be asked for together with others. */
+export function ask<P extends object, R>(wanted: Statement<P, R>, values: P): Call<R> {
+  return { statement: wanted, values }
+}
+
+type Asked = Call | readonly Call[] | undefined
+type RowsOf<A> = A extends Call<infer R> ? R : A extends readonly Call<infer R>[] ? R : never
+type Answers<T> = { readonly [K in keyof T]: readonly RowsOf<Exclude<T[K], undefined>>[] }
+
+/** Asks for all of these at once, in this order. Several reads under one name give their rows together, undefined gives none. */
+export function* together<T extends Readonly<Record<string, Asked>>>(wanted: T): Steps<Answers<T>> {
+  const asked = Object.entries(wanted).map(([name, reads]) => ({ name, reads: [reads ?? []].flat() as readonly Call[] }))
+  const reads = asked.flatMap((each) => each.reads)
+  const answers = reads.length > 0 ? yield { reads } : []
+  let place = 0
+  const rows = asked.map(({ name, reads: { length } }) => [name, answers.slice(place, (place += length)).flat()])
+  return Object.fromEntries(rows) as Answers<T>
+}
+
 export function* all<P extends object, R>(wanted: Statement<P, R>, values: P): Steps<readonly R[]> {
-  return (yield { statement: wanted, values }) as readonly R[]
+  return ((yield { reads: [{ statement: wanted, values }] })[0] ?? []) as readonly R[]
 }
 
 export function* first<P extends object, R>(wanted: Statement<P, R>, values: P): Steps<R | undefined> {
-  return ((yield { statement: wanted, values }) as readonly R[])[0]
+  return (yield* all(wanted, values))[0]
 }
 
 export function* execute<P extends object, R>(wanted: Statement<P, R>, values: P): Steps<void> {
-  yield { statement: wanted, values }
+  yield { write: { statement: wanted, values } }
+}
+
+export function* executeAll(calls: readonly Call[]): Steps<void> {
+  for (const write of calls) yield { write }
 }
 
 /** The text of a statement and what to bind to it: the name of a slot, or a value that never changes. */
@@ -59,6 +89,16 @@ const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name)) })
 export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect): CompiledStatement {
   const { sql, parameters } = build(db, slots, dialect).compile()
   return { sql, parameters: parameters.map((value) => (value instanceof Slot ? { slot: value.name } : { value })) }
+}
+
+/** What to bind. Throws if a slot has no value. */
+export function boundValues({ parameters }: CompiledStatement, values: object): readonly unknown[] {
+  return parameters.map((parameter) => {
+    if ('value' in parameter) return parameter.value
+    const value: unknown = Reflect.get(values, parameter.slot)
+    if (value === undefined) throw new TypeError(`The statement has no value for ${parameter.slot}.`)
+    return value
+  })
 }
 
 /** These columns of a row as the slots of a statement. */

@@ -110,6 +110,8 @@ interface RunStateTable {
   readonly owner: string | null
   readonly lease_until: number | null
   readonly stop: Json | null
+  readonly attempts: number
+  readonly definition: string | null
   readonly open_calls: number
   readonly body: Json
   readonly batch_id: string | null
@@ -196,6 +198,8 @@ export interface MetaTable {
   readonly value: string
 }
 
+export type NewSessionRow = Omit<SessionTable, 'row'> & { readonly row: number }
+export type NewRunRow = Omit<RunTable, 'row'> & { readonly row: number }
 export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session' | 'namespace'>
 export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
 export type { DefinitionTable, EntryTable, EventTable, InboxTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }

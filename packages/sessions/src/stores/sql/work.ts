@@ -1,45 +1,53 @@
 import { SessionError } from '../../errors.ts'
 import type { Batch, CommitResult, NewEvent } from '../../contract/batch.ts'
-import type { RunStatus, SessionRecord } from '../../contract/records.ts'
+import type { SessionRecord } from '../../contract/records.ts'
+import { isHolding, isOpen } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
 import { Refused } from '../refused.ts'
 import type { RunState } from '../rules.ts'
-import { runState, runStateColumns, selectRuns } from './runs.ts'
-import { findSession, findTombstone, sessionRecord, sessionState } from './sessions.ts'
+import type { Known, KnownContext } from './known.ts'
+import { nameIn } from './known.ts'
+import { leaseColumns, progressColumns, runState } from './runs.ts'
+import type { RunLease, RunProgress } from './runs.ts'
+import { sessionRecord, sessionState } from './sessions.ts'
 import type { SessionState } from './sessions.ts'
-import { all, columnsOf, execute, first, statement } from './statement.ts'
-import type { Steps } from './statement.ts'
+import { ask, columnsOf, statement } from './statement.ts'
+import type { Call, Statement } from './statement.ts'
 import type { RunStateTable, SessionStateTable } from './tables.ts'
 
-/** What a commit knows beside its batch. */
-export interface CommitContext {
-  readonly namespace: string
-  readonly now: number
+/** What a commit is told beside its batch. */
+export interface CommitContext extends KnownContext {
   readonly maxRecordBytes: number
   /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
   readonly violatesConstraint: (error: unknown) => boolean
 }
 
-/** A batch on its way into the tables, inside one transaction. */
-export interface Work extends CommitContext {
+/** A batch, or a delivery, on its way into the tables: what it is decided by, and the statements that store it. */
+export interface Work {
+  readonly context: CommitContext
+  known: Known
+  readonly now: number
   readonly key: string
   /** What a repeat is known by; null for what is delivered. */
   readonly batchId: string | null
-  /** As it will stand after the batch; written back at the end. Undefined: there is none. */
+  /** As it will be after the batch. Undefined: there is none. */
   session: HeldSession | undefined
-  /** There was one under this key. */
-  isDeleted: boolean
-  /** Runs that this batch looked at, as they will stand; undefined: not in this session. Written back at the end. */
+  /** Runs that this batch looked at, as they will be; undefined: not in this session. */
   readonly runs: Map<string, HeldRun | undefined>
   /** A run was added, or changed its status. */
   runsMoved: boolean
   /** What this batch has put there, so that what refers to it need not be looked up. */
   readonly entriesPut: Set<string>
   readonly callsPut: Map<string, string>
+  readonly inputsPut: Set<string>
+  /** Whether rows of the inbox that it has put or taken are there. */
+  readonly inboxRows: Map<string, boolean>
   /** How many rows it has put into the inbox. */
   inboxPut: number
   /** Of entries and events: what they name must be there when the batch is done. */
   readonly references: NonNullable<NewEvent['refers']>[]
+  /** Executed in this order when all is decided. */
+  readonly writes: Call[]
 }
 
 export interface HeldSession {
@@ -56,8 +64,8 @@ export interface HeldSession {
 
 export interface HeldRun {
   readonly row: number
-  /** There is no row of its state yet. */
-  readonly isNew: boolean
+  /** As it was before the batch. Undefined: there is no row of its state yet. */
+  readonly before: RunState | undefined
   state: RunState
   openCalls: number
   changed: boolean
@@ -67,26 +75,24 @@ export interface HeldRun {
 
 export type Applied = Extract<CommitResult, { ok: true }>
 
-export function* beginWork(key: string, batchId: string | null, { namespace, now, maxRecordBytes, violatesConstraint }: CommitContext): Steps<Work> {
-  const row = yield* findSession(namespace, key)
+export function beginWork(context: CommitContext, known: Known, key: string, batchId: string | null): Work {
+  const { session: row, now } = placeOf(known, key)
+  const session = row && { row: row.row, isNew: false, record: sessionRecord(row), nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
   return {
-    ...{ namespace, now, maxRecordBytes, violatesConstraint, key, batchId },
-    session: row && {
-      row: row.row,
-      isNew: false,
-      record: sessionRecord(row),
-      nextEntry: row.next_entry,
-      batchId: row.batch_id,
-      lastResult: row.batch,
-    },
-    isDeleted: row === undefined && (yield* findTombstone(namespace, key)) !== undefined,
-    runs: new Map(),
-    runsMoved: false,
-    entriesPut: new Set(),
-    callsPut: new Map(),
-    inboxPut: 0,
-    references: [],
+    ...{ context, known, now, key, batchId, session, runs: new Map(), runsMoved: false, entriesPut: new Set(), callsPut: new Map() },
+    ...{ inputsPut: new Set(), inboxRows: new Map(), inboxPut: 0, references: [], writes: [] },
   }
+}
+
+export function placeOf({ places }: Known, key: string) {
+  const place = places.get(key)
+  if (!place) throw new TypeError(`The session ${key} was not looked up.`)
+  return place
+}
+
+/** Stores this when all is decided. */
+export function write<P extends object>({ writes }: Work, wanted: Statement<P, unknown>, values: P): void {
+  writes.push(ask(wanted, values))
 }
 
 /** What the batch was answered before, when it was the last one of this session or run. */
@@ -95,63 +101,50 @@ export function answerBefore(batch: Pick<Batch, 'id' | 'key'>, held: HeldSession
   return parseStored<Applied>(held.lastResult, `The session ${batch.key}`)
 }
 
-export function sessionOf(work: Work): HeldSession {
-  if (!work.session) throw new Refused(work.isDeleted ? 'deleted' : 'missing')
-  return work.session
+export function sessionOf({ session, known, key }: Work): HeldSession {
+  if (!session) throw new Refused(placeOf(known, key).tombstone ? 'deleted' : 'missing')
+  return session
 }
 
-const runOfSession = statement((db, slots: { readonly namespace: string; readonly id: string; readonly session: number }) =>
-  selectRuns(db).where('run.namespace', '=', slots.namespace).where('run.id', '=', slots.id).where('run.session', '=', slots.session),
-)
-
 /** The run, if it belongs to the session of the batch. */
-export function* findRun(work: Work, runId: string): Steps<HeldRun | undefined> {
-  const { session, runs, key, namespace } = work
+export function findRun(work: Work, runId: string): HeldRun | undefined {
+  const { session, runs, known, key } = work
   if (!session || runs.has(runId)) return runs.get(runId)
-  const row = yield* first(runOfSession, { namespace, id: runId, session: session.row })
-  const found = row && {
-    row: row.row,
-    isNew: false,
-    state: runState(row, key),
-    openCalls: row.open_calls,
-    changed: false,
-    batchId: row.batch_id,
-    lastResult: row.batch,
-  }
+  const row = known.runs.get(runId)
+  const isOurs = row !== undefined && row !== 'forgotten' && row.session === session.row
+  const state = isOurs ? runState(row, key) : undefined
+  const found = isOurs && state ? { row: row.row, before: state, state, openCalls: row.open_calls, changed: false, batchId: row.batch_id, lastResult: row.batch } : undefined
   runs.set(runId, found)
   return found
 }
 
-export function* requireRun(work: Work, runId: string): Steps<HeldRun> {
-  const run = yield* findRun(work, runId)
+export function requireRun(work: Work, runId: string): HeldRun {
+  const run = findRun(work, runId)
   if (!run) throw new Refused('conflict')
   return run
 }
 
-const entryRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
-  db.selectFrom('entry').select('n').where('session', '=', slots.session).where('id', '=', slots.id),
-)
-
-export function* hasEntry(work: Work, id: string): Steps<boolean> {
-  const { row: session, record } = sessionOf(work)
+export function hasEntry(work: Work, id: string): boolean {
+  const { row, record } = sessionOf(work)
   // The leaf is always an entry of the session.
-  return id === record.leaf || work.entriesPut.has(id) || (yield* first(entryRow, { session, id })) !== undefined
+  return id === record.leaf || work.entriesPut.has(id) || work.known.entries.has(nameIn(row, id))
 }
 
-const openRuns = statement((db, slots: { readonly session: number }) =>
-  db
-    .selectFrom('run')
-    .select((select) => ['status', select.fn.countAll<number>().as('runs')])
-    .where('session', '=', slots.session)
-    .where('ended_at', 'is', null)
-    .groupBy('status'),
-)
+/** Whether a run holds the session, as far as this batch has come. */
+export function isHeld(work: Work): boolean {
+  return openRuns(work).some(({ status }) => isHolding(status))
+}
 
-/** How many open runs the session has in each status. */
-export function* countOpenRuns({ session }: Work): Steps<ReadonlyMap<RunStatus, number>> {
-  if (!session) return new Map()
-  const counts = yield* all(openRuns, { session: session.row })
-  return new Map(counts.map(({ status, runs }) => [status, Number(runs)]))
+/** The run that holds the session, else the next one of its queue. */
+export function firstOpenRun(work: Work): RunState | undefined {
+  const open = openRuns(work)
+  return open.find(({ status }) => isHolding(status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
+}
+
+/** What is known of them includes the first one. */
+function openRuns(work: Work): readonly RunState[] {
+  for (const id of work.known.heads.get(work.key) ?? []) findRun(work, id)
+  return [...work.runs.values()].flatMap((run) => (run && isOpen(run.state.status) ? [run.state] : []))
 }
 
 type SavedSession = SessionState & Pick<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
@@ -166,36 +159,52 @@ const insertSessionState = statement((db, slots: SavedSession) =>
   db.insertInto('session_state').values(columnsOf(slots, ['session', 'namespace', ...sessionStateColumns])),
 )
 
-const savedRunColumns = ['epoch', 'owner', 'lease_until', 'stop', 'open_calls', 'body', 'batch_id', 'batch'] as const
+const progress = ['stop', 'attempts', 'definition', 'open_calls', 'body', 'batch_id', 'batch'] as const
+const lease = ['epoch', 'owner', 'lease_until'] as const
 
-const insertRunState = statement((db, slots: RunStateTable) =>
-  db.insertInto('run_state').values(columnsOf(slots, ['run', ...savedRunColumns])),
-)
+type SavedProgress = RunProgress & Pick<RunStateTable, 'run' | 'open_calls' | 'batch_id' | 'batch'>
 
-const updateRunState = statement((db, slots: RunStateTable) =>
-  db.updateTable('run_state').set(columnsOf(slots, savedRunColumns)).where('run', '=', slots.run),
+const insertRunState = statement((db, slots: RunStateTable) => db.insertInto('run_state').values(columnsOf(slots, ['run', ...progress, ...lease])))
+
+/** Leaves the lease alone: its owner may be renewing it. */
+const updateProgress = statement((db, slots: SavedProgress) => db.updateTable('run_state').set(columnsOf(slots, progress)).where('run', '=', slots.run))
+
+const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
+  db
+    .updateTable('run_state')
+    .set(columnsOf(slots, [...progress, ...lease]))
+    .where('run', '=', slots.run),
 )
 
 /** Writes session and runs back, with what a repeat of this batch gets to hear: by the session and by the runs it names. */
-export function* endWork(work: Work, result: Applied, named: readonly HeldRun[]): Steps<void> {
+export function endWork(work: Work, result: Applied, named: readonly HeldRun[]): void {
   const { row: session, record, nextEntry, isNew, batchId, lastResult } = sessionOf(work)
   const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
-  yield* execute(isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace: work.namespace, next_entry: nextEntry, ...applied })
-  for (const run of work.runs.values()) {
-    if (!run || (!run.changed && !named.includes(run))) continue
-    const before = { batch_id: run.batchId, batch: run.lastResult }
-    const slots = { ...runStateColumns(run.state), run: run.row, open_calls: run.openCalls, ...(named.includes(run) ? applied : before) }
-    yield* execute(run.isNew ? insertRunState : updateRunState, slots)
+  const { namespace } = work.context
+  write(work, isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
+  const changed = [...work.runs.values()].filter((run) => run !== undefined).filter((run) => run.changed || named.includes(run))
+  // In the order of those who renew several leases.
+  for (const run of changed.sort((a, b) => a.row - b.row)) {
+    const { before, state, row, openCalls } = run
+    const repeat = named.includes(run) ? applied : { batch_id: run.batchId, batch: run.lastResult }
+    const saved = { ...progressColumns(state), run: row, open_calls: openCalls, ...repeat }
+    if (!before) write(work, insertRunState, { ...saved, ...leaseColumns(state) })
+    else if (isSameLease(before, state)) write(work, updateProgress, saved)
+    else write(work, updateRunState, { ...saved, ...leaseColumns(state) })
   }
 }
 
+function isSameLease(before: RunState, { epoch, owner, leaseUntil }: RunState): boolean {
+  return before.epoch === epoch && before.owner === owner && before.leaseUntil === leaseUntil
+}
+
 /** The JSON text of what becomes one record. */
-export function recordText(context: CommitContext, value: unknown, what: string): string {
+export function recordText(context: Pick<CommitContext, 'maxRecordBytes'>, value: unknown, what: string): string {
   const text = JSON.stringify(value)
   if (fits(context, text)) return text
   throw new SessionError('entry-too-large', `${what} is longer than ${context.maxRecordBytes} bytes`)
 }
 
-export function fits({ maxRecordBytes }: CommitContext, text: string): boolean {
+export function fits({ maxRecordBytes }: Pick<CommitContext, 'maxRecordBytes'>, text: string): boolean {
   return Buffer.byteLength(text) <= maxRecordBytes
 }

@@ -1,119 +1,123 @@
+import { sql } from 'kysely'
 import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../contract/batch.ts'
 import { refuseUnless } from '../refused.ts'
-import { expireSession, newSession, patchSession } from '../rules.ts'
-import { deleteSession, takeNumbers } from './delete-session.ts'
+import { expireSession, firstNumbers, newSession, patchSession } from '../rules.ts'
+import { deleteSession, deleteTombstone } from './delete-session.ts'
 import { storedContent } from './entries.ts'
+import { nameIn } from './known.ts'
 import { packEvents, runNamedIn } from './packed-events.ts'
-import { columnsOf, execute, first, statement } from './statement.ts'
-import type { Steps } from './statement.ts'
-import type { DefinitionTable, EntryTable, EventTable, InboxTable, SessionTable, TimerTable } from './tables.ts'
-import { findRun, fits, hasEntry, recordText, requireRun, sessionOf } from './work.ts'
+import { columnsOf, statement } from './statement.ts'
+import type { DefinitionTable, EntryTable, EventTable, InboxTable, NewSessionRow, TimerTable } from './tables.ts'
+import { textValue } from './values.ts'
+import { findRun, fits, hasEntry, placeOf, recordText, requireRun, sessionOf, write } from './work.ts'
 import type { Work } from './work.ts'
 import { putCall } from './write-calls.ts'
-import { applyRunPatch, insertRun } from './write-runs.ts'
+import { applyRunPatch, insertRun, takeRow } from './write-runs.ts'
 
-type Writes = { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => Steps<void> }
+type Writes = { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => void }
 
 /** What each kind of write does. */
 const writes: Writes = {
-  *'session.ensure'(work, { session }) {
-    if (!work.session) yield* insertSession(work, session)
+  'session.ensure'(work, { session }) {
+    if (!work.session) insertSession(work, session)
   },
 
-  *'session.patch'(work, { patch }) {
+  'session.patch'(work, { patch }) {
     const session = sessionOf(work)
-    if (typeof patch.leaf === 'string') refuseUnless(yield* hasEntry(work, patch.leaf), 'conflict')
-    if (patch.metadata) yield* execute(updateMetadata, { row: session.row, metadata: JSON.stringify(patch.metadata) })
+    if (typeof patch.leaf === 'string') refuseUnless(hasEntry(work, patch.leaf), 'conflict')
+    if (patch.metadata) write(work, updateMetadata, { row: session.row, metadata: JSON.stringify(patch.metadata) })
     session.record = patchSession(session.record, patch)
   },
 
-  // oxlint-disable-next-line require-yield -- the row of the session is written at the end
-  *'session.expire'(work) {
+  'session.expire'(work) {
     const session = sessionOf(work)
     session.record = expireSession(session.record, work.now)
   },
 
-  'session.delete': (work, write) => deleteSession(work, write),
+  'session.delete': (work, deletion) => deleteSession(work, deletion),
 
-  *'entry.append'(work, { entries }) {
+  'entry.append'(work, { entries }) {
     sessionOf(work)
-    for (const entry of entries) yield* insertEntry(work, entry)
+    for (const entry of entries) insertEntry(work, entry)
   },
 
-  *'event.append'(work, { events }) {
+  'event.append'(work, { events }) {
     sessionOf(work)
-    if (events.length > 0) yield* insertEvents(work, events)
+    if (events.length > 0) insertEvents(work, events)
   },
 
   'run.insert': (work, { run }) => insertRun(work, run),
   'run.patch': (work, { runId, patch }) => applyRunPatch(work, runId, patch),
 
-  *'call.put'(work, { calls }) {
-    for (const call of calls) yield* putCall(work, call)
+  'call.put'(work, { calls }) {
+    for (const call of calls) putCall(work, call)
   },
 
-  *'inbox.put'(work, { rows }) {
+  'inbox.put'(work, { rows }) {
     const { row: session, record } = sessionOf(work)
     for (const { id, kind, at, body } of rows) {
-      const text = recordText(work, body, `The inbox row ${id}`)
-      const place = work.inboxPut++
-      refuseUnless((yield* first(inboxRow, { session, id })) === undefined, 'inbox')
-      yield* execute(insertInbox, { session, id, kind, at, body: text, version: record.version, place })
+      const text = recordText(work.context, body, `The inbox row ${id}`)
+      refuseUnless(!hasInboxRow(work, session, id), 'inbox')
+      work.inboxRows.set(id, true)
+      write(work, insertInbox, { session, id, kind, at, body: text, version: record.version, place: work.inboxPut++ })
     }
   },
 
-  *'inbox.take'(work, { ids }) {
+  'inbox.take'(work, { ids }) {
     const { row: session } = sessionOf(work)
-    for (const id of ids) yield* execute(deleteInbox, { session, id })
+    for (const id of ids) {
+      work.inboxRows.set(id, false)
+      write(work, deleteInbox, { session, id })
+    }
   },
 
-  *'inbox.patch'(work, { rows }) {
+  'inbox.patch'(work, { rows }) {
     const { row: session } = sessionOf(work)
-    for (const { id, kind, body } of rows) yield* execute(updateInbox, { session, id, kind, body: recordText(work, body, `The inbox row ${id}`) })
+    for (const { id, kind, body } of rows) write(work, updateInbox, { session, id, kind, body: recordText(work.context, body, `The inbox row ${id}`) })
   },
 
-  *'definition.put'(work, { hash, body }) {
+  'definition.put'(work, { hash, body }) {
     sessionOf(work)
-    const { namespace } = work
-    if ((yield* first(definitionRow, { namespace, hash })) !== undefined) return
-    yield* execute(insertDefinition, { namespace, hash, body: recordText(work, body, 'A definition') })
+    const { namespace } = work.context
+    write(work, insertDefinition, { namespace, hash, body: recordText(work.context, body, 'A definition') })
   },
 
-  *'timer.put'(work, { timers }) {
+  'timer.put'(work, { timers }) {
     const { row: session } = sessionOf(work)
-    const { namespace } = work
+    const { namespace } = work.context
     for (const { id, kind, dueAt, body } of timers) {
-      yield* execute(deleteTimer, { session, id })
-      yield* execute(insertTimer, { namespace, session, id, kind, due_at: dueAt, body: recordText(work, body, `The timer ${id}`) })
+      write(work, putTimer, { namespace, session, id, kind, due_at: dueAt, body: recordText(work.context, body, `The timer ${id}`) })
     }
   },
 
-  *'timer.drop'(work, { ids }) {
+  'timer.drop'(work, { ids }) {
     const { row: session } = sessionOf(work)
-    for (const id of ids) yield* execute(deleteTimer, { session, id })
+    for (const id of ids) write(work, deleteTimer, { session, id })
   },
 }
 
-export function* applyWrites(work: Work, list: readonly Write[]): Steps<void> {
-  for (const write of list) yield* writes[write.op](work, write as never)
+export function applyWrites(work: Work, list: readonly Write[]): void {
+  for (const each of list) writes[each.op](work, each as never)
 }
 
-const insertSessionRow = statement((db, slots: Omit<SessionTable, 'row'>) =>
-  db.insertInto('session').values(columnsOf(slots, ['namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'])).returning('row'),
+const insertSessionRow = statement((db, slots: NewSessionRow) =>
+  db.insertInto('session').values(columnsOf(slots, ['row', 'namespace', 'key', 'id', 'agent', 'owner', 'metadata', 'parent', 'created_at'])),
 )
 
 const updateMetadata = statement((db, slots: { readonly row: number; readonly metadata: string }) =>
   db.updateTable('session').set({ metadata: slots.metadata }).where('row', '=', slots.row),
 )
 
-function* insertSession(work: Work, session: NewSession): Steps<void> {
-  const { namespace } = work
-  const record = newSession(work.key, session, yield* takeNumbers(work))
+function insertSession(work: Work, session: NewSession): void {
+  const { namespace } = work.context
+  const { tombstone } = placeOf(work.known, work.key)
+  if (tombstone) write(work, deleteTombstone, { namespace, key: work.key })
+  const numbers = tombstone ? { version: tombstone.version, nextSeq: tombstone.nextSeq, nextRun: tombstone.nextRun } : firstNumbers
+  const record = newSession(work.key, session, numbers)
   const { key, id, agent, owner = null, parent = null, createdAt } = record
-  const metadata = JSON.stringify(record.metadata)
-  const inserted = yield* first(insertSessionRow, { namespace, key, id, agent, owner, metadata, parent, created_at: createdAt })
-  if (!inserted) throw new TypeError('The database gave no number to a new session.')
-  work.session = { row: inserted.row, isNew: true, record, nextEntry: 1, batchId: null, lastResult: null }
+  const row = takeRow(work.known.newSessions)
+  write(work, insertSessionRow, { row, namespace, key, id, agent, owner, metadata: JSON.stringify(record.metadata), parent, created_at: createdAt })
+  work.session = { row, isNew: true, record, nextEntry: 1, batchId: null, lastResult: null }
 }
 
 const insertEntryRow = statement((db, slots: EntryTable) =>
@@ -128,44 +132,44 @@ const insertEntryRow = statement((db, slots: EntryTable) =>
 )
 
 /** That the id is a new one is seen to by the key of the table. */
-function* insertEntry(work: Work, entry: NewEntry): Steps<void> {
+function insertEntry(work: Work, entry: NewEntry): void {
   const session = sessionOf(work)
   const { id, parentId, type, at, runId } = entry
-  refuseUnless(parentId === null || (yield* hasEntry(work, parentId)), 'conflict')
-  const body = 'call' in entry ? null : recordText(work, storedContent(entry), `The entry ${id}`)
-  const call = yield* callColumns(work, 'call' in entry ? entry.call : undefined)
-  const run = runId === undefined ? undefined : yield* findRun(work, runId)
+  refuseUnless(parentId === null || hasEntry(work, parentId), 'conflict')
+  const body = 'call' in entry ? null : recordText(work.context, storedContent(entry), `The entry ${id}`)
+  const call = callColumns(work, 'call' in entry ? entry.call : undefined)
+  const run = runId === undefined ? undefined : findRun(work, runId)
   const node = { session: session.row, id, n: session.nextEntry, parent_id: parentId, type, at, run: run?.row ?? null, run_id: run ? null : (runId ?? null) }
-  yield* execute(insertEntryRow, { ...node, ...call, body })
+  write(work, insertEntryRow, { ...node, ...call, body })
   work.entriesPut.add(id)
   session.nextEntry += 1
   session.record = { ...session.record, leaf: id }
 }
 
-function* callColumns(work: Work, call: CallKey | undefined): Steps<Pick<EntryTable, 'call_run' | 'call_step' | 'call_id'>> {
+function callColumns(work: Work, call: CallKey | undefined): Pick<EntryTable, 'call_run' | 'call_step' | 'call_id'> {
   if (!call) return { call_run: null, call_step: null, call_id: null }
   work.references.push({ call })
-  const run = yield* requireRun(work, call.runId)
+  const run = requireRun(work, call.runId)
   return { call_run: run.row, call_step: call.step, call_id: call.toolCallId }
 }
 
 const insertEventRow = statement((db, slots: EventTable) => db.insertInto('event').values(columnsOf(slots, ['session', 'seq', 'run', 'body'])))
 
-function* insertEvents(work: Work, events: readonly NewEvent[]): Steps<void> {
+function insertEvents(work: Work, events: readonly NewEvent[]): void {
   const session = sessionOf(work)
   for (const { refers } of events) if (refers) work.references.push(refers)
   const nextSeq = session.record.nextSeq + events.length
   const run = work.runs.get(runNamedIn(events) ?? '')
   const body = packEvents(events, run ? ['runId'] : [])
   // Together they may be longer than one record.
-  if (!fits(work, body)) for (const { event } of events) recordText(work, event, `An event of type ${event.type}`)
-  yield* execute(insertEventRow, { session: session.row, seq: nextSeq - 1, run: run?.row ?? null, body })
+  if (!fits(work.context, body)) for (const { event } of events) recordText(work.context, event, `An event of type ${event.type}`)
+  write(work, insertEventRow, { session: session.row, seq: nextSeq - 1, run: run?.row ?? null, body })
   session.record = { ...session.record, nextSeq }
 }
 
-export const inboxRow = statement((db, slots: { readonly session: number; readonly id: string }) =>
-  db.selectFrom('inbox').select(['id', 'body']).where('session', '=', slots.session).where('id', '=', slots.id),
-)
+function hasInboxRow({ inboxRows, known }: Work, session: number, id: string): boolean {
+  return inboxRows.get(id) ?? known.inbox.has(nameIn(session, id))
+}
 
 const insertInbox = statement((db, slots: InboxTable) =>
   db.insertInto('inbox').values(columnsOf(slots, ['session', 'id', 'kind', 'at', 'version', 'place', 'body'])),
@@ -179,16 +183,28 @@ const updateInbox = statement((db, slots: Pick<InboxTable, 'session' | 'id' | 'k
   db.updateTable('inbox').set({ kind: slots.kind, body: slots.body }).where('session', '=', slots.session).where('id', '=', slots.id),
 )
 
-const definitionRow = statement((db, slots: { readonly namespace: string; readonly hash: string }) =>
-  db.selectFrom('definition').select('hash').where('namespace', '=', slots.namespace).where('hash', '=', slots.hash),
+/** One that is there is the same. It stays there until this is stored, whoever looks for what can be removed. */
+const insertDefinition = statement((db, slots: DefinitionTable, { keepDefinition }) =>
+  db
+    .insertInto('definition')
+    .columns(['namespace', 'hash', 'body'])
+    .expression((from) =>
+      from
+        .selectFrom(keepDefinition(slots.hash).as('kept'))
+        .select([textValue(slots.namespace).as('namespace'), textValue(slots.hash).as('hash'), textValue(slots.body).as('body')])
+        // SQLite would take the conflict for a join.
+        .where(sql<boolean>`1 = 1`),
+    )
+    .onConflict((conflict) => conflict.columns(['namespace', 'hash']).doNothing()),
 )
 
-const insertDefinition = statement((db, slots: DefinitionTable) =>
-  db.insertInto('definition').values(columnsOf(slots, ['namespace', 'hash', 'body'])),
-)
+const timerColumns = ['kind', 'due_at', 'body'] as const
 
-const insertTimer = statement((db, slots: TimerTable) =>
-  db.insertInto('timer').values(columnsOf(slots, ['namespace', 'session', 'id', 'kind', 'due_at', 'body'])),
+const putTimer = statement((db, slots: TimerTable) =>
+  db
+    .insertInto('timer')
+    .values(columnsOf(slots, ['namespace', 'session', 'id', ...timerColumns]))
+    .onConflict((conflict) => conflict.columns(['session', 'id']).doUpdateSet(columnsOf(slots, timerColumns))),
 )
 
 const deleteTimer = statement((db, slots: { readonly session: number; readonly id: string }) =>

@@ -1,12 +1,12 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { sqliteDialect } from '../sql/dialect.ts'
-import { compileStatement } from '../sql/statement.ts'
-import type { Call, CompiledStatement, Parameter, Statement, Steps } from '../sql/statement.ts'
+import { boundValues, compileStatement } from '../sql/statement.ts'
+import type { Call, CompiledStatement, Request, Statement, Steps } from '../sql/statement.ts'
 import type { Database } from '../sql/tables.ts'
 
 interface PreparedStatement {
   readonly statement: StatementSync
-  readonly parameters: readonly Parameter[]
+  readonly compiled: CompiledStatement
   readonly givesRows: boolean
 }
 
@@ -122,37 +122,35 @@ export class SqliteConnection {
   }
 
   /** What fails fails where it was asked for. */
-  #answer<T>(steps: Steps<T>, call: Call): IteratorResult<Call, T> {
-    let rows: readonly unknown[]
+  #answer<T>(steps: Steps<T>, request: Request): IteratorResult<Request, T> {
+    let answers: readonly (readonly unknown[])[]
     try {
-      rows = this.#execute(call)
+      answers = 'write' in request ? [this.#execute(request.write)] : request.reads.map((read) => this.#execute(read))
     } catch (error) {
       return steps.throw(error)
     }
-    return steps.next(rows)
+    return steps.next(answers)
   }
 
   #execute({ statement, values }: Call): readonly unknown[] {
     const prepared = this.#prepared.get(statement) ?? this.#prepare(statement)
-    const bound = prepared.parameters.map((parameter) => valueOf(parameter, values as Readonly<Record<string, SQLInputValue>>))
+    const bound = boundValues(prepared.compiled, values).map(columnValue)
     if (prepared.givesRows) return prepared.statement.all(...bound)
     prepared.statement.run(...bound)
     return []
   }
 
   #prepare(wanted: Statement<object, unknown>): PreparedStatement {
-    const { sql, parameters } = compiled.get(wanted) ?? compileStatement(wanted, this.#builder, sqliteDialect)
-    compiled.set(wanted, { sql, parameters })
-    const statement = this.#database.prepare(sql)
-    const prepared = { statement, parameters, givesRows: statement.columns().length > 0 }
+    const text = compiled.get(wanted) ?? compileStatement(wanted, this.#builder, sqliteDialect)
+    compiled.set(wanted, text)
+    const statement = this.#database.prepare(text.sql)
+    const prepared = { statement, compiled: text, givesRows: statement.columns().length > 0 }
     this.#prepared.set(wanted, prepared)
     return prepared
   }
 }
 
-function valueOf(parameter: Parameter, values: Readonly<Record<string, SQLInputValue>>): SQLInputValue {
-  if ('value' in parameter) return parameter.value as SQLInputValue
-  const value = values[parameter.slot]
-  if (value === undefined) throw new TypeError(`The statement has no value for ${parameter.slot}.`)
-  return value
+/** A list is one text. */
+function columnValue(value: unknown): SQLInputValue {
+  return Array.isArray(value) ? JSON.stringify(value) : (value as SQLInputValue)
 }

@@ -132,8 +132,12 @@ function sqliteDriver(connection: SqliteConnection, file: string, { namespace, c
   return {
     namespace,
     now: () => clock.now(),
-    transaction: (steps) => named(() => connection.transaction(steps)),
-    read: (steps) => named(() => connection.run(steps)),
+    isShared: false,
+    loss: 'owner',
+    transaction: (makeSteps) => named(() => connection.transaction(makeSteps())),
+    statement: (makeSteps) => named(() => connection.transaction(makeSteps())),
+    snapshot: (makeSteps) => named(() => connection.run(makeSteps())),
+    read: (makeSteps) => named(() => connection.run(makeSteps())),
     violatesConstraint,
   }
 }

@@ -1,0 +1,242 @@
+import { sql } from 'kysely'
+import type { InboxKind, RunKind, RunStatus } from '../../contract/records.ts'
+import { openStatuses } from '../../contract/run-status.ts'
+import type { Needs } from './needs.ts'
+import { runColumns, runStateColumns, selectRuns } from './runs.ts'
+import { askPlaces, placesOf } from './sessions.ts'
+import type { Place, StoreView } from './sessions.ts'
+import { ask, statement, together } from './statement.ts'
+import type { RowOf, Steps } from './statement.ts'
+import type { Database, RunRow } from './tables.ts'
+import { atMost } from './values.ts'
+
+interface KeysSlots {
+  readonly namespace: string
+  readonly keys: readonly string[]
+}
+
+type IdsSlots = KeysSlots & { readonly ids: readonly string[] }
+
+/** Commits of one session follow each other: each keeps its row. The order is that of all who keep several. */
+const keepSessions = statement((db, { namespace, keys }: KeysSlots, { lock, isOneOf }) =>
+  lock(
+    db
+      .selectFrom('session_state')
+      .select('session_state.session')
+      .where('session_state.session', 'in', (rows) =>
+        rows
+          .selectFrom('session')
+          .select('session.row')
+          .where('session.namespace', '=', namespace)
+          .where((where) => isOneOf(where.ref('session.key'), keys, 'text')),
+      )
+      .orderBy('session_state.session'),
+    'session_state',
+  ),
+)
+
+/** In any session: the id of a run is its own in the whole namespace. One that was forgotten has no state. */
+const runsById = statement((db, { namespace, ids }: { readonly namespace: string; readonly ids: readonly string[] }, { isOneOf }) =>
+  db
+    .selectFrom('run')
+    .leftJoin('run_state', 'run_state.run', 'run.row')
+    .select([...runColumns, ...runStateColumns])
+    .where('run.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('run.id'), ids, 'text')),
+)
+
+const runsOfInputs = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('run', 'run.session', 'session.row')
+    .select(['run.session', 'run.id', 'run.input_id', 'run.input_hash'])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('run.input_id').$notNull(), ids, 'text')),
+)
+
+const inboxRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('inbox', 'inbox.session', 'session.row')
+    .select(['inbox.session', 'inbox.id', 'inbox.body'])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('inbox.id'), ids, 'text')),
+)
+
+const entryRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('entry', 'entry.session', 'session.row')
+    .select(['entry.session', 'entry.id'])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('entry.id'), ids, 'text')),
+)
+
+const timerRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('timer', 'timer.session', 'session.row')
+    .select(['timer.session', 'timer.id'])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('timer.id'), ids, 'text')),
+)
+
+interface CallsSlots {
+  readonly namespace: string
+  readonly runs: readonly string[]
+  readonly from: number
+  readonly to: number
+}
+
+const callStates = statement((db, { namespace, runs, from, to }: CallsSlots, { isOneOf }) =>
+  db
+    .selectFrom('run')
+    .innerJoin('tool_call', 'tool_call.run', 'run.row')
+    .select(['tool_call.run', 'tool_call.step', 'tool_call.tool_call_id', 'tool_call.state'])
+    .where('run.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('run.id'), runs, 'text'))
+    .where('tool_call.step', '>=', from)
+    .where('tool_call.step', '<=', to),
+)
+
+const openCounts = statement((db, { namespace, keys }: KeysSlots, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('run', 'run.session', 'session.row')
+    .select((select) => ['run.session', 'run.status', 'run.kind', select.fn.countAll<number>().as('runs')])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where('run.ended_at', 'is', null)
+    // By an index that holds the open runs alone.
+    .where('run.status', 'in', openStatuses.map((status) => sql.lit(status)))
+    .groupBy(['run.session', 'run.status', 'run.kind']),
+)
+
+const inboxCounts = statement((db, { namespace, keys, kinds }: KeysSlots & { readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
+  ofSessions(db, namespace)
+    .innerJoin('inbox', 'inbox.session', 'session.row')
+    .select((select) => ['inbox.session', 'inbox.kind', select.fn.countAll<number>().as('rows')])
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('inbox.kind'), kinds, 'text'))
+    .groupBy(['inbox.session', 'inbox.kind']),
+)
+
+const holdingRuns = statement((db, { namespace, keys }: KeysSlots, { isOneOf }) =>
+  selectRuns(db)
+    .innerJoin('session', 'session.row', 'run.session')
+    .where('session.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where('run.ended_at', 'is', null)
+    .where('run.status', '<>', sql.lit('queued')),
+)
+
+const queuedRuns = statement((db, slots: { readonly namespace: string; readonly key: string; readonly limit: number }) =>
+  selectRuns(db)
+    .innerJoin('session', 'session.row', 'run.session')
+    .where('session.namespace', '=', slots.namespace)
+    .where('session.key', '=', slots.key)
+    .where('run.ended_at', 'is', null)
+    .where('run.status', '=', sql.lit('queued'))
+    .orderBy('run.place')
+    .limit(atMost(slots.limit)),
+)
+
+const sessionNumbers = statement((db, { rows }: { readonly rows: readonly number[] }, { newRows }) =>
+  db.selectFrom(newRows('session', rows).as('numbers')).select('numbers.row'),
+)
+
+const runNumbers = statement((db, { rows }: { readonly rows: readonly number[] }, { newRows }) =>
+  db.selectFrom(newRows('run', rows).as('numbers')).select('numbers.row'),
+)
+
+function ofSessions(db: Database, namespace: string) {
+  return db.selectFrom('session').where('session.namespace', '=', namespace)
+}
+
+/** What a commit knows of the database, under the lock of its sessions. Every lookup was asked for before. */
+export interface Known {
+  readonly places: ReadonlyMap<string, Place>
+  /** By id. A run that was forgotten is known by its row alone. */
+  readonly runs: ReadonlyMap<string, RunRow | 'forgotten'>
+  /** By session and input id. */
+  readonly inputs: ReadonlyMap<string, { readonly runId: string; readonly hash: string }>
+  /** The bodies by session and id. */
+  readonly inbox: ReadonlyMap<string, string>
+  readonly entries: ReadonlySet<string>
+  readonly timers: ReadonlySet<string>
+  /** By run, step and id. */
+  readonly calls: ReadonlyMap<string, string>
+  readonly openRuns: readonly { readonly session: number; readonly status: RunStatus; readonly kind: RunKind; readonly runs: number }[]
+  readonly inboxCounts: readonly { readonly session: number; readonly kind: InboxKind; readonly rows: number }[]
+  /** Ids of the run that holds a session and of the next ones in its queue, by key. */
+  readonly heads: ReadonlyMap<string, readonly string[]>
+  /** Numbers of new rows, each to be used once. */
+  readonly newSessions: number[]
+  readonly newRuns: number[]
+}
+
+/** Whether others write at the same time: then the sessions are kept from them. */
+export type KnownContext = StoreView & { readonly isShared: boolean }
+
+export function* learn(context: KnownContext, needs: Needs): Steps<Known> {
+  for (;;) {
+    const answers = yield* together(reads(context, needs))
+    const places = placesOf(answers.places)
+    const kept = new Set(answers.kept.map(({ session }) => session))
+    const isKept = [...places.values()].every(({ session }) => !session || kept.has(session.row))
+    // A session that was created meanwhile is not kept from others yet.
+    if (isKept || !context.isShared) return knownFrom(answers, places, needs)
+  }
+}
+
+function reads({ namespace, now, isShared }: KnownContext, needs: Needs) {
+  const keys = [...needs.keys]
+  const ofIds = (ids: ReadonlySet<string>) => (ids.size > 0 ? { namespace, keys, ids: [...ids] } : undefined)
+  const [inputs, inbox, entries, timers] = [needs.inputs, needs.inboxRows, needs.entries, needs.timers].map(ofIds)
+  const heads = [...needs.heads.keys()]
+  return {
+    kept: isShared ? ask(keepSessions, { namespace, keys }) : undefined,
+    // Behind the lock: what others have stored meanwhile is seen.
+    places: askPlaces({ namespace, now }, keys),
+    runs: needs.runs.size > 0 ? ask(runsById, { namespace, ids: [...needs.runs] }) : undefined,
+    inputs: inputs && ask(runsOfInputs, inputs),
+    inbox: inbox && ask(inboxRows, inbox),
+    entries: entries && ask(entryRows, entries),
+    timers: timers && ask(timerRows, timers),
+    calls: needs.callRuns.size > 0 ? ask(callStates, { namespace, runs: [...needs.callRuns], ...rangeOf(needs.callSteps) }) : undefined,
+    openRuns: needs.countsRuns ? ask(openCounts, { namespace, keys }) : undefined,
+    inboxCounts: needs.inboxKinds.size > 0 ? ask(inboxCounts, { namespace, keys, kinds: [...needs.inboxKinds] }) : undefined,
+    holding: heads.length > 0 ? ask(holdingRuns, { namespace, keys: heads }) : undefined,
+    queued: heads.map((key) => ask(queuedRuns, { namespace, key, limit: (needs.heads.get(key) ?? 0) + 1 })),
+    newSessions: needs.newSessions.length > 0 ? ask(sessionNumbers, { rows: needs.newSessions }) : undefined,
+    newRuns: needs.newRuns.length > 0 ? ask(runNumbers, { rows: needs.newRuns }) : undefined,
+  } as const
+}
+
+type Rows = { readonly [K in keyof ReturnType<typeof reads>]: readonly RowOfRead<ReturnType<typeof reads>[K]>[] }
+type RowOfRead<A> = A extends { readonly statement: infer S } ? RowOf<S> : A extends readonly { readonly statement: infer S }[] ? RowOf<S> : never
+
+function knownFrom(rows: Rows, places: Known['places'], needs: Needs): Known {
+  const headRows = [...rows.holding, ...rows.queued]
+  return {
+    places,
+    runs: new Map([...rows.runs.map((row) => [row.id, row.epoch === null ? 'forgotten' : (row as RunRow)] as const), ...headRows.map((row) => [row.id, row] as const)]),
+    inputs: new Map(rows.inputs.map((row) => [nameIn(row.session, row.input_id ?? ''), { runId: row.id, hash: row.input_hash }])),
+    inbox: new Map(rows.inbox.map((row) => [nameIn(row.session, row.id), row.body])),
+    entries: new Set(rows.entries.map((row) => nameIn(row.session, row.id))),
+    timers: new Set(rows.timers.map((row) => nameIn(row.session, row.id))),
+    calls: new Map(rows.calls.map((row) => [callName(row.run, row.step, row.tool_call_id), row.state])),
+    openRuns: rows.openRuns,
+    inboxCounts: rows.inboxCounts,
+    heads: new Map([...needs.heads.keys()].map((key) => [key, headRows.filter((row) => row.session === places.get(key)?.session?.row).map(({ id }) => id)])),
+    newSessions: rows.newSessions.map(({ row }) => row),
+    newRuns: rows.newRuns.map(({ row }) => row),
+  }
+}
+
+/** The name of something in a session. */
+export function nameIn(session: number, id: string): string {
+  return `${session} ${id}`
+}
+
+export function callName(run: number, step: number, toolCallId: string): string {
+  return `${run} ${step} ${toolCallId}`
+}
+
+function rangeOf(steps: ReadonlySet<number>): { readonly from: number; readonly to: number } {
+  return { from: [...steps].reduce((a, b) => Math.min(a, b)), to: [...steps].reduce((a, b) => Math.max(a, b)) }
+}
