@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { devNull } from 'node:os'
 import type { Agent, ToolDeclaration } from '@bowline/agent-loop'
 import * as sessions from '@bowline/sessions'
 import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
@@ -6,7 +7,7 @@ import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStore } from '@bowline/sessions/sqlite'
-import { exploreCrashes, explorePrograms, fakeClock, fakeIds, faultyStore, runProgram, testSessionStore, testStateStore } from '@bowline/sessions/testing'
+import { checkHistory, exploreCrashes, explorePrograms, fakeClock, fakeIds, faultyStore, historyFile, readHistory, recordHistory, runProgram, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
@@ -323,6 +324,11 @@ function testingRows(_world: World): Readonly<Record<string, ShapedRow>> {
     fakeClock: none(() => fakeClock()),
     fakeIds: none(() => fakeIds()),
     faultyStore: { args: [['store', made(memoryStore())], ['faults', list(rule, () => false)]], call: faultyStore },
+    recordHistory: { args: [['', options({ process: needed(someText()), write: needed(func()), now: func(() => 1) }, false)]], call: recordHistory },
+    // No file is made for a path that is taken.
+    historyFile: { args: [['path', needed(someText())]], call: (path: string) => historyFile(typeof path === 'string' && path !== '' ? devNull : path).close() },
+    readHistory: { args: [['texts', list([''], (item) => typeof item === 'string')]], call: readHistory },
+    checkHistory: { args: [['history', list([], () => false)], ['', options({ atRest: boolean, maxTries: whole(1, 1) })]], call: checkHistory },
     testSessionStore: {
       args: [
         [

@@ -17,15 +17,19 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [
+      "checkHistory",
       "crashScenarios",
       "exploreCrashes",
       "explorePrograms",
       "fakeClock",
       "fakeIds",
       "faultyStore",
+      "historyFile",
       "programFaults",
       "programFeatures",
       "programInvariants",
+      "readHistory",
+      "recordHistory",
       "runProgram",
       "standardInvariants",
       "testSessionStore",

@@ -3,6 +3,7 @@ import { configChecks } from '../arguments.ts'
 import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
+import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
 import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
 import type { RunProgramOptions, ExploreProgramsOptions } from './programs/program-options.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
@@ -99,6 +100,18 @@ export const checkExploreOptions = optionalRecord<ExploreOptions>({
   seed: whole(0),
   restWithinMs: whole(1),
 })
+
+export const checkRecordOptions = record<RecordOptions>({ process: checkName, write: requiredFunction, now: checkFunction })
+
+export const checkPath = required(checkName)
+
+export const checkTexts = requiredList((path, value) => checkRequired(path, value, 'a text', (given) => typeof given === 'string'))
+
+export const checkHistoryArgument = requiredList((path, value) =>
+  checkRequired(path, value, 'an operation that readHistory gave', (given) => typeof given === 'object' && given !== null && 'call' in given && 'calledAt' in given),
+)
+
+export const checkCheckHistoryOptions = optionalRecord<CheckHistoryOptions>({ atRest: checkBoolean, maxTries: whole(1) })
 
 const fault: ArgumentCheck = (path, value) => {
   if (typeof value !== 'object') checkOneOf(path, value, ['unavailable', 'answer-lost'])

@@ -48,5 +48,15 @@ export type {
   ProgramStep,
   Setup,
 } from './programs/program.ts'
+export { recordHistory } from './history/record-history.ts'
+export type { HistoryRecorder } from './history/record-history.ts'
+export type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
+export { historyFile } from './history/history-file.ts'
+export type { HistoryFile } from './history/history-file.ts'
+export { readHistory } from './history/read-history.ts'
+export { checkHistory } from './history/check-history.ts'
+export type { HistoryProblem, HistoryReport } from './history/check-history.ts'
+export type { History, HistoryOperation } from './history/operations.ts'
+export type { HistoryRule } from './history/session-model.ts'
 export { testStateStore } from './state-kit.ts'
 export type { StateKitOptions } from './state-kit/kit.ts'

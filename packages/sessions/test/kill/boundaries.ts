@@ -28,7 +28,7 @@ export function describeBoundaries(storeName: string, first: number): void {
     })
 
     it.each(Array.from({ length: boundaries }, (_, index) => index + 1).filter((boundary) => boundary % stride === first % stride))(
-      'S14, S34, S38, S72, S75, S78, S84: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
+      'S14, S34, S38, S72, S75, S78, S84, S197: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
       async (boundary) => {
         place = new PayingPlace(storeName, world, 1)
         const worker = place.startPaying(boundary)

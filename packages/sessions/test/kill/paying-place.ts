@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createRuntime, type Runtime } from '@bowline/sessions'
-import { standardInvariants, type AcknowledgedInput, type CrashEnd } from '@bowline/sessions/testing'
+import { historyFile, readHistory, recordHistory, standardInvariants, type AcknowledgedInput, type CrashEnd } from '@bowline/sessions/testing'
 import { expect } from 'vitest'
 import { isAtRest, readSessions } from '../../src/testing/crash-kit/read-end.ts'
 import { terminalStatuses, type RunRecord } from '../../src/contract/records.ts'
@@ -9,6 +10,7 @@ import { attempts, payingAgent } from '../fixtures/paying-agent.ts'
 import { pay, settleDoubts } from '../fixtures/paying-client.ts'
 import { minutesLater } from '../fixtures/minutes-later.ts'
 import { storeAt } from '../fixtures/store-at.ts'
+import { accepted } from '../history/recorded-runs.ts'
 import { Workplace, type WorkerMessage, type WorkerProcess } from './worker-process.ts'
 import type { WorldProcess } from './world-process.ts'
 
@@ -29,7 +31,7 @@ export class PayingPlace extends Workplace {
   /** Boundary 0: it works until it is killed. */
   startPaying(boundary = 0): WorkerProcess {
     this.#starts += 1
-    return this.startProgram('paying-worker', [this.store, this.#world.port, this.#starts, this.#sessions, boundary].map(String))
+    return this.startProgram('paying-worker', [this.store, this.#world.port, this.#starts, this.#sessions, boundary, this.#historyOf(this.#starts)].map(String))
   }
 
   /** What it said is known, and what it sent has reached the world. */
@@ -43,13 +45,25 @@ export class PayingPlace extends Workplace {
     return all
   }
 
+  #historyOf(start: number): string {
+    return `${this.store}-history-${start}.jsonl`
+  }
+
+  /** What all processes together asked and were told agrees with the model of a session. */
+  #checkHistory(): void {
+    const files = Array.from({ length: this.#starts + 1 }, (_, index) => this.#historyOf(index + 1))
+    accepted(readHistory(files.map((file) => readFileSync(file, 'utf8'))), { atRest: true })
+  }
+
   /** Takes everything up in this process, brings it to its end, and gives everything that there is to see. */
   async finish(): Promise<CrashEnd> {
     const faults: unknown[] = []
     const clock = minutesLater(this.#starts + 1)
-    const store = storeAt(this.store)
+    const history = historyFile(this.#historyOf(this.#starts + 1))
+    const recorder = recordHistory({ process: 'finish', write: history.write })
+    const store = recorder.store(storeAt(this.store))
     const agents = [payingAgent({ world: this.#world }), ...busyAgents(this.#world, store)]
-    const runtime = createRuntime({ agents, store, attempts, clock, onError: (error) => faults.push(error) })
+    const runtime = recorder.runtime(createRuntime({ agents, store, attempts, clock, onError: (error) => faults.push(error) }))
     await runtime.start()
     try {
       await Promise.all(this.#keys().map((key) => endOpenRuns(runtime, key)))
@@ -59,7 +73,9 @@ export class PayingPlace extends Workplace {
       return await this.#readEnd(runtime)
     } finally {
       await runtime.stop()
+      history.close()
       expect(faults).toEqual([])
+      this.#checkHistory()
     }
   }
 

@@ -1,0 +1,61 @@
+import { checkCheckHistoryOptions, checkHistoryArgument } from '../check-options.ts'
+import { explain } from './explain.ts'
+import { linearize, type SearchOptions } from './linearize.ts'
+import type { History, HistoryOperation } from './operations.ts'
+import type { CheckHistoryOptions } from './options.ts'
+import { partition, type Step } from './partition.ts'
+import { printOperation } from './print-operation.ts'
+import type { Contradiction, HistoryRule, SessionModel } from './session-model.ts'
+
+export interface HistoryReport {
+  readonly operations: number
+  readonly sessions: number
+  /** At most one for each session. None: the history agrees with the model. */
+  readonly problems: readonly HistoryProblem[]
+}
+
+export interface HistoryProblem {
+  /** The namespace and the key. */
+  readonly session: string
+  /** `undecided`: the search was given up. */
+  readonly rule: HistoryRule | 'undecided'
+  /** What is wrong, in one sentence. */
+  readonly message: string
+  /** The smallest part that contradicts the model, in the order of its calls. */
+  readonly operations: readonly HistoryOperation[]
+  /** All of this to be printed. */
+  readonly text: string
+}
+
+/**
+ * Judges what several processes asked and were answered by a model of one session: whether there is an order of all that
+ * happened, one after the other, that the model allows and that keeps each operation between its call and its answer.
+ */
+export function checkHistory(history: History, options: CheckHistoryOptions = {}): HistoryReport {
+  checkHistoryArgument('history', history)
+  checkCheckHistoryOptions('checkHistory.options', options)
+  const parts = partition(history)
+  const problems = [...parts].flatMap(([session, steps]) => judge(session, steps, options))
+  return { operations: history.length, sessions: parts.size, problems }
+}
+
+function judge(session: string, steps: readonly Step[], { atRest = false, maxTries = 1_000_000 }: CheckHistoryOptions): readonly HistoryProblem[] {
+  const options: SearchOptions = { maxTries, ...(atRest && { atEnd: isAtRest }) }
+  const { verdict, path, tries } = linearize(steps, options)
+  if (verdict === 'yes') return []
+  if (verdict === 'undecided') {
+    const message = `no order was found in ${tries} tries; ${path.length} of ${steps.length} steps have their place`
+    return [{ session, rule: 'undecided', message, operations: [], text: `${session}: ${message}` }]
+  }
+  const { contradiction, operations, state } = explain(steps, options)
+  const text = [`${session} (${contradiction.rule}): ${contradiction.text}`, ...operations.map((each) => `  ${printOperation(each)}`), `  where ${state}`].join('\n')
+  return [{ session, rule: contradiction.rule, message: contradiction.text, operations, text }]
+}
+
+/** A run is answered, waits, or is queued behind one that waits. */
+function isAtRest(model: SessionModel): Contradiction | undefined {
+  const first = model.first()
+  if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `${first.id} was accepted, and at rest it is ${first.status}` }
+  const unanswered = [...model.runs.values()].find(({ id, kind, hasEnded }) => kind !== 'compaction' && !hasEnded && !model.openRuns.has(id))
+  return unanswered && { rule: 'lost-input', text: `${unanswered.id} is ${unanswered.status}, and no turn-end says so` }
+}

@@ -1,0 +1,151 @@
+import type { BatchFacts, ClaimFacts, CommitFacts, DeliveryFacts, WriteFacts } from './operations.ts'
+import { brokenBy, checkExpectations } from './model-expectations.ts'
+import { applyWrites } from './model-writes.ts'
+import type { Contradiction, ModelRun, SessionModel } from './session-model.ts'
+
+type Applied = Extract<CommitFacts, { ok: true }>
+
+/** Events that only the process writes that executes the run. */
+const ownerEvents: ReadonlySet<string> = new Set(['user-message', 'step-start', 'message-start', 'message-end', 'tool-execution-start'])
+/** Events with which something begins. */
+const starts: ReadonlySet<string> = new Set(['step-start', 'message-start', 'tool-execution-start'])
+
+/** Applies a commit and compares its answer. Without an answer it is applied as the model says. */
+export function commit(model: SessionModel, process: string, batch: BatchFacts, answer: CommitFacts | undefined): Contradiction | undefined {
+  if (answer && !answer.ok) return refused(model, process, batch, answer.reason)
+  if (answer?.existing !== undefined) return isKnownInput(model, batch, answer)
+  const before = model.applied.get(batch.id)
+  if (before && (!answer || isLast(model, batch) || isSame(before, answer))) {
+    return answer && isSame(before, answer) ? undefined : { rule: 'version', text: `the batch ${batch.id} was applied before, with version ${before.version}` }
+  }
+  return apply(model, process, batch, answer)
+}
+
+function apply(model: SessionModel, process: string, batch: BatchFacts, answer: Applied | undefined): Contradiction | undefined {
+  const { version, nextSeq: firstSeq } = model.record
+  const contradiction = checkExpectations(model, batch.expect) ?? checkWriter(model, process, batch) ?? checkStop(model, batch) ?? applyWrites(model, batch.writes)
+  if (contradiction) return contradiction
+  const { record } = model
+  const isGone = record.id === null
+  const result: Applied = { ok: true, sessionId: record.id ?? answer?.sessionId ?? '', version: version + 1, firstSeq, lastSeq: isGone ? firstSeq - 1 : record.nextSeq - 1 }
+  // Of a deleted session nothing but its numbers is left, and these only if it is no child.
+  if (!isGone || record.isDeleted) model.patchRecord({ version: version + 1 })
+  if (!isGone) noteApplied(model, batch, result)
+  return answer && compare(result, answer)
+}
+
+function noteApplied(model: SessionModel, batch: BatchFacts, result: Applied): void {
+  model.applied.put(batch.id, result)
+  for (const name of ['', ...runsNamedBy(batch)]) model.lastBatch.put(name, batch.id)
+}
+
+function compare(expected: Applied, { sessionId, version, firstSeq, lastSeq }: Applied): Contradiction | undefined {
+  if (version !== expected.version) return { rule: 'version', text: `it makes version ${version}, and version ${expected.version} comes next` }
+  if (sessionId !== expected.sessionId) return { rule: 'write', text: `it wrote to the session ${sessionId}, and there is ${expected.sessionId}` }
+  if (firstSeq === expected.firstSeq && lastSeq === expected.lastSeq) return undefined
+  return { rule: 'seq', text: `it has the events ${firstSeq} to ${lastSeq}, and ${expected.firstSeq} to ${expected.lastSeq} come next` }
+}
+
+function isSame(a: Applied, b: Applied): boolean {
+  return a.sessionId === b.sessionId && a.version === b.version && a.firstSeq === b.firstSeq && a.lastSeq === b.lastSeq
+}
+
+/** A repeat must be known. */
+function isLast({ lastBatch }: SessionModel, batch: BatchFacts): boolean {
+  return ['', ...runsNamedBy(batch)].some((name) => lastBatch.get(name) === batch.id)
+}
+
+function runsNamedBy({ expect, writes }: BatchFacts): readonly string[] {
+  return [...expect.flatMap((each) => (each.that === 'fence' ? each.runId : [])), ...writes.flatMap((write) => (write.op === 'run.insert' ? write.id : []))]
+}
+
+/** The batch was refused: that is right only if what it was refused for is so. */
+function refused(model: SessionModel, process: string, { expect }: BatchFacts, reason: string): Contradiction | undefined {
+  const broken = expect.filter((each) => brokenBy(model, each) !== undefined)
+  if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence')) return { rule: 'fence', text: 'it is refused as fenced, and its fence holds' }
+  if (reason === 'missing' && model.record.id !== null) return { rule: 'read', text: 'it is refused as missing, and the session is there' }
+  if (reason !== 'stopping') return undefined
+  const told = broken.flatMap((each) => (each.that === 'run' ? (model.runs.get(each.runId) ?? []) : []))
+  for (const run of told) tell(model, process, run)
+  return told.some(({ stop }) => stop) ? undefined : { rule: 'read', text: 'it is refused as stopping, and no stop request is stored' }
+}
+
+/** The owner of the run knows that it is to be stopped. */
+export function tell(model: SessionModel, process: string, run: ModelRun): void {
+  if (run.stop && run.owner === process && !run.isTold) model.patchRun(run, { isTold: true })
+}
+
+/** The input was accepted before. */
+function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, version }: Applied): Contradiction | undefined {
+  if (version !== model.record.version) return { rule: 'read', text: `it is told version ${version}, and the session has version ${model.record.version}` }
+  const named = writes.flatMap((write) => (write.op === 'run.insert' ? (write.inputId ?? []) : write.op === 'inbox.put' ? write.rows.flatMap(({ inputId }) => inputId ?? []) : []))
+  const isKnown = named.some((inputId) => model.inputs.get(inputId) === existing || [...model.inbox.values()].some((row) => row.inputId === inputId))
+  return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `it is told that the input is known as ${existing}, and it is not` }
+}
+
+/** What only the owner of a run writes, and whatever is written under an epoch, comes from the process that claimed it. */
+function checkWriter(model: SessionModel, process: string, { expect, writes }: BatchFacts): Contradiction | undefined {
+  const fenced = expect.flatMap((each) => (each.that === 'fence' ? each.runId : []))
+  const events = writes.flatMap((write) => (write.op === 'event.append' ? write.events : []))
+  const owned = events.flatMap(({ type, runId }) => (runId !== undefined && ownerEvents.has(type) ? runId : []))
+  for (const runId of new Set([...fenced, ...owned])) {
+    const run = model.runs.get(runId)
+    if (!run || run.owner === process) continue
+    if (run.owner === undefined) return { rule: 'one-writer', text: `it writes for ${runId}, which no process has claimed` }
+    return { rule: 'one-writer', text: `it writes for ${runId}, and epoch ${run.epoch} belongs to ${run.owner}`, since: run.claimedIn }
+  }
+  return undefined
+}
+
+/** The run to be stopped of which the batch starts a step, a call or a child. */
+function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts): ModelRun | undefined {
+  const begun = writes.flatMap((write) => (write.op === 'event.append' ? write.events.flatMap(({ type, runId }) => (runId !== undefined && starts.has(type) ? runId : [])) : []))
+  const spawned = deliver.flatMap((each) => each.writes.flatMap((write) => (write.op === 'run.insert' ? (write.parent ?? []) : [])))
+  return [...begun, ...spawned].flatMap((runId) => model.runs.get(runId) ?? []).find(({ stop }) => stop)
+}
+
+/**
+ * An owner hears of a stop at one of its boundaries. It may store that boundary, with what would have begun there, before it
+ * ends the run: once.
+ */
+function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | undefined {
+  const run = stoppedRunIn(model, batch)
+  if (!run) return undefined
+  if (!run.isTold) return { rule: 'stop', text: `it starts something of ${run.id}, for which a stop request is stored`, since: run.stoppedIn }
+  if (run.startedStopped) return { rule: 'stop', text: `it starts something more of ${run.id}, whose owner knows of the stop request`, since: run.stoppedIn }
+  model.patchRun(run, { startedStopped: true })
+  return undefined
+}
+
+/** Applies what a batch of another session delivers. What would refuse a batch drops it. Returns what dropped it. */
+export function deliver(model: SessionModel, delivery: DeliveryFacts): Contradiction | undefined {
+  if (model.delivered.has(delivery.id)) return { rule: 'version', text: `the delivery ${delivery.id} came before` }
+  const mark = model.tracked.mark
+  const contradiction = checkExpectations(model, delivery.when ?? []) ?? knownInput(model, delivery.writes) ?? applyWrites(model, delivery.writes)
+  if (contradiction || model.record.id === null) model.tracked.backTo(mark)
+  else model.patchRecord({ version: model.record.version + 1 })
+  model.delivered.put(delivery.id, true)
+  return contradiction
+}
+
+function knownInput(model: SessionModel, writes: readonly WriteFacts[]): Contradiction | undefined {
+  const known = writes.some((write) => write.op === 'run.insert' && write.inputId !== undefined && model.inputs.has(write.inputId))
+  return known ? { rule: 'answered-once', text: 'the input is known' } : undefined
+}
+
+/** Claims the first open run, as the model says if no answer came. */
+export function claim(model: SessionModel, process: string, wanted: string | undefined, answer: ClaimFacts | undefined): Contradiction | undefined {
+  const first = model.first()
+  const runId = answer?.runId ?? wanted ?? first?.id ?? ''
+  if (!first || first.id !== runId) return { rule: 'claim', text: `it claims ${runId}, and ${first ? `${first.id} comes first` : 'no run is open'}` }
+  if (first.status !== 'queued' && first.status !== 'running') return { rule: 'claim', text: `it claims ${runId}, which is ${first.status}` }
+  const version = model.record.version + 1
+  model.patchRecord({ version })
+  const { isTold: _told, startedStopped: _started, ...run } = first
+  model.setRun({ ...run, status: 'running', epoch: run.epoch + 1, owner: process, claimedIn: model.operation, ...(run.stop && { isTold: true }) })
+  if (!answer) return undefined
+  if (answer.epoch !== first.epoch + 1) return { rule: 'epoch', text: `it claims ${runId} with epoch ${answer.epoch}, and epoch ${first.epoch + 1} comes next`, since: first.claimedIn }
+  if (answer.version !== version) return { rule: 'version', text: `it makes version ${answer.version}, and version ${version} comes next` }
+  if (answer.previous !== first.status) return { rule: 'claim', text: `it says that ${runId} was ${answer.previous}, and it was ${first.status}` }
+  return Boolean(answer.stop) === Boolean(run.stop) ? undefined : { rule: 'stop', text: `it ${answer.stop ? 'says' : 'does not say'} that ${runId} is to be stopped` }
+}

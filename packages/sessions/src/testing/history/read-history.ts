@@ -1,0 +1,53 @@
+import { SessionError } from '../../errors.ts'
+import { checkTexts } from '../check-options.ts'
+import type { History, HistoryOperation } from './operations.ts'
+import type { HistoryLine } from './recording.ts'
+
+/**
+ * Merges what several processes recorded, one text each. A last line that a killed process left unfinished is dropped. Throws
+ * `invalid-input` for any other line that is no line of a history.
+ */
+export function readHistory(texts: readonly string[]): History {
+  checkTexts('texts', texts)
+  return historyOf(texts.flatMap((text, index) => linesOf(text, `texts[${index}]`)))
+}
+
+/** The lines of each process must be in their order. */
+function historyOf(lines: Iterable<HistoryLine>): History {
+  const operations = new Map<string, HistoryOperation>()
+  for (const line of lines) take(operations, line)
+  return [...operations.values()].sort((a, b) => a.calledAt - b.calledAt)
+}
+
+function linesOf(text: string, path: string): readonly HistoryLine[] {
+  const lines = text.split('\n')
+  // Only behind the last line feed can a line be unfinished.
+  const whole = parseJson(lines.at(-1) ?? '') === undefined ? lines.slice(0, -1) : lines
+  return whole.filter((line) => line !== '').map((line, index) => parseLine(line, `${path}, line ${index + 1}`))
+}
+
+function parseLine(line: string, where: string): HistoryLine {
+  const parsed = parseJson(line)
+  const { process, n, at } = (parsed ?? {}) as Partial<HistoryLine>
+  if (typeof process !== 'string' || typeof n !== 'number' || typeof at !== 'number') {
+    throw new SessionError('invalid-input', `${where} is no line of a history. Give the lines as recordHistory wrote them.`)
+  }
+  return parsed as HistoryLine
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+function take(operations: Map<string, HistoryOperation>, { process, n, at, namespace = 'default', call, answer }: HistoryLine): void {
+  const id = `${process}#${n}`
+  const before = operations.get(id)
+  if (call && before) throw new SessionError('invalid-input', `Two calls have the name ${id}. Give each start of a process a name of its own.`)
+  const operation = before ?? (call && { id, process, namespace, calledAt: at, returnedAt: Infinity, call })
+  if (!operation) throw new SessionError('invalid-input', `${id} has an answer and no call.`)
+  operations.set(id, answer ? { ...operation, returnedAt: at, answer } : operation)
+}

@@ -1,0 +1,38 @@
+import type { SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
+import type { Runtime } from '../../runtime/types.ts'
+import { aroundRuntime } from '../around-runtime.ts'
+import { aroundStore } from '../around-store.ts'
+import { checkRecordOptions } from '../check-options.ts'
+import type { RecordOptions } from './options.ts'
+import { Recording } from './recording.ts'
+import { recordClientCall } from './runtime-calls.ts'
+import { answeredByStore, calledStore } from './store-calls.ts'
+
+/** Records what one process asks and is answered. */
+export interface HistoryRecorder {
+  /** The store for the runtime of this process. Commits, claims, renewals and reads of it are recorded. */
+  store<Store extends SessionStore>(store: Store): Store
+  /** The runtime for the clients of this process. Inputs, stops, results and reads of its sessions and runs are recorded. */
+  runtime(runtime: Runtime): Runtime
+}
+
+/** Returns a recorder for one process. Wrap both its store and its runtime: a history judges what clients are told by what was stored. */
+export function recordHistory(options: RecordOptions): HistoryRecorder {
+  checkRecordOptions('recordHistory.options', options)
+  const { write, ...rest } = options
+  return recorderOf(new Recording({ ...rest, keep: (line) => write(JSON.stringify(line)) }))
+}
+
+function recorderOf(recording: Recording): HistoryRecorder {
+  return {
+    store(store) {
+      let namespace = 'default'
+      return aroundStore(store, (operation, args, go) => {
+        if (operation === 'open') ({ namespace } = args[0] as StoreOpenOptions)
+        const call = calledStore(operation, args)
+        return call ? recording.around(namespace, call, go, (answer) => answeredByStore(operation, answer)) : go()
+      })
+    },
+    runtime: (runtime) => aroundRuntime(runtime, (call, go) => recordClientCall(recording, runtime.namespace, call, go)),
+  }
+}

@@ -1,0 +1,38 @@
+import { defineTool, type Tool } from '@bowline/agent-loop'
+import type { Runtime, SessionStore } from '@bowline/sessions'
+import { checkHistory, readHistory, recordHistory, type History, type HistoryReport } from '@bowline/sessions/testing'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { setup, type SetupOptions } from '../support.ts'
+
+/** Histories of processes that share one order of moments. */
+export class RecordedProcesses {
+  #moment = 0
+  readonly #lines: string[][] = []
+
+  /** Makes a runtime over the store and records it. `around` stands between the recorder and the store. */
+  start(store: SessionStore, { around = (given) => given, ...options }: Omit<SetupOptions, 'store'> & { readonly around?: (store: SessionStore) => SessionStore }): Runtime {
+    return this.record(around(store), (recorded) => setup({ ...options, store: recorded }).runtime)
+  }
+
+  record(store: SessionStore, make: (store: SessionStore) => Runtime): Runtime {
+    const lines: string[] = []
+    const recorder = recordHistory({ process: `process-${this.#lines.push(lines)}`, write: (line) => void lines.push(line), now: () => ++this.#moment })
+    return recorder.runtime(make(recorder.store(store)))
+  }
+
+  history(): History {
+    return readHistory(this.#lines.map((lines) => lines.join('\n')))
+  }
+}
+
+/** The history agrees with the model. The text of a problem is printed as it is. */
+export function accepted(history: History, options: Parameters<typeof checkHistory>[1] = {}): HistoryReport {
+  const report = checkHistory(history, options)
+  for (const { text } of report.problems) throw new Error(text)
+  expect(report.operations).toBeGreaterThan(0)
+  return report
+}
+
+/** A tool that is called at each step of these runs. */
+export const look: Tool = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure', execute: () => 'seen' })
