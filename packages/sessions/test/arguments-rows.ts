@@ -336,7 +336,7 @@ function testingRows(_world: World): Readonly<Record<string, ShapedRow>> {
           options(
             {
               ...{ name: needed(someText()), create: needed(func()), reopen: needed(func()), destroy: func(), second: func(), bytesWritten: func() },
-              ...{ limitsRecords: needed(boolean), loss: needed(oneOf('lease', 'owner')), runner },
+              ...{ limitsRecords: needed(boolean), sharesDeltas: boolean, loss: needed(oneOf('lease', 'owner')), runner },
             },
             false,
           ),

@@ -1,6 +1,7 @@
 import type { Agent, IdSource, Tool } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog } from '../log/live-log.ts'
+import type { RemoteDeltas } from '../log/remote-deltas.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord, SessionRecord, StopRequest } from '../contract/records.ts'
 import type { ExpectedDrivers } from './run-driver.ts'
@@ -11,6 +12,8 @@ export interface SessionContext {
   /** The open store. Rejects when the runtime was not started or is stopped. */
   readonly store: SessionStore
   readonly live: LiveLog
+  /** Absent: no other process shares its deltas. */
+  readonly remote?: RemoteDeltas | undefined
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy

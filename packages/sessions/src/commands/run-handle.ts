@@ -38,6 +38,7 @@ export function runHandle(
       runId,
       isResting: restingIn(context),
       isQueuedHere,
+      remote: context.remote,
       abortSignal,
       bufferBytes,
     })

@@ -1,3 +1,4 @@
+import type { DeltaEvent } from '@bowline/agent-loop'
 import type { Clock, JSONObject } from '@bowline/llm'
 import type { Batch, CommitResult } from './batch.ts'
 import type { Page, PageRequest } from './page.ts'
@@ -59,14 +60,42 @@ export interface SessionStore {
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
   subscribe(listener: (hint: StoreHint) => void): () => void
+  /** Live deltas for readers in other processes. Absent: those get a message when it is whole. */
+  readonly deltas?: DeltaStore
   /** Small records of other parts, in the same namespace; usable while the store is open. */
   readonly state: StateStore
 }
 
-/** `wake`: there may be something to claim. */
+/** `wake`: there may be something to claim. `deltas`: live deltas were pushed, and nothing else happened. */
 export interface StoreHint {
   readonly key: string
   readonly wake: boolean
+  readonly deltas?: true
+}
+
+/** Deltas are never durable: they may be lost at any time, and nothing but readers may rely on them. */
+export interface DeltaStore {
+  /**
+   * Must drop the batch unless its run is running under its epoch. Each commit of the run must remove the deltas that came
+   * before it. Subscribers are told.
+   */
+  push(batch: DeltaBatch): Promise<void>
+  /** The batches after this place, in order: of the same `base` those that reach beyond `n`, of a later one all. */
+  read(key: string, after: DeltaPlace): Promise<readonly DeltaBatch[]>
+}
+
+/** A place among the deltas of a session: after the `n`-th one since `base`, the active run's own last durable event. */
+export interface DeltaPlace {
+  readonly base: number
+  readonly n: number
+}
+
+/** Deltas that follow each other. The first one is the `n`-th since `base`. */
+export interface DeltaBatch extends DeltaPlace {
+  readonly key: string
+  readonly runId: string
+  readonly epoch: number
+  readonly events: readonly DeltaEvent[]
 }
 
 export interface StoreCapabilities {

@@ -1,4 +1,5 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
+import type { DeltaBatch, DeltaPlace } from '../contract/session-store.ts'
 import type { StoredEvent } from '../contract/records.ts'
 import type { LoggedEvent } from '../contract/log-events.ts'
 import { printCursor } from '../contract/cursor.ts'
@@ -34,12 +35,7 @@ export class LiveSession {
       const bytes = durableBytes(event)
       for (const reader of this.#readers) reader.pushDurable(logged, event.seq, bytes, event === newest ? endedRun : undefined)
     }
-    if (ofRun && newest) {
-      this.base = newest.seq
-      this.#ring = []
-      this.#ringBytes = 0
-      this.#dropped = 0
-    }
+    if (ofRun && newest) this.#beginStretch(newest.seq)
     if (events.some(({ type }) => type === 'turn-end')) this.#tellWatchers()
   }
 
@@ -49,7 +45,8 @@ export class LiveSession {
     this.#tellWatchers()
   }
 
-  publishDelta(event: DeltaEvent): void {
+  /** Returns the place of the delta. */
+  publishDelta(event: DeltaEvent): DeltaPlace {
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
     const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
     const bytes = deltaBytes(event)
@@ -58,6 +55,37 @@ export class LiveSession {
     // Half of the ring goes at once, so that a long message costs the same per delta as a short one.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
     for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
+    return place
+  }
+
+  /** Deltas that another process has made. Those that are known are left out; what follows a gap is too. */
+  publishRemote({ base, n, events }: DeltaBatch): void {
+    if (base < this.base) return
+    this.advance(base)
+    if (n > this.#count + 1) return
+    for (const event of events.slice(this.#count + 1 - n)) this.publishDelta(event)
+  }
+
+  /** A run has made this durable event: the deltas from before it are contained in it or void. */
+  advance(seq: number): void {
+    this.lastSeq = Math.max(this.lastSeq, seq)
+    if (seq > this.base) this.#beginStretch(seq)
+  }
+
+  #beginStretch(base: number): void {
+    this.base = base
+    this.#ring = []
+    this.#ringBytes = 0
+    this.#dropped = 0
+  }
+
+  /** After the newest delta that is known here. */
+  get place(): DeltaPlace {
+    return { base: this.base, n: this.#count }
+  }
+
+  get hasReaders(): boolean {
+    return this.#readers.size > 0
   }
 
   /**
@@ -124,6 +152,11 @@ export class LiveSession {
 /** The live sessions of one process, by key; those that nobody needs are let go. */
 export class LiveLog {
   readonly #sessions = new Map<string, LiveSession>()
+
+  /** The session if it is held here. */
+  held(key: string): LiveSession | undefined {
+    return this.#sessions.get(key)
+  }
 
   session(key: string): LiveSession {
     let session = this.#sessions.get(key)

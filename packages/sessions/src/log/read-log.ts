@@ -2,6 +2,7 @@ import type { AgentEvent } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import type { LiveLog, LiveSession } from './live-log.ts'
 import { firstPage, nextPage, pollsOf } from './read-pace.ts'
+import type { RemoteDeltas } from './remote-deltas.ts'
 import { maxQueueBytes, type QueueItem, type ReaderQueue } from './reader-queue.ts'
 import { printCursor, type Position } from '../contract/cursor.ts'
 import { SessionError } from '../errors.ts'
@@ -24,6 +25,8 @@ export interface LogReading {
   readonly isResting: (runId: string) => Promise<boolean>
   /** This process has just queued the run: the log tells all that became of it since. */
   readonly isQueuedHere?: boolean
+  /** Brings deltas that other processes have made. Absent if there are none. */
+  readonly remote?: RemoteDeltas | undefined
   readonly abortSignal?: AbortSignal | undefined
   /** What may wait for this reader, before it is read from the store instead. */
   readonly bufferBytes?: number | undefined
@@ -68,8 +71,8 @@ class LogReader {
   /** Events that were read and not yielded yet. A yielded event is released. */
   #page: (StoredEvent | undefined)[] = []
   #place!: number
-  /** Its `base`: the last durable event of the run that is active in this process, whatever its type. */
-  #live: Pick<LiveSession, 'base'> = { base: 0 }
+  /** Its `base`: the last durable event of the active run as far as this process knows it, whatever its type. */
+  #live!: LiveSession
   /** What the reader follows live. */
   #queue: ReaderQueue | undefined
   /** The newest event that a run made; deltas of that run from before it are void. */
@@ -120,6 +123,7 @@ class LogReader {
     // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
     const resting = runId !== undefined && !isOpen && (await isResting(runId))
     yield* this.#catchUp(() => session.unsubscribe(queue))
+    if (live) await this.#fetchDeltas()
     if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
     if (live === true) await this.#lookBack()
     // The run may rest by now.
@@ -184,6 +188,7 @@ class LogReader {
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
       this.#page[this.#place++] = undefined
+      if (isOfRun(event)) this.#reading.remote?.advance(this.#reading.key, event.seq)
       if (isOfRun(event) || event.seq <= this.#live.base) this.#n = 0
       const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
       this.#pass(logged, event.seq)
@@ -198,6 +203,14 @@ class LogReader {
       const delta = this.#nextDelta(queue)
       if (delta) {
         yield delta
+        continue
+      }
+      const early = queue.head
+      if (early?.kind === 'delta') {
+        // Its message begins with an event that this process did not publish.
+        yield* this.#fillGap(early.base + 1)
+        if (this.#ended) return 'ended'
+        if (this.#seq < early.base) return 'behind'
         continue
       }
       const item = queue.shift()
@@ -241,9 +254,9 @@ class LogReader {
 
   /** The next delta to give; undefined when something else comes before it. */
   #nextDelta(queue: ReaderQueue): LoggedEvent | undefined {
-    for (let item = queue.head; item?.kind === 'delta'; item = queue.head) {
+    for (let item = queue.head; item?.kind === 'delta' && item.base <= this.#seq; item = queue.head) {
       queue.shift()
-      if (this.#isVoid(item)) continue
+      if (this.#isVoid(item) || this.#wasSeen(item)) continue
       this.#n = item.n
       this.#countedAt = this.#seq
       if (!this.#concerns(item.event)) continue
@@ -256,9 +269,15 @@ class LogReader {
   /** Also when the run that is followed came to rest in another process, without an event. */
   async #isBehind(): Promise<boolean> {
     const { store, key, runId, isResting } = this.#reading
+    await this.#fetchDeltas()
     const page = await store.readEvents(key, this.#seq, 1)
     if (page.lastSeq > this.#seq || page.sessionId !== this.#sessionId) return true
     return runId !== undefined && isResting(runId)
+  }
+
+  async #fetchDeltas(): Promise<void> {
+    const { remote, key } = this.#reading
+    await remote?.fetch(key)
   }
 
   #pass(event: LoggedEvent, seq: number): void {
@@ -289,6 +308,11 @@ class LogReader {
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
   #isVoid({ event, base }: Extract<QueueItem, { kind: 'delta' }>): boolean {
     return this.#newest !== undefined && 'runId' in event && event.runId === this.#newest.runId && base < this.#newest.seq
+  }
+
+  /** Deltas that other processes have made come from their beginning on. */
+  #wasSeen({ base, n }: Extract<QueueItem, { kind: 'delta' }>): boolean {
+    return base <= this.#countedAt && n <= this.#n
   }
 
   #concerns(event: LoggedEvent): boolean {

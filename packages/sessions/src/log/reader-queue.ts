@@ -1,15 +1,19 @@
 import type { Clock } from '@bowline/llm'
 import type { LoggedEvent } from '../contract/log-events.ts'
+import type { DeltaPlace } from '../contract/session-store.ts'
 
 /** What a reader may have waiting, if it does not ask for less. */
 export const maxQueueBytes = 1024 * 1024
 
-export type DeltaPlace = Pick<Extract<QueueItem, { kind: 'delta' }>, 'seq' | 'base' | 'n'>
+/** `seq`: the newest durable event when the delta was made. */
+export interface QueuedPlace extends DeltaPlace {
+  readonly seq: number
+}
 
 export type QueueItem =
   /** `endedRun`: the run that has ended in the commit of which this event is the last. */
   | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number; readonly endedRun: string | undefined }
-  | { readonly kind: 'delta'; readonly event: LoggedEvent; readonly seq: number; readonly base: number; readonly n: number }
+  | ({ readonly kind: 'delta'; readonly event: LoggedEvent } & QueuedPlace)
 
 /** What one reader has yet to read. When it grows too long it is emptied: the reader then goes back to the store. */
 export class ReaderQueue {
@@ -37,8 +41,7 @@ export class ReaderQueue {
     this.#push({ kind: 'durable', event, seq, endedRun }, bytes)
   }
 
-  /** `seq`: the newest durable event when the delta was made. */
-  pushDelta(event: LoggedEvent, { seq, base, n }: DeltaPlace, bytes: number): void {
+  pushDelta(event: LoggedEvent, { seq, base, n }: QueuedPlace, bytes: number): void {
     if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
   }
 

@@ -13,6 +13,7 @@ import { isTerminal } from '../contract/run-status.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
+import { DeltaSharer } from '../log/share-deltas.ts'
 import type { LostRunEnd } from '../writer/close-run.ts'
 import { storeJournal, type StoreJournal } from '../writer/store-journal.ts'
 import type { AgentDirectory } from './agent-directory.ts'
@@ -82,7 +83,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = storeJournal({
-    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, durability: driver ? 'boundary' : durability },
+    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: store.deltas && new DeltaSharer(store.deltas, options.clock, claim), durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
     onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),

@@ -11,6 +11,7 @@ import { restWithin } from '../commands/wait-for-rest.ts'
 import { isSettled } from '../contract/run-status.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import { LiveLog } from '../log/live-log.ts'
+import { RemoteDeltas } from '../log/remote-deltas.ts'
 import { removeOrchestrationState } from '../orchestration/remove-session.ts'
 import { memoryStore } from '../stores/memory.ts'
 import type { Leaving } from './active-runs.ts'
@@ -68,6 +69,7 @@ export class RuntimeParts {
     return {
       store: startingStore(store, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
       live: this.#live,
+      remote: this.#makeRemoteDeltas(),
       clock,
       ids,
       onBusy: options.onBusy ?? 'queue',
@@ -81,6 +83,11 @@ export class RuntimeParts {
       fence: (runId) => this.loop.fence(runId),
       removeExtensionState: (key) => removeOrchestrationState(store, key),
     }
+  }
+
+  #makeRemoteDeltas(): RemoteDeltas | undefined {
+    const { deltas } = this.store
+    return deltas && new RemoteDeltas({ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) })
   }
 
   #makeLoop(): ClaimLoop {
@@ -135,7 +142,8 @@ export class RuntimeParts {
     return new Lifecycle({
       ...{ store, loop, scheduler },
       openOptions: { namespace, clock, owner: this.id },
-      onHint: ({ key, wake }) => {
+      onHint: ({ key, wake, deltas }) => {
+        if (deltas) return void this.context.remote?.fetch(key)
         if (wake) loop.wake(key)
         // The runtime publishes the events of its own runs, so that their readers need not ask the store.
         if (!loop.executes(key)) this.#live.announce(key)

@@ -1,7 +1,7 @@
 import type { SessionStore } from '../contract/session-store.ts'
 
 /** What a store is asked to do. */
-export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'subscribe'>
+export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'deltas' | 'subscribe'>
 
 /** `go` asks the store itself. */
 export type Around = (operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>) => Promise<unknown>

@@ -22,6 +22,7 @@ export const checkStoreKit = record<StoreKitOptions>({
   second: checkFunction,
   bytesWritten: checkFunction,
   limitsRecords: required(checkBoolean),
+  sharesDeltas: checkBoolean,
   loss: required(oneOf('lease', 'owner')),
   runner,
 })

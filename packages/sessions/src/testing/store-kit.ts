@@ -4,6 +4,7 @@ import { branches } from './store-kit/branches.ts'
 import { children } from './store-kit/children.ts'
 import { claims } from './store-kit/claims.ts'
 import { commits } from './store-kit/commits.ts'
+import { deltas } from './store-kit/deltas.ts'
 import { deaths } from './store-kit/deaths.ts'
 import { definitions } from './store-kit/definitions.ts'
 import { deliveries } from './store-kit/deliveries.ts'
@@ -61,7 +62,7 @@ export function testSessionStore(options: StoreKitOptions): void {
   const runner = options.runner ?? globalRunner()
   const kit = kitOf(options, runner)
   runner.describe(`session store: ${options.name}`, () => {
-    const wanted = options.bytesWritten ? { ...topics, growth } : topics
+    const wanted = { ...topics, ...(options.bytesWritten && { growth }), ...(options.sharesDeltas && { deltas }) }
     for (const [title, topic] of Object.entries(wanted)) runner.describe(title, () => topic(kit))
   })
 }

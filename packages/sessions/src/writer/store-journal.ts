@@ -19,6 +19,7 @@ import { untoldBy, untoldEvents, type SettledRow } from './reminders.ts'
 import { notifyParent } from './notify-parent.ts'
 import type { DefinitionDiff } from '../contract/definition-diff.ts'
 import type { LiveLog } from '../log/live-log.ts'
+import type { DeltaSharer } from '../log/share-deltas.ts'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitRefusal, CommitResult, Delivery, Expect, Write } from '../contract/batch.ts'
@@ -55,6 +56,8 @@ export interface StoreJournalOptions {
   readonly durability: 'boundary' | 'turn'
   /** Follows a stop request that a commit meets in the store. */
   readonly abort: AbortController
+  /** Gets the deltas for readers in other processes. */
+  readonly sharer?: DeltaSharer | undefined
   /** Called before each commit that can settle the session. */
   readonly onLastCommit?: () => void
   /** Called with each failure of the store. The loop gets an error without file names, because clients read the error of a run. */
@@ -164,6 +167,7 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
     held = []
     heldEvents = 0
     hasSettled = settles
+    options.sharer?.clear()
     needsFinalize ||= records.some((record) => record.type === 'run' && record.run.followed === true)
     live.publish(session.key, numbered(events, result.firstSeq), true, result.ends ? run.id : undefined)
     return { ok: true, firstSeq: result.firstSeq + errors.length }
@@ -278,7 +282,10 @@ export function storeJournal(options: StoreJournalOptions): StoreJournal {
       // Of a message whose beginning is not in the log yet.
       if (heldEvents > 0) return
       const liveSession = live.session(session.key)
-      for (const event of events) liveSession.publishDelta(event)
+      for (const event of events) {
+        const place = liveSession.publishDelta(event)
+        options.sharer?.add(event, place)
+      }
     },
     ...(children ? { children: { ...children, start: (request) => reported(children.start(request)) } } : {}),
     enqueue: options.enqueue,

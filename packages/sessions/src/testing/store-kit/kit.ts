@@ -19,6 +19,8 @@ export interface StoreKitOptions {
   readonly bytesWritten?: (store: SessionStore, work: () => Promise<void>) => Promise<number>
   /** Whether the store refuses records beyond its `maxRecordBytes`. */
   readonly limitsRecords: boolean
+  /** Whether the store carries live deltas between processes. Default false. */
+  readonly sharesDeltas?: boolean
   /** How a running run is known to be lost: by its lease, or, in a store of one process, by its owner. */
   readonly loss: 'lease' | 'owner'
   /** Default: the globals `describe` and `it`. */

@@ -1,0 +1,74 @@
+import type { DeltaEvent } from '@bowline/agent-loop'
+import type { Clock } from '@bowline/llm'
+import type { Claim, DeltaPlace, DeltaStore } from '../contract/session-store.ts'
+import { deltaBytes } from './event-bytes.ts'
+
+const gatherMs = 30
+const gatherBytes = 4 * 1024
+/** More than this waits only if the store does not keep up. */
+const mostBytes = 64 * 1024
+
+interface Gathered extends DeltaPlace {
+  readonly events: DeltaEvent[]
+  bytes: number
+}
+
+/**
+ * Gathers the deltas of a run and pushes them to the store for readers in other processes. The run never waits for it. If
+ * the store is too slow or fails, the deltas up to the next durable event of the run are left out.
+ */
+export class DeltaSharer {
+  readonly #deltas: DeltaStore
+  readonly #clock: Clock
+  readonly #claim: Claim
+  #gathered: Gathered | undefined
+  #isPushing = false
+  #cancel: (() => void) | undefined
+  /** The `base` after which deltas are left out. */
+  #leftOut: number | undefined
+
+  constructor(deltas: DeltaStore, clock: Clock, claim: Claim) {
+    this.#deltas = deltas
+    this.#clock = clock
+    this.#claim = claim
+  }
+
+  add(event: DeltaEvent, { base, n }: DeltaPlace): void {
+    if (this.#leftOut === base) return
+    const gathered = this.#gathered?.base === base ? this.#gathered : (this.#gathered = { base, n, events: [], bytes: 0 })
+    gathered.events.push(event)
+    gathered.bytes += deltaBytes(event)
+    if (gathered.bytes > mostBytes) this.#leaveOut(base)
+    else if (gathered.bytes >= gatherBytes) this.#push()
+    else this.#cancel ??= this.#clock.setTimer(this.#clock.now() + gatherMs, () => this.#push())
+  }
+
+  /** A durable event has replaced the deltas. */
+  clear(): void {
+    this.#gathered = undefined
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #leaveOut(base: number): void {
+    this.#leftOut = base
+    this.clear()
+  }
+
+  #push(): void {
+    const gathered = this.#gathered
+    if (this.#isPushing || !gathered) return
+    this.clear()
+    this.#isPushing = true
+    const { base, n, events } = gathered
+    const { id: runId, epoch, session: key } = this.#claim.run
+    this.#deltas
+      .push({ key, runId, epoch, base, n, events })
+      // What follows would come after a gap.
+      .catch(() => this.#leaveOut(base))
+      .finally(() => {
+        this.#isPushing = false
+        if (this.#cancel === undefined) this.#push()
+      })
+  }
+}

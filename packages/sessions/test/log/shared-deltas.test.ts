@@ -1,0 +1,147 @@
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import type { LoggedEvent, Session } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { checkLog, gate, setup, types, type SetupOptions } from '../support.ts'
+import { sharedDeltas } from './shared-deltas.ts'
+
+const text = Array.from({ length: 40 }, (_, index) => `word ${index}, `)
+
+/** A message of forty words, one each 10 ms; its second half waits for `go`. */
+function story(go: Promise<void>): SetupOptions['steps'] {
+  const words = text.flatMap((delta) => [{ sleep: 10 }, { type: 'text-delta', id: 't', delta } as const])
+  return [{ parts: [{ type: 'text-start', id: 't' }, ...words.slice(0, 40), { wait: go }, ...words.slice(40), { type: 'text-end', id: 't' }] }]
+}
+
+/** A runtime that reads and one that executes, like two processes on one store. */
+async function two() {
+  const clock = manualClock()
+  const go = gate()
+  const memory = memoryStore()
+  const shared = sharedDeltas()
+  const reading = setup({ steps: [], store: shared.over(memory), clock, concurrency: 0 })
+  const model = scriptedModel(story(go.passed), { clock })
+  const executing = setup({ steps: [], agent: { model }, store: shared.over(memory), clock })
+  await reading.runtime.start()
+  await executing.runtime.start()
+  await reading.runtime.session('room:1').open()
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 5) await clock.advance(5)
+  }
+  const stop = async (): Promise<void> => {
+    await reading.runtime.stop()
+    await executing.runtime.stop()
+    expect([...reading.faults, ...executing.faults]).toEqual([])
+  }
+  return { clock, go: go.open, shared, pass, stop, here: executing.runtime.session('room:1'), elsewhere: reading.runtime.session('room:1') }
+}
+
+/** What a reader has seen so far, and its end. */
+function follow(session: Session, cursor?: string) {
+  const seen: LoggedEvent[] = []
+  const done = (async () => {
+    for await (const event of session.events(cursor === undefined ? {} : { cursor })) {
+      seen.push(event)
+      if (event.type === 'settled') return
+    }
+  })()
+  return { seen, done, words: () => seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : [])) }
+}
+
+/** The same events, but for deltas at the end of a message: its last durable event may overtake them. */
+function expectSame(seen: readonly LoggedEvent[], expected: readonly LoggedEvent[]): void {
+  const cursors = new Set(seen.map(({ cursor }) => cursor))
+  const missing = expected.filter(({ cursor }) => !cursors.has(cursor))
+  expect(seen).toEqual(expected.filter((event) => !missing.includes(event)))
+  expect(missing.length).toBeLessThan(8)
+  const end = expected.findIndex(({ type }) => type === 'message-end')
+  expect(missing).toEqual(expected.slice(end - missing.length, end))
+}
+
+describe('S188: deltas that another process makes', () => {
+  it('S188, S115: reach a reader while the message is written, as a reader there gets them', async () => {
+    const { go, shared, pass, stop, here, elsewhere } = await two()
+    const [near, far] = [follow(here), follow(elsewhere)]
+    await here.send('go')
+    await pass(300)
+    expect(near.words()).toEqual(text.slice(0, 20))
+    expect(far.words()).toEqual(text.slice(0, 20))
+    go()
+    await pass(300)
+    await Promise.all([near.done, far.done])
+    expectSame(far.seen, near.seen)
+    for (const { events } of shared.pushed) expect(events.length).toBeLessThanOrEqual(20)
+    expect(shared.pushed.length).toBeGreaterThan(10)
+    await checkLog(elsewhere)
+    await stop()
+  })
+
+  it('S188, S119: are given to readers that come late or come back, from their place on', async () => {
+    const { go, pass, stop, here, elsewhere } = await two()
+    const near = follow(here)
+    await here.send('go')
+    await pass(300)
+    const tenth = near.seen.filter((event) => event.type === 'text-delta')[9]
+    const [late, back] = [follow(elsewhere), follow(elsewhere, tenth?.cursor)]
+    await pass(10)
+    expect(late.words()).toEqual(text.slice(0, 20))
+    expect(back.words()).toEqual(text.slice(10, 20))
+    go()
+    await pass(300)
+    await Promise.all([near.done, late.done, back.done])
+    expectSame(late.seen, near.seen)
+    expectSame(back.seen, near.seen.slice(near.seen.indexOf(tenth as LoggedEvent) + 1))
+    await stop()
+  })
+
+  it('S188: are read once for all readers of a process, and not at all without one', async () => {
+    const { go, shared, pass, stop, here, elsewhere } = await two()
+    const near = follow(here)
+    await here.send('go')
+    await pass(100)
+    expect(shared.reads()).toBe(0)
+    const readers = [follow(elsewhere), follow(elsewhere), follow(elsewhere)]
+    await pass(100)
+    const [before, pushed] = [shared.reads(), shared.pushed.length]
+    await pass(100)
+    expect(shared.reads() - before).toBeLessThanOrEqual(shared.pushed.length - pushed)
+    go()
+    await pass(300)
+    await Promise.all([near, ...readers].map(({ done }) => done))
+    for (const { seen } of readers) expectSame(seen, near.seen)
+    await stop()
+  })
+
+  it('S187: come with the poll if no hint does', async () => {
+    const { clock, go, shared, pass, stop, here, elsewhere } = await two()
+    shared.tells = false
+    const far = follow(elsewhere)
+    await here.send('go')
+    await pass(300)
+    await clock.advance(1_000)
+    await clock.advance(0)
+    expect(far.words()).toEqual(text.slice(0, 20))
+    go()
+    await pass(300)
+    await far.done
+    await stop()
+  })
+
+  it('S188: are dropped first if the store does not keep up, and the message arrives whole', async () => {
+    const { go, shared, pass, stop, here, elsewhere } = await two()
+    const held = gate()
+    shared.hold = held.passed
+    const far = follow(elsewhere)
+    await here.send('go')
+    await pass(300)
+    go()
+    await pass(300)
+    await far.done
+    expect(shared.pushed).toHaveLength(1)
+    expect(far.words()).toEqual([])
+    expect(types(far.seen)).toContain('message-end')
+    held.open()
+    await pass(50)
+    await stop()
+  })
+})
