@@ -12,8 +12,8 @@ function deltasOf({ store }: Bench): DeltaStore {
 
 /** Deltas of a claimed run from the `n`-th after `base` on, one for each text. */
 function batchOf({ run }: Claim, { base, n }: DeltaPlace, ...texts: readonly string[]): DeltaBatch {
-  const events = texts.map((delta) => ({ type: 'text-delta', at: 1, runId: run.id, turn: 1, step: 1, messageId: 'm', index: 0, delta }))
   const events = texts.map((delta): DeltaEvent => ({ type: 'text-delta', at: 1, runId: run.id, turn: 1, step: 1, messageId: 'm', index: 0, delta }))
+  return { key: run.session, runId: run.id, epoch: run.epoch, base, n, events }
 }
 
 async function textsAfter(bench: Bench, base: number, n: number, key = room): Promise<readonly string[]> {
