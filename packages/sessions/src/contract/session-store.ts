@@ -66,11 +66,14 @@ export interface SessionStore {
   readonly state: StateStore
 }
 
-/** `wake`: there may be something to claim. `deltas`: live deltas were pushed, and nothing else happened. */
 export interface StoreHint {
   readonly key: string
+  /** There may be something to claim. */
   readonly wake: boolean
+  /** Live deltas were pushed, and nothing else happened. */
   readonly deltas?: true
+  /** Another process has written. A store of one process never says so. */
+  readonly elsewhere?: true
 }
 
 /** Deltas are never durable: they may be lost at any time, and nothing but readers may rely on them. */

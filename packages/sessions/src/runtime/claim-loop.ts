@@ -104,6 +104,12 @@ export class ClaimLoop {
     this.#runs.abort(runId, { kind: 'fenced' })
   }
 
+  /** Another process has written to this session: whether its run was stopped is asked at once, not at the next heartbeat. */
+  heed(key: string): void {
+    const active = this.#runs.ofSession(key)
+    if (active) this.#leases.look(active)
+  }
+
   /** A run of this session is executed here. */
   executes(key: string): boolean {
     return this.#runs.ofSession(key) !== undefined

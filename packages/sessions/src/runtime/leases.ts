@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { Lease, SessionStore } from '../contract/session-store.ts'
-import { stopCause, type ActiveRuns } from './active-runs.ts'
+import { stopCause, type ActiveRun, type ActiveRuns } from './active-runs.ts'
 import type { ErrorContext } from './types.ts'
 
 export interface LeasesOptions {
@@ -17,6 +17,8 @@ export class Leases {
   readonly #options: LeasesOptions
   readonly #runs: ActiveRuns
   #renewing = false
+  /** Runs whose lease is asked about because of a hint, and whether a hint came since. */
+  readonly #looking = new Map<ActiveRun, 'once' | 'again'>()
 
   constructor(options: LeasesOptions, runs: ActiveRuns) {
     this.#options = options
@@ -27,7 +29,7 @@ export class Leases {
     for (const active of this.#runs.all()) active.unheardBeats += 1
     if (this.#renewing) return this.#abortUnheld()
     this.#renewing = true
-    this.#renew()
+    this.#renew(this.#runs.all())
       .catch((error: unknown) => {
         this.#options.onError(error, { during: 'heartbeat' })
         this.#abortUnheld()
@@ -35,10 +37,25 @@ export class Leases {
       .finally(() => (this.#renewing = false))
   }
 
-  async #renew(): Promise<void> {
+  /** Another process has written to the session of this run: it may have stopped the run, or have taken it. */
+  look(active: ActiveRun): void {
+    const looking = this.#looking
+    if (looking.has(active)) return void looking.set(active, 'again')
+    looking.set(active, 'once')
+    this.#renew([active])
+      // The heartbeat asks again.
+      .catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
+      .finally(() => {
+        const isDue = looking.get(active) === 'again'
+        looking.delete(active)
+        if (isDue) this.look(active)
+      })
+  }
+
+  async #renew(runs: readonly ActiveRun[]): Promise<void> {
     const { store, clock, leaseMs } = this.#options
     const heldUntil = clock.now() + leaseMs
-    const leases = this.#runs.all().map(({ claim: { run } }): Lease => ({ runId: run.id, epoch: run.epoch }))
+    const leases = runs.map(({ claim: { run } }): Lease => ({ runId: run.id, epoch: run.epoch }))
     const states = leases.length === 0 ? [] : await store.renew(leases, leaseMs)
     for (const [place, { runId, held, stopping }] of states.entries()) {
       const active = this.#runs.get(runId)

@@ -142,11 +142,12 @@ export class RuntimeParts {
     return new Lifecycle({
       ...{ store, loop, scheduler },
       openOptions: { namespace, clock, owner: this.id },
-      onHint: ({ key, wake, deltas }) => {
+      onHint: ({ key, wake, deltas, elsewhere }) => {
         if (deltas) return void this.context.remote?.fetch(key)
         if (wake) loop.wake(key)
         // The runtime publishes the events of its own runs, so that their readers need not ask the store.
         if (!loop.executes(key)) this.#live.announce(key)
+        else if (elsewhere) loop.heed(key)
       },
     })
   }

@@ -1,9 +1,10 @@
-import { defineAgent } from '@bowline/agent-loop'
+import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { manualClock, scriptedModel, type ManualClock } from '@bowline/llm/testing'
-import { createRuntime, type LoggedEvent } from '@bowline/sessions'
+import { createRuntime, type Batch, type LoggedEvent, type SessionStore, type StoreHint } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
-import { checkLog, logOf, setup, types } from '../support.ts'
+import { z } from 'zod'
+import { checkLog, gate, logOf, setup, types } from '../support.ts'
 
 /** Lets time pass until it has happened. */
 async function passUntil<T>(clock: ManualClock, happens: Promise<T>): Promise<T> {
@@ -113,5 +114,54 @@ describe('several runtimes on one memory store', () => {
     expect(clock.now()).toBeLessThanOrEqual(30_000)
     await deaf.runtime.stop()
     await runtime.stop()
+  })
+})
+
+/** The store of one of several runtimes: it says which hints come from the others. */
+function toldApart(memory: SessionStore, hears: { hints: boolean }): SessionStore {
+  let committing = 0
+  return new Proxy(memory, {
+    get(target, name) {
+      if (name === 'commit') {
+        return async (batch: Batch) => {
+          committing += 1
+          return target.commit(batch).finally(() => (committing -= 1))
+        }
+      }
+      if (name === 'subscribe') {
+        return (listener: (hint: StoreHint) => void) => target.subscribe((hint) => hears.hints && listener(committing > 0 ? hint : { ...hint, elsewhere: true }))
+      }
+      return Reflect.get(target, name) as unknown
+    },
+  })
+}
+
+describe('S97: a stop from another process', () => {
+  it.each([
+    ['at once with a hint', true, 0],
+    ['at the next heartbeat without one', false, 3_000],
+  ] as const)('S97, S58: reaches the tools of a run %s', async (_when, hints, afterMs) => {
+    const clock = manualClock()
+    const memory = memoryStore()
+    const running = gate<AbortSignal>()
+    const dig = defineTool({ name: 'dig', description: 'Digs.', inputSchema: z.object({}), execute: (_input, { abortSignal }) => (running.open(abortSignal), new Promise<string>(() => undefined)) })
+    const asking = setup({ steps: [], store: toldApart(memory, { hints: true }), clock, concurrency: 0 })
+    const executing = setup({ steps: [{ toolCalls: [{ name: 'dig', input: {} }] }], tools: [dig], store: toldApart(memory, { hints }), clock })
+    await asking.runtime.start()
+    await executing.runtime.start()
+    const session = executing.runtime.session('room:1')
+    await session.send('go')
+    const signal = await running.passed
+    await clock.advance(0)
+    const stopping = asking.runtime.session('room:1').stop({ waitMs: 0 })
+    await clock.advance(0)
+    await stopping
+    expect(signal.aborted).toBe(afterMs === 0)
+    await clock.advance(afterMs)
+    expect(signal.aborted).toBe(true)
+    await passUntil(clock, asking.runtime.session('room:1').stop())
+    await asking.runtime.stop()
+    await executing.runtime.stop({ graceMs: 0 })
+    expect([...asking.faults, ...executing.faults]).toEqual([])
   })
 })
