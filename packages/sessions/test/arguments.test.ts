@@ -6,6 +6,7 @@ import { systemClock } from '@bowline/llm'
 import { scriptedModel } from '@bowline/llm/testing'
 import * as sessions from '@bowline/sessions'
 import * as file from '@bowline/sessions/file'
+import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
 import * as redis from '@bowline/sessions/redis'
 import * as sqlite from '@bowline/sessions/sqlite'
@@ -82,7 +83,7 @@ const rows = rowsOf(world)
 
 describe('arguments', () => {
   it('S206: every exported function and every method has a row', () => {
-    const exported = [sessions, file, memory, redis, sqlite, testing].flatMap((module) => methodsOf(module))
+    const exported = [sessions, file, kv, memory, redis, sqlite, testing].flatMap((module) => methodsOf(module))
     const methods = (type: string, names: readonly string[]) => names.map((name) => `${type}.${name}`)
     const prototype = Object.getPrototypeOf(world.orchestration) as object
     const wanted = [

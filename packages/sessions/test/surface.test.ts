@@ -1,4 +1,5 @@
 import * as file from '@bowline/sessions/file'
+import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as redis from '@bowline/sessions/redis'
@@ -12,6 +13,7 @@ it('the names that users import change on purpose only', () => {
     ...['memoryStateStore', 'removeOrchestrationState'],
   ])
   expect(Object.keys(file)).toEqual(['fileStore'])
+  expect(Object.keys(kv)).toEqual(['kvStateStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
@@ -32,6 +34,7 @@ it('the names that users import change on purpose only', () => {
       "recordHistory",
       "runProgram",
       "standardInvariants",
+      "startKvServer",
       "testSessionStore",
       "testStateStore",
     ]

@@ -4,6 +4,7 @@ import { operations } from './around-store.ts'
 import type { CrashScenario, ExploreOptions } from './crash-kit/types.ts'
 import type { AnyFault } from './fault-plan.ts'
 import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
+import type { KvServerOptions } from './kv-server/options.ts'
 import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
 import type { RunProgramOptions, ExploreProgramsOptions } from './programs/program-options.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
@@ -36,6 +37,8 @@ export const checkStateKit = record<StateKitOptions>({
   destroy: checkFunction,
   runner,
 })
+
+export const checkKvServer = record<KvServerOptions>({ redisUrl: checkName, token: optionalName, maxRequestBytes: whole(1) })
 
 export const checkScenario = record<CrashScenario>({
   agents: requiredFunction,

@@ -1,9 +1,9 @@
 import type { Clock } from '@bowline/llm'
-import type * as redis from 'redis'
 import { SessionError } from '../../errors.ts'
 import { answeredUntil, waitUntil } from './answered.ts'
 import type { ServerCheck } from './check-server.ts'
 import type { ClientSource, RedisClient } from './client.ts'
+import { loadRedis } from './load-redis.ts'
 import { isMistake, replyCode, replyError } from './reply-errors.ts'
 import { LostAnswer } from './script-server.ts'
 
@@ -92,7 +92,7 @@ export class OwnClient implements ClientSource {
 
   async #connect(): Promise<OwnedClient> {
     const { url, timeoutMs, clock, check } = this.#options
-    const { createClient } = await loadRedis()
+    const { createClient } = await loadRedis('redisStateStore')
     const client = createClient({
       url,
       // Calls end at a time of their own, and this class connects again.
@@ -109,16 +109,6 @@ export class OwnClient implements ClientSource {
       client.destroy()
       throw error
     }
-  }
-}
-
-async function loadRedis(): Promise<Pick<typeof redis, 'createClient'>> {
-  try {
-    // Where the package is bundled there is nothing but its default export.
-    return (await import('redis')).default
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new SessionError('invalid-config', 'redisStateStore needs the package redis: npm install redis', { cause: error })
   }
 }
 

@@ -6,6 +6,7 @@ import { ServerCheck } from './check-server.ts'
 import type { RedisClient } from './client.ts'
 import { GivenClient } from './given-client.ts'
 import { OwnClient } from './own-client.ts'
+import { prefixCheck } from './prefix.ts'
 import { RedisServer } from './redis-server.ts'
 import { scriptStateStore, type RemoteStateStore } from './script-state-store.ts'
 
@@ -28,14 +29,10 @@ export interface RedisStateStoreOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
-const prefixForm = /^[A-Za-z0-9._:/-]{1,64}$/
-
 const checkOptions = configChecks.optionalRecord<RedisStateStoreOptions>({
   url: configChecks.optionalName,
   client: configChecks.methods('connect', 'evalSha', 'eval', 'on'),
-  prefix: (path, value) => {
-    if (value !== undefined) configChecks.checkRequired(path, value, 'a text of 1 to 64 letters, digits and . _ : / -', isPrefix)
-  },
+  prefix: prefixCheck,
   maxRecordBytes: configChecks.whole(1),
   timeoutMs: configChecks.whole(1),
   onWarning: configChecks.checkFunction,
@@ -65,10 +62,6 @@ function urlOf({ url, environment = process.env }: RedisStateStoreOptions): stri
   }
   if (URL.canParse(found) && ['redis:', 'rediss:'].includes(new URL(found).protocol)) return found
   throw new SessionError('invalid-config', `${url === undefined ? 'The variable REDIS_URL' : 'url'} must be redis://host:port or rediss://host:port.`)
-}
-
-function isPrefix(value: unknown): boolean {
-  return typeof value === 'string' && prefixForm.test(value)
 }
 
 function warnProcess(message: string): void {

@@ -1,0 +1,3 @@
+export { kvStateStore } from './stores/kv/kv-state-store.ts'
+export type { KvStateStoreOptions } from './stores/kv/kv-state-store.ts'
+export type { RemoteStateStore } from './stores/redis/script-state-store.ts'

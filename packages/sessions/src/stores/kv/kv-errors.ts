@@ -1,0 +1,49 @@
+import { SessionError, type SessionErrorCode } from '../../errors.ts'
+import { replyCode, replyError } from '../redis/reply-errors.ts'
+
+const name = 'The KV service'
+
+interface Meaning {
+  readonly text: RegExp
+  readonly code: SessionErrorCode
+  readonly message: string
+}
+
+/** Limits of the service, by the texts of its errors. */
+const limits: readonly Meaning[] = [
+  { text: /capacity quota exceeded/i, code: 'store-full', message: 'is full: delete records, or raise its limit' },
+  { text: /max (request|single record|key) size exceeded/i, code: 'entry-too-large', message: 'does not take a record of this size. Store less of it' },
+  { text: /max (daily )?requests? limit exceeded/i, code: 'store-unavailable', message: 'has had as many requests as its plan allows. Raise its limit' },
+]
+
+/** The service answered with an error of the command. Its text may hold arguments: it is never shown. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed'
+
+  get isUnknownScript(): boolean {
+    return replyCode(this) === 'NOSCRIPT'
+  }
+
+  toSessionError(): SessionError {
+    const limit = limits.find((each) => each.text.test(this.message))
+    if (limit) return new SessionError(limit.code, `${name} ${limit.message}.`)
+    return replyError(name, replyCode(this) ?? 'ERR')
+  }
+}
+
+/** For an answer that is no answer to a command: its status, or why there is none. */
+export function statusError(status: number | string): SessionError {
+  if (status === 401 || status === 403) return new SessionError('invalid-config', `${name} refuses the token (status ${status}). Correct it: it must be allowed to write.`)
+  if (status === 413) return new SessionError('entry-too-large', `${name} does not take a record of this size. Store less of it.`)
+  return new SessionError('invalid-config', `The URL of the KV service leads to something else (${typeof status === 'number' ? `status ${status}` : status}). Correct it.`)
+}
+
+/** What it had no room for was not done; after any other status nobody knows. */
+export function busyError(status: number, waitMs: number): SessionError {
+  const outcome = status === 429 ? '' : ' A change may have been made or not: read the record to find out.'
+  return new SessionError('store-unavailable', `${name} is busy (status ${status}) and wants a wait of ${Math.ceil(waitMs / 1_000)} s.${outcome}`)
+}
+
+export function unreachableError(code: string): SessionError {
+  return new SessionError('store-unavailable', `${name} cannot be reached (${code}). Correct its URL, or try again.`)
+}

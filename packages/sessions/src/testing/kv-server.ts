@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { SessionError } from '../errors.ts'
+import { loadRedis } from '../stores/redis/load-redis.ts'
+import { checkKvServer } from './check-options.ts'
+import { answerRequest } from './kv-server/answer-request.ts'
+import { commandsOf, type CommandClient } from './kv-server/commands.ts'
+import type { KvFault } from './kv-server/faults.ts'
+import type { KvServerOptions } from './kv-server/options.ts'
+
+const reconnectMs = 20
+
+/** A server for tests. */
+export interface KvServer {
+  readonly url: string
+  readonly token: string
+  /** The command of each request that came, or the names of a pipeline's. */
+  readonly requests: readonly string[]
+  /** What becomes of the next requests, one after the other. */
+  fail(...faults: readonly KvFault[]): void
+  close(): Promise<void>
+}
+
+/**
+ * Starts a server on loopback that speaks the REST protocol of Vercel KV and Upstash Redis, over a real Redis: `POST /` with one
+ * command, `POST /pipeline` with several, a bearer token, and texts in base64 if the client asks for them. It needs the package
+ * `redis`.
+ */
+export async function startKvServer(options: KvServerOptions): Promise<KvServer> {
+  checkKvServer('startKvServer.options', options)
+  const { redisUrl, token = randomBytes(24).toString('base64url'), maxRequestBytes = 10_000_000 } = options
+  const redis = await connect(redisUrl)
+  const requests: string[] = []
+  const faults: KvFault[] = []
+  const parts = { token, maxRequestBytes, redis: commandsOf(redis), requests, nextFault: () => faults.shift() }
+  const server = createServer((request, response) => void answerRequest(parts, request, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token,
+    requests,
+    fail: (...next) => void faults.push(...next),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+      redis.destroy()
+    },
+  }
+}
+
+/** A connection that is lost later is opened again. Until then commands fail at once. */
+async function connect(url: string): Promise<CommandClient & { destroy(): void }> {
+  const { createClient } = await loadRedis('startKvServer')
+  let wasReady = false
+  const client = createClient({ url, disableOfflineQueue: true, socket: { reconnectStrategy: () => (wasReady ? reconnectMs : false) } })
+  client.on('error', () => undefined)
+  client.on('ready', () => (wasReady = true))
+  try {
+    await client.connect()
+    return client
+  } catch {
+    client.destroy()
+    throw new SessionError('store-unavailable', 'The Redis server at redisUrl cannot be reached. Start it, or correct the URL.')
+  }
+}

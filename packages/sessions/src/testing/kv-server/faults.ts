@@ -1,0 +1,10 @@
+/** What goes wrong with a request. */
+export type KvFault =
+  /** Its connection is lost `before` the command is executed, or `after` it. `cut`: in the middle of the answer. */
+  | { readonly lose: 'before' | 'after' | 'cut' }
+  /** It is refused, and not executed. */
+  | { readonly status: number; readonly retryAfter?: string; readonly body?: string }
+  /** It is executed when this resolves. The answer comes then, if the client still waits. */
+  | { readonly until: Promise<unknown> }
+  /** Nothing goes wrong. */
+  | { readonly pass: true }
