@@ -1,7 +1,7 @@
-import type { AbortCause, Agent, CompactionOutcome, IdSource, Journal, JournalRecord, RunRow } from '@bowline/agent-loop'
+import type { AbortCause, Agent, CommitOutcome, CompactionOutcome, IdSource, JournalRecord, RunRow } from '@bowline/agent-loop'
 import type { Clock } from '@bowline/llm'
 import { compactionOrder } from '../writer/due-compaction.ts'
-import { storeJournal } from '../writer/store-journal.ts'
+import { StoreJournal, type StoreJournalOptions } from '../writer/store-journal.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../commands/accept.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
@@ -23,21 +23,34 @@ interface CompactionContext {
 export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
   const { store, live, clock, ids, conversations } = context
   const { run, session } = claim
-  const stored = storeJournal({
+  const journal = new CompactionJournal({
     ...{ store, live, ids, claim, answers: [], abort, durability: 'boundary', conversation: conversations.of(session.id) },
     enqueue: (input) => acceptFollowUp(context, session, run, input),
   })
-  const journal: Journal = { ...stored, abortSignal: abort.signal, commit: (records, expect) => stored.commit(...closed(claim, abort.signal, records, expect)) }
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
-  if (stored.needsFinalize) return { kind: 'finalize' }
+  if (journal.needsFinalize) return { kind: 'finalize' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
   // Nothing was begun: the agent has no compactions.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }
   return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
 }
 
-type Commit = Parameters<Journal['commit']>
+/** Ends the run of a compaction in the commit that ends the compaction. */
+class CompactionJournal extends StoreJournal {
+  readonly #claim: Claim
+
+  constructor(options: StoreJournalOptions) {
+    super(options)
+    this.#claim = options.claim
+  }
+
+  override commit(...given: Commit): Promise<CommitOutcome> {
+    return super.commit(...closed(this.#claim, this.abortSignal, ...given))
+  }
+}
+
+type Commit = Parameters<StoreJournal['commit']>
 
 /**
  * With the end of the compaction its run comes to rest, so that nobody does it again. One that is left in the middle

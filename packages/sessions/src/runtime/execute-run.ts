@@ -15,7 +15,7 @@ import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { DeltaSharer } from '../log/share-deltas.ts'
 import type { LostRunEnd } from '../writer/close-run.ts'
-import { storeJournal, type StoreJournal } from '../writer/store-journal.ts'
+import { StoreJournal } from '../writer/store-journal.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
 import type { Conversations } from './conversations.ts'
@@ -82,7 +82,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const expected = drivers.take(run.id)
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
-  const journal = storeJournal({
+  const journal = new StoreJournal({
     ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: store.deltas && new DeltaSharer(store.deltas, options.clock, claim), durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
     onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),

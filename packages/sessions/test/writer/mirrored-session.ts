@@ -3,7 +3,7 @@ import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect } from 'vitest'
-import { storeJournal, type StoreJournal } from '../../src/writer/store-journal.ts'
+import { StoreJournal } from '../../src/writer/store-journal.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { finalizeRun } from '../../src/runtime/recover.ts'
 import { waitingKinds } from '../../src/contract/records.ts'
@@ -42,7 +42,7 @@ export async function mirroredSession(): Promise<MirroredSession> {
 
   const commit = (writes: readonly Write[]) => store.commit({ id: ids.next('batch'), key, expect: [], writes })
   const journalOf = (claim: Claim): StoreJournal =>
-    storeJournal({ store, live, ids, claim, conversation: {}, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
+    new StoreJournal({ store, live, ids, claim, conversation: {}, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
 
   /** As a process would find it that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {
