@@ -23,6 +23,8 @@ export class LiveSession {
   #ringBytes = 0
   /** Deltas that the ring had to let go since `base`. */
   #dropped = 0
+  /** The ring holds what the store has too. */
+  #isRemote = false
 
   /** Events of one commit. `ofRun`: the active run made them, so its deltas so far are contained in them or void. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
@@ -61,15 +63,11 @@ export class LiveSession {
   /** Deltas that another process has made. Those that are known are left out; what follows a gap is too. */
   publishRemote({ base, n, events }: DeltaBatch): void {
     if (base < this.base) return
-    this.advance(base)
+    if (base > this.base) this.#beginStretch(base)
+    this.lastSeq = Math.max(this.lastSeq, base)
     if (n > this.#count + 1) return
     for (const event of events.slice(this.#count + 1 - n)) this.publishDelta(event)
-  }
-
-  /** A run has made this durable event: the deltas from before it are contained in it or void. */
-  advance(seq: number): void {
-    this.lastSeq = Math.max(this.lastSeq, seq)
-    if (seq > this.base) this.#beginStretch(seq)
+    this.#isRemote = true
   }
 
   #beginStretch(base: number): void {
@@ -77,6 +75,7 @@ export class LiveSession {
     this.#ring = []
     this.#ringBytes = 0
     this.#dropped = 0
+    this.#isRemote = false
   }
 
   /** After the newest delta that is known here. */
@@ -134,7 +133,7 @@ export class LiveSession {
   }
 
   get idle(): boolean {
-    return this.#readers.size === 0 && this.#watchers.size === 0 && this.#ring.length === 0
+    return this.#readers.size === 0 && this.#watchers.size === 0 && (this.#ring.length === 0 || this.#isRemote)
   }
 
   #tellWatchers(): void {

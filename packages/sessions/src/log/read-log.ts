@@ -75,8 +75,8 @@ class LogReader {
   #live!: LiveSession
   /** What the reader follows live. */
   #queue: ReaderQueue | undefined
-  /** The newest event that a run made; deltas of that run from before it are void. */
-  #newest: { readonly runId: string; readonly seq: number } | undefined
+  /** The newest event that a run made. Runs follow each other: deltas from before it are void. */
+  #newest = 0
   /** The run that is followed has made a durable event since the store was asked whether it rests. */
   #hasMoved!: boolean
   /** The last durable event of that run may be its last one; the store was not asked since. */
@@ -188,7 +188,6 @@ class LogReader {
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
       this.#page[this.#place++] = undefined
-      if (isOfRun(event)) this.#reading.remote?.advance(this.#reading.key, event.seq)
       if (isOfRun(event) || event.seq <= this.#live.base) this.#n = 0
       const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
       this.#pass(logged, event.seq)
@@ -283,7 +282,7 @@ class LogReader {
   #pass(event: LoggedEvent, seq: number): void {
     this.#seq = seq
     this.#noteBusy(event)
-    if (isOfRun(event)) this.#newest = { runId: event.runId, seq }
+    if (isOfRun(event)) this.#newest = seq
     if (!('runId' in event) || event.runId !== this.#reading.runId) return
     this.#hasMoved = true
     this.#mayRest = canBeLast(event)
@@ -306,8 +305,8 @@ class LogReader {
   }
 
   /** The store may give an event before this process has published it; deltas from before it may come after it then. */
-  #isVoid({ event, base }: Extract<QueueItem, { kind: 'delta' }>): boolean {
-    return this.#newest !== undefined && 'runId' in event && event.runId === this.#newest.runId && base < this.#newest.seq
+  #isVoid({ base }: Extract<QueueItem, { kind: 'delta' }>): boolean {
+    return base < this.#newest
   }
 
   /** Deltas that other processes have made come from their beginning on. */

@@ -32,12 +32,6 @@ export class RemoteDeltas {
     return fetching.done
   }
 
-  /** A run has made this durable event, as a reader has read. */
-  advance(key: string, seq: number): void {
-    const { live, isExecutedHere } = this.#options
-    if (!isExecutedHere(key)) live.held(key)?.advance(seq)
-  }
-
   async #fetchAll(key: string): Promise<void> {
     const { deltas, live, isExecutedHere } = this.#options
     try {

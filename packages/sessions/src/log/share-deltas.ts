@@ -40,7 +40,12 @@ export class DeltaSharer {
     gathered.bytes += deltaBytes(event)
     if (gathered.bytes > mostBytes) this.#leaveOut(base)
     else if (gathered.bytes >= gatherBytes) this.#push()
-    else this.#cancel ??= this.#clock.setTimer(this.#clock.now() + gatherMs, () => this.#push())
+    else this.#cancel ??= this.#clock.setTimer(this.#clock.now() + gatherMs, () => this.#pushGathered())
+  }
+
+  #pushGathered(): void {
+    this.#cancel = undefined
+    this.#push()
   }
 
   /** A durable event has replaced the deltas. */

@@ -87,4 +87,33 @@ describe('LiveSession', () => {
     expect(drain(session.subscribe(0))).toEqual([])
     letGo()
   })
+
+  describe('S188: deltas of another process', () => {
+    const batch = (base: number, n: number, ...texts: readonly string[]) => ({ key: 'k', runId: 'run_1', epoch: 1, base, n, events: texts.map((each) => delta(each)) })
+
+    it('S188: come in their order, each once, and after no gap', () => {
+      const session = new LiveLog().session('k')
+      const reader = session.subscribe(0)
+      for (const each of [batch(5, 1, 'a', 'b'), batch(5, 2, 'b', 'c'), batch(5, 1, 'a'), batch(5, 6, 'f')]) session.publishRemote(each)
+      expect(drain(reader)).toEqual(['5.1', '5.2', '5.3'])
+      expect(session.place).toEqual({ base: 5, n: 3 })
+    })
+
+    it('S188: are let go with their last reader, as the store has them', () => {
+      const live = new LiveLog()
+      const letGo = live.hold('k')
+      live.session('k').publishRemote(batch(5, 1, 'a'))
+      letGo()
+      expect(live.held('k')).toBeUndefined()
+    })
+
+    it('S188: those of an earlier message are left out, those of a later one begin anew', () => {
+      const session = new LiveLog().session('k')
+      session.publishRemote(batch(5, 1, 'a', 'b'))
+      session.publishRemote(batch(7, 1, 'c'))
+      session.publishRemote(batch(5, 3, 'd'))
+      expect(drain(session.subscribe(0))).toEqual(['7.1'])
+      expect([session.place, session.lastSeq]).toEqual([{ base: 7, n: 1 }, 7])
+    })
+  })
 })

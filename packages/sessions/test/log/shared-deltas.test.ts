@@ -10,7 +10,8 @@ const text = Array.from({ length: 40 }, (_, index) => `word ${index}, `)
 /** A message of forty words, one each 10 ms; its second half waits for `go`. */
 function story(go: Promise<void>): SetupOptions['steps'] {
   const words = text.flatMap((delta) => [{ sleep: 10 }, { type: 'text-delta', id: 't', delta } as const])
-  return [{ parts: [{ type: 'text-start', id: 't' }, ...words.slice(0, 40), { wait: go }, ...words.slice(40), { type: 'text-end', id: 't' }] }]
+  const parts = [{ type: 'text-start', id: 't' } as const, ...words.slice(0, 40), { wait: go }, ...words.slice(40), { type: 'text-end', id: 't' } as const]
+  return [{ parts }, { parts }]
 }
 
 /** A runtime that reads and one that executes, like two processes on one store. */
@@ -37,12 +38,14 @@ async function two() {
 }
 
 /** What a reader has seen so far, and its end. */
-function follow(session: Session, cursor?: string) {
+function follow(session: Session, cursor?: string, turns = 1) {
+  let left = turns
   const seen: LoggedEvent[] = []
   const done = (async () => {
     for await (const event of session.events(cursor === undefined ? {} : { cursor })) {
       seen.push(event)
-      if (event.type === 'settled') return
+      if (event.type === 'settled') left -= 1
+      if (left === 0) return
     }
   })()
   return { seen, done, words: () => seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : [])) }
@@ -72,6 +75,8 @@ describe('S188: deltas that another process makes', () => {
     expectSame(far.seen, near.seen)
     for (const { events } of shared.pushed) expect(events.length).toBeLessThanOrEqual(20)
     expect(shared.pushed.length).toBeGreaterThan(10)
+    // The commit of the whole message replaces what was not pushed yet.
+    expect(shared.pushed.flatMap(({ events }) => types(events as LoggedEvent[]))).not.toContain('text-end')
     await checkLog(elsewhere)
     await stop()
   })
@@ -109,6 +114,43 @@ describe('S188: deltas that another process makes', () => {
     await pass(300)
     await Promise.all([near, ...readers].map(({ done }) => done))
     for (const { seen } of readers) expectSame(seen, near.seen)
+    await stop()
+  })
+
+  it('S118: come after the event that they follow, also if nothing told of that', async () => {
+    const { go, shared, pass, stop, here, elsewhere } = await two()
+    const far = follow(elsewhere)
+    await pass(20)
+    shared.tellsCommits = false
+    await here.send('go')
+    await pass(300)
+    expect(types(far.seen)).toEqual([...['session-start', 'run-queued', 'user-message', 'turn-start', 'step-start', 'message-start', 'text-start'], ...Array.from({ length: 20 }, () => 'text-delta')])
+    shared.tellsCommits = true
+    go()
+    await pass(300)
+    await far.done
+    await stop()
+  })
+
+  it('S119: those of an earlier run are given to no reader of the next one', async () => {
+    const { go, pass, stop, here, elsewhere } = await two()
+    const leaving = new AbortController()
+    const read = (async () => {
+      for await (const event of elsewhere.events({ abortSignal: leaving.signal })) expect(event.at).toBeGreaterThanOrEqual(0)
+    })()
+    await here.send('go')
+    await pass(300)
+    go()
+    await pass(400)
+    const next = await here.send('and again')
+    await pass(10)
+    const late = follow(elsewhere, undefined, 2)
+    await pass(800)
+    leaving.abort()
+    await Promise.all([read, late.done])
+    const start = late.seen.findLastIndex(({ type }) => type === 'message-start')
+    const deltas = late.seen.flatMap((event, index) => (event.type === 'text-delta' ? [[event.runId === next.runId, index > start]] : []))
+    expect(deltas).toEqual(Array.from({ length: deltas.length }, () => [true, true]))
     await stop()
   })
 

@@ -10,6 +10,8 @@ export interface SharedDeltas {
   reads(): number
   /** Whether pushes are told to the others. */
   tells: boolean
+  /** Whether commits are. */
+  tellsCommits: boolean
   /** What a push waits for. */
   hold: Promise<unknown> | undefined
 }
@@ -19,7 +21,7 @@ export function sharedDeltas(): SharedDeltas {
   const listeners = new Set<(hint: StoreHint) => void>()
   const pushed: DeltaBatch[] = []
   let reads = 0
-  const shared: SharedDeltas = { over, pushed, reads: () => reads, tells: true, hold: undefined }
+  const shared: SharedDeltas = { over, pushed, reads: () => reads, tells: true, tellsCommits: true, hold: undefined }
 
   function deltasOf(store: SessionStore, spaceOf: (key: string) => string): DeltaStore {
     return {
@@ -58,7 +60,7 @@ export function sharedDeltas(): SharedDeltas {
       },
       subscribe(listener) {
         listeners.add(listener)
-        const end = store.subscribe(listener)
+        const end = store.subscribe((hint) => shared.tellsCommits && listener(hint))
         return () => {
           listeners.delete(listener)
           end()
