@@ -1,5 +1,8 @@
 import pg from 'pg'
-import { afterAll, beforeAll, inject } from 'vitest'
+import { afterAll, afterEach, beforeAll, inject } from 'vitest'
+import { findPgBouncer } from './postgres/find-pgbouncer.ts'
+import { startPgBouncer } from './postgres/start-pgbouncer.ts'
+import type { PoolMode } from './postgres/start-pgbouncer.ts'
 
 export { startPostgres } from './postgres/start-postgres.ts'
 export type { PostgresServer } from './postgres/start-postgres.ts'
@@ -29,6 +32,30 @@ export function testDatabase(): TestDatabase {
       if (url === undefined) throw new TypeError('The database is there in hooks and tests only.')
       return url
     },
+  }
+}
+
+/** In CI a missing pooler throws here, so that the job fails. */
+const pgBouncer = findPgBouncer()
+
+/** There is no pooler that a test could start: what needs one is skipped. */
+export const isPgBouncerMissing = pgBouncer === undefined
+
+/** Returns the title of a test or suite, which says why it is skipped. */
+export function titleWithPgBouncer(name: string): string {
+  return isPgBouncerMissing ? `${name} (skipped: there is no PgBouncer; install pgbouncer, or name one in PGBOUNCER)` : name
+}
+
+/** Returns how to start poolers, which are stopped after each test. They give the URL of the database through them. */
+export function pgBouncers(): (databaseUrl: string, mode: PoolMode, settings?: Readonly<Record<string, string>>) => Promise<string> {
+  const stops: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop()
+  })
+  return async (databaseUrl, mode, settings) => {
+    const pooler = await startPgBouncer(pgBouncer ?? '', databaseUrl, mode, settings)
+    stops.push(() => pooler.stop())
+    return pooler.urlOf(databaseUrl)
   }
 }
 

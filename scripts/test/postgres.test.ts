@@ -7,8 +7,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { startPostgres, testDatabase } from '../postgres.ts'
+import { isPgBouncerMissing, pgBouncers, startPostgres, testDatabase, titleWithPgBouncer } from '../postgres.ts'
 import { Desk } from '../postgres/desk.ts'
+import { findPgBouncer } from '../postgres/find-pgbouncer.ts'
 import { findPostgres } from '../postgres/find-postgres.ts'
 import { removeLeftClusters } from '../postgres/left-clusters.ts'
 
@@ -122,5 +123,22 @@ describe('the programs of Postgres', () => {
     expect(findPostgres({ PATH: '', TEST_POSTGRES_VERSION: '18' }).major).toBe(18)
     expect(() => findPostgres({ PATH: '', TEST_POSTGRES_VERSION: '11' })).toThrow(/no Postgres server of version 11 \(found .*18 in /)
     expect(() => findPostgres({ PATH: '', TEST_POSTGRES_VERSION: 'new' })).toThrow('TEST_POSTGRES_VERSION must be a major version')
+  })
+})
+
+describe('the pooler of tests', () => {
+  const database = testDatabase()
+  const startPooler = pgBouncers()
+
+  it('is skipped by name where it is missing, and fails in CI', () => {
+    expect(findPgBouncer({ PGBOUNCER: process.execPath })).toBe(process.execPath)
+    expect(() => findPgBouncer({ PGBOUNCER: '/nowhere/pgbouncer' })).toThrow('PGBOUNCER names /nowhere/pgbouncer, which cannot be executed.')
+    if (isPgBouncerMissing) expect(() => findPgBouncer({ PATH: '', CI: 'true' })).toThrow('PgBouncer is missing: install it')
+    expect(titleWithPgBouncer('a test')).toMatch(isPgBouncerMissing ? /^a test \(skipped: there is no PgBouncer/ : /^a test$/)
+  })
+
+  it.skipIf(isPgBouncerMissing)(titleWithPgBouncer('passes statements on to the database of the test'), async () => {
+    const url = await startPooler(database.url, 'transaction')
+    expect(await ask(url, 'select current_database()')).toBe(await ask(database.url, 'select current_database()'))
   })
 })
