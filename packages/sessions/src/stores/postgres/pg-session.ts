@@ -1,0 +1,153 @@
+import { Socket } from 'node:net'
+import type { Clock } from '@bowline/llm'
+import type * as pg from 'pg'
+import { connectionError } from './connection-error.ts'
+
+/** What runs statements. A rejection is a `SessionError`. */
+export interface Queries {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
+}
+
+/** One connection, for as long as it is open. Its statements run one after the other. */
+export interface Session extends Queries {
+  readonly isOpen: boolean
+  /** Called with the channel and the payload of each notification. */
+  onNotification(listener: (channel: string, payload: string) => void): void
+}
+
+export type NewClient = (settings: pg.ClientConfig) => pg.Client
+
+export interface PgSessionOptions {
+  /** Makes a client for the server of this process, with these settings too. */
+  readonly newClient: NewClient
+  readonly clock: Clock
+  /** Within this time a connection must be made, and a statement of the check be answered. */
+  readonly answerMs: number
+  /** How long to wait from one check to the next. */
+  readonly checkMs: number
+}
+
+/** A client of `pg` that cannot end the process and notices when its server is gone. */
+export class PgSession implements Session {
+  /** Resolves when the connection is gone, for any reason. */
+  readonly ended: Promise<void>
+  readonly #options: PgSessionOptions
+  readonly #client: pg.Client
+  readonly #socket = new Socket()
+  #last: Promise<unknown> = Promise.resolve()
+  #cancelCheck = (): void => undefined
+  #isOpen = false
+  /** Why the connection was lost, as far as it is known. */
+  #fault: unknown
+
+  constructor(options: PgSessionOptions) {
+    this.#options = options
+    this.#client = options.newClient({
+      ...{ keepAlive: true, keepAliveInitialDelayMillis: options.answerMs, connectionTimeoutMillis: options.answerMs },
+      stream: () => this.#socket,
+    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.ended = promise
+    // Without a listener an error would end the process, also one that comes after the end.
+    this.#client.on('error', (error) => {
+      this.#fault ??= error
+      this.destroy()
+    })
+    // A connection with TLS ends in the socket above this one.
+    this.#client.once('end', () => this.destroy())
+    this.#socket.once('close', () => {
+      this.#isOpen = false
+      this.#cancelCheck()
+      resolve()
+    })
+  }
+
+  async connect(): Promise<void> {
+    try {
+      await this.#client.connect()
+    } catch (error) {
+      this.destroy()
+      throw connectionError('No connection to Postgres can be opened', error)
+    }
+    this.#isOpen = true
+    this.#awaitCheck()
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Why the connection was lost. */
+  get fault(): unknown {
+    return this.#fault
+  }
+
+  /** The process of the server, as it was said when the connection was made: a pooler says a number of its own. */
+  get announcedPid(): unknown {
+    return 'processID' in this.#client ? this.#client.processID : undefined
+  }
+
+  query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const answer = this.#last.then(() => this.#client.query<Row>(text, [...values]))
+    this.#last = answer.catch(() => undefined)
+    return answer.then(
+      ({ rows }) => rows,
+      (error: unknown) => {
+        throw connectionError('A statement on a connection to Postgres failed', error)
+      },
+    )
+  }
+
+  onNotification(listener: (channel: string, payload: string) => void): void {
+    this.#client.on('notification', ({ channel, payload }) => listener(channel, payload ?? ''))
+  }
+
+  /** Whether the process waits for this connection before it ends by itself. */
+  holdProcess(isHeld: boolean): void {
+    if (isHeld) this.#socket.ref()
+    else this.#socket.unref()
+  }
+
+  /** Ends the connection after the statements that were asked for. If they are not answered in time, destroys it. */
+  async end(): Promise<void> {
+    const { clock, answerMs } = this.#options
+    this.holdProcess(true)
+    const cancel = clock.setTimer(clock.now() + answerMs, () => this.destroy(), { hold: true })
+    await Promise.race([this.#last, this.ended])
+    this.#cancelCheck()
+    if (this.#isOpen) this.#client.end(() => undefined)
+    await this.ended
+    cancel()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #awaitCheck(): void {
+    const { clock, checkMs } = this.#options
+    this.#cancelCheck = clock.setTimer(clock.now() + checkMs, () => this.#check())
+  }
+
+  /**
+   * Destroys the connection if the server does not answer in time. The time is taken in two halves: a process that was
+   * stopped for long finds the first one over, and reads the answer in the second one.
+   */
+  #check(): void {
+    const { clock, answerMs } = this.#options
+    const half = (then: () => void): void => void (this.#cancelCheck = clock.setTimer(clock.now() + answerMs / 2, then))
+    const giveUp = (): void => {
+      this.#fault ??= Object.assign(new Error('The server did not answer in time'), { code: 'ETIMEDOUT' })
+      this.destroy()
+    }
+    half(() => half(giveUp))
+    this.query('select 1').then(
+      () => {
+        this.#cancelCheck()
+        if (this.#isOpen) this.#awaitCheck()
+      },
+      // The end of the connection tells more.
+      () => this.destroy(),
+    )
+  }
+}
