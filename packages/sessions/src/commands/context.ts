@@ -13,7 +13,7 @@ export interface SessionContext {
   readonly store: SessionStore
   readonly live: LiveLog
   /** Absent: no other process shares its deltas. */
-  readonly remote?: RemoteDeltas | undefined
+  readonly remote?: () => RemoteDeltas | undefined
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy

@@ -38,7 +38,7 @@ export function runHandle(
       runId,
       isResting: restingIn(context),
       isQueuedHere,
-      remote: context.remote,
+      remote: context.remote?.(),
       abortSignal,
       bufferBytes,
     })

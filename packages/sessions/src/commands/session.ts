@@ -230,7 +230,7 @@ function sessionEvents(
     live,
     ...(runId === undefined ? {} : { runId }),
     isResting: restingIn(context),
-    remote: context.remote,
+    remote: context.remote?.(),
     abortSignal,
     bufferBytes,
   }

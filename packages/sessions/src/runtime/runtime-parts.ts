@@ -44,6 +44,7 @@ export class RuntimeParts {
   readonly lifecycle: Lifecycle
   readonly #live = new LiveLog()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
+  #remote: RemoteDeltas | undefined
   /** For work of the runtime itself, which it does while it starts and stops too. */
   readonly #ownContext: SessionContext
 
@@ -69,7 +70,7 @@ export class RuntimeParts {
     return {
       store: startingStore(store, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
       live: this.#live,
-      remote: this.#makeRemoteDeltas(),
+      remote: () => this.#remoteDeltas(),
       clock,
       ids,
       onBusy: options.onBusy ?? 'queue',
@@ -85,9 +86,11 @@ export class RuntimeParts {
     }
   }
 
-  #makeRemoteDeltas(): RemoteDeltas | undefined {
+  /** Made at the first use, so that the making of a runtime does not touch the store. */
+  #remoteDeltas(): RemoteDeltas | undefined {
     const { deltas } = this.store
-    return deltas && new RemoteDeltas({ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) })
+    if (deltas) this.#remote ??= new RemoteDeltas({ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) })
+    return this.#remote
   }
 
   #makeLoop(): ClaimLoop {
@@ -143,7 +146,7 @@ export class RuntimeParts {
       ...{ store, loop, scheduler },
       openOptions: { namespace, clock, owner: this.id },
       onHint: ({ key, wake, deltas, elsewhere }) => {
-        if (deltas) return void this.context.remote?.fetch(key)
+        if (deltas) return void this.#remoteDeltas()?.fetch(key)
         if (wake) loop.wake(key)
         // The runtime publishes the events of its own runs, so that their readers need not ask the store.
         if (!loop.executes(key)) this.#live.announce(key)
