@@ -148,6 +148,10 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
       ],
       call: kvStateStore,
     },
+    stateStoreFromEnv: {
+      args: [['', options({ environment: object({}), prefix, onWarning: func() })]],
+      call: sessions.stateStoreFromEnv,
+    },
     redisStateStore: {
       args: [
         [

@@ -41,7 +41,8 @@ export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<
   refuseBoth('store', store, 'storageProvider', storageProvider)
   refuseBoth('namespace', namespace, 'storageNamespace', storageNamespace)
   const space = namespace ?? storageNamespace
-  return { ...others, store: (store ?? storageProvider) as OrchestrationOptions['store'], ...(space !== undefined && { namespace: space }) }
+  const chosen = store === undefined ? storageProvider : store
+  return { ...others, ...(chosen !== undefined && { store: chosen }), ...(space !== undefined && { namespace: space }) }
 }
 
 function refuseBoth(name: string, value: unknown, alias: string, other: unknown): void {

@@ -23,6 +23,7 @@ import { Sequencer } from './sequencer.ts'
 import { checkPatch, freshState } from './state-record.ts'
 import { checkStateId } from './state-id.ts'
 import { stateStoreOf } from './state-store-of.ts'
+import { memoryStateStore } from '../state/memory-state-store.ts'
 import { timeToLive } from './time-to-live.ts'
 import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptions, OrchestrationState, StatePage, StatePatch, StorageOptions, ToolDecision, ToolUse, OrchestrationConfig } from './types.ts'
 
@@ -46,7 +47,7 @@ class Manager implements Orchestration {
   constructor(options: OrchestrationOptions) {
     const { namespace: space = defaultNamespace, clock = systemClock, ids = systemIds, random = Math.random, environment = process.env } = options
     const { onUnavailable = 'no-tools', onDiagnostic = () => undefined } = options
-    const store = stateStoreOf(options.store)
+    const store = options.store === undefined ? memoryStateStore({ clock }) : stateStoreOf(options.store)
     checkPlace(space, 'any')
     this.#options = options
     this.#clock = clock

@@ -80,7 +80,8 @@ export interface OrchestrationDiagnostic {
 }
 
 export interface OrchestrationOptions {
-  readonly store: StateStore | SessionStore
+  /** Default: `memoryStateStore()`, whose records are lost with the process. */
+  readonly store?: StateStore | SessionStore
   /** Default `orchestration-state`. */
   readonly namespace?: string
   readonly config?: OrchestrationConfig

@@ -93,10 +93,17 @@ describe('a new state', () => {
     expect(await elsewhere.getState(id)).toBeNull()
   })
 
-  it('O65: without a store there is no orchestration', () => {
-    for (const options of [{}, { store: {} }, { store: 'memory' }, { store: null }, { storageProvider: undefined }]) {
+  it('O65: what is no store is refused, and never replaced by memory', () => {
+    for (const options of [undefined, { store: {} }, { store: 'memory' }, { store: null }, { storageProvider: null }]) {
       expect(() => createOrchestrationStateManager(options as never)).toThrow(/store must be a state store|createOrchestration.options must be an object/)
     }
+  })
+
+  it('O65: without a store the states are in memory', async () => {
+    const [one, other] = [createOrchestrationStateManager({ environment: {} }), createOrchestrationStateManager({ environment: {} })]
+    expect(await one.getOrCreateState(id)).toMatchObject({ version: 1 })
+    expect(await one.addUsedTool(id, 'search')).toMatchObject({ version: 2 })
+    expect(await other.getState(id)).toBeNull()
   })
 })
 

@@ -40,7 +40,7 @@ const checkOptions = configChecks.optionalRecord<KvStateStoreOptions>({
 })
 
 /** Variables that belong together, the preferred ones first. */
-const kvVariables = [
+export const kvVariables = [
   ['KV_REST_API_URL', 'KV_REST_API_TOKEN'],
   ['UPSTASH_REDIS_REST_URL', 'UPSTASH_REDIS_REST_TOKEN'],
 ] as const

@@ -1,0 +1,58 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { createOrchestration } from '@bowline/sessions'
+import { describe, expect, it } from 'vitest'
+import { nodeFlags, program } from '../../../../scripts/programs.ts'
+import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
+import { sharedKv } from '../state/kv-support.ts'
+import { newPrefix, redisStores } from '../state/redis-support.ts'
+import type { StatePlace } from '../state/state-place.ts'
+
+const id = 'room:1'
+const run = promisify(execFile)
+
+describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared store', isRedisUrlMissing), () => {
+  const redis = sharedRedis()
+  const kv = sharedKv(redis)
+  const openRedis = redisStores(() => redis.url)
+  const places: Readonly<Record<'redis' | 'kv', (prefix: string) => StatePlace>> = {
+    redis: (prefix) => ({ kind: 'redis', url: redis.url, prefix }),
+    kv: (prefix) => ({ kind: 'kv', url: kv.server.url, token: kv.server.token, prefix }),
+  }
+  const kinds = ['redis', 'kv'] as const
+  const open = (kind: 'redis' | 'kv', prefix: string) => (kind === 'redis' ? openRedis({ prefix }) : kv.open({ prefix }))
+
+  it.each(kinds)('O13, O70: 32 uses at once in one process are all recorded on %s', async (kind) => {
+    const prefix = newPrefix()
+    const managers = [1, 2, 3, 4].map(() => createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }] } }))
+    await managers[0]?.getOrCreateState(id)
+    await Promise.all(Array.from({ length: 32 }, (_, n) => managers[n % 4]?.recordToolUse(id, `tool-${n % 2}`, { key: `key-${n}`, usage: { inputTokens: 2 } })))
+    const state = await managers[1]?.getState(id)
+    expect(state).toMatchObject({ activeStep: 'plan', version: 33, cumulativeTokenUsage: { promptTokens: 64 } })
+    expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(32)
+  })
+
+  it.each(kinds)('O13, O70: uses of three processes at once are all recorded on %s, each once', async (kind) => {
+    const prefix = newPrefix()
+    const orchestration = createOrchestration({ store: open(kind, prefix), environment: {} })
+    await orchestration.getOrCreateState(id)
+    const child = (tool: string) => run(process.execPath, [...nodeFlags, program('sessions/test/orchestration/fixtures/orchestration-process'), JSON.stringify(places[kind](prefix)), id, tool, '16'])
+    const own = Promise.all(Array.from({ length: 16 }, (_, n) => orchestration.recordToolUse(id, 'c', { key: `c-${n}`, usage: { inputTokens: 1 } })))
+    const [first, second] = await Promise.all([child('a'), child('b'), own])
+    expect([first.stdout, second.stdout]).toEqual(['recorded\n', 'recorded\n'])
+    const state = await orchestration.getState(id)
+    expect(state).toMatchObject({ version: 49, cumulativeTokenUsage: { promptTokens: 48 } })
+    expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(48)
+    // Again, as after a crash: the keys are known.
+    await child('a')
+    expect((await orchestration.getState(id))?.version).toBe(49)
+  })
+
+  it('O64: a lost answer of a KV service does not record a use twice', async () => {
+    const orchestration = createOrchestration({ store: kv.open(), environment: {} })
+    await orchestration.getOrCreateState(id)
+    kv.server.fail({ pass: true }, { lose: 'after' })
+    expect(await orchestration.addUsedTool(id, 'search')).toMatchObject({ version: 2 })
+    expect((await orchestration.getState(id))?.toolHistory).toHaveLength(1)
+  })
+})

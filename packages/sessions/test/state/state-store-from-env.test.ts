@@ -1,0 +1,52 @@
+import { inspect } from 'node:util'
+import { stateStoreFromEnv } from '@bowline/sessions'
+import { describe, expect, it } from 'vitest'
+import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
+import { sharedKv } from './kv-support.ts'
+import { newPrefix } from './redis-support.ts'
+
+const redisUrl = 'redis://:secret@127.0.0.1:1'
+const kv = { KV_REST_API_URL: 'https://secret.example', KV_REST_API_TOKEN: 'secret' }
+
+describe('the state store of the environment', () => {
+  it('O70: is Redis, a KV service or memory, and says which and why', async () => {
+    const cases = [
+      [{}, 'memory', 'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN is set: records are lost with this process'],
+      [{ REDIS_URL: '', KV_REST_API_URL: '' }, 'memory', expect.stringMatching(/^none of/) as unknown],
+      [{ REDIS_URL: redisUrl }, 'redis', 'REDIS_URL is set'],
+      [{ REDIS_URL: redisUrl, ...kv }, 'redis', 'REDIS_URL is set; KV_REST_API_URL, KV_REST_API_TOKEN are set too and not used'],
+      [kv, 'kv', 'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not'],
+    ] as const
+    for (const [environment, kind, because] of cases) {
+      const chosen = await stateStoreFromEnv({ environment })
+      expect(chosen).toMatchObject({ kind, because })
+      expect(inspect(chosen, { depth: 9 })).not.toContain('secret')
+    }
+  })
+
+  it('O65: what is set and cannot be used is an error, not memory', async () => {
+    const cases = [
+      [{ REDIS_URL: 'http://:secret@host' }, /REDIS_URL must be redis:/],
+      [{ KV_REST_API_URL: 'https://host' }, /needs the variable KV_REST_API_TOKEN/],
+      [{ UPSTASH_REDIS_REST_TOKEN: 'secret' }, /needs the variable UPSTASH_REDIS_REST_URL/],
+      [{ REDIS_URL: 'nothing', ...kv }, /REDIS_URL must be redis:/],
+    ] as const
+    for (const [environment, message] of cases) {
+      await expect(stateStoreFromEnv({ environment })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(message) as unknown })
+    }
+  })
+})
+
+describe.skipIf(isRedisUrlMissing)(titleWithRedis('the server of the environment', isRedisUrlMissing), () => {
+  const redis = sharedRedis()
+  const service = sharedKv(redis)
+
+  it('O70: has the records, by either way', async () => {
+    const prefix = newPrefix()
+    const overRedis = await stateStoreFromEnv({ prefix, environment: { REDIS_URL: redis.url } })
+    const overKv = await stateStoreFromEnv({ prefix, environment: { KV_REST_API_URL: service.server.url, KV_REST_API_TOKEN: service.server.token } })
+    await overRedis.store.compareAndSet('s', 'a', null, 'one', { ttlMs: 'never' })
+    expect(await overKv.store.get('s', 'a')).toMatchObject({ value: { value: 'one' } })
+    for (const { store } of [overRedis, overKv]) await store.close()
+  })
+})
