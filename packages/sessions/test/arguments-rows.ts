@@ -4,15 +4,14 @@ import type { Agent, ToolDeclaration } from '@bowline/agent-loop'
 import * as sessions from '@bowline/sessions'
 import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
-import { kvStateStore } from '@bowline/sessions/kv'
 import { memoryStore } from '@bowline/sessions/memory'
-import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { checkHistory, exploreCrashes, explorePrograms, fakeClock, fakeIds, faultyStore, historyFile, readHistory, recordHistory, runProgram, startKvServer, testSessionStore, testStateStore } from '@bowline/sessions/testing'
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 import type { recordingStore } from './recording-store.ts'
+import { sharedStateStoreRows } from './state-store-argument-rows.ts'
 import { storeRows } from './store-argument-rows.ts'
 
 export interface World {
@@ -53,7 +52,6 @@ const runtimeParams = options({
 })
 const clock = made(manualClock())
 const steps = options({ steps: list([{ name: 'a' }], () => false), pick: oneOf('first', 'newest'), description: text })
-const prefix: ValueShape = { good: 'own', accepts: (value) => value === undefined || (typeof value === 'string' && /^[\w.:/-]{1,64}$/.test(value)) }
 const functions: ValueShape = { good: { ready: () => true }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'function') }
 const usageFields = Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'textTokens', 'reasoningTokens', 'totalTokens'].map((name) => [name, whole(0, 1)]))
 const usage = options(usageFields, false)
@@ -83,7 +81,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     place: 'createOrchestration',
     // The configuration names its places itself.
     shown: (path: string) => path.replace(/^createOrchestration\.options\.(config\.)?/, ''),
-    call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given as never),
+    call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given),
   } satisfies ShapedRow
   return {
     SessionError: none(() => new sessions.SessionError('busy', 'text')),
@@ -133,40 +131,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     },
     fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
     sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
-    kvStateStore: {
-      args: [
-        [
-          '',
-          options({
-            url: needed({ good: 'https://host', accepts: (value) => typeof value === 'string' && /^https?:\/\/\w/.test(value) }),
-            token: needed({ good: 'token', accepts: (value) => typeof value === 'string' && /^\S+$/.test(value) }),
-            prefix,
-            ...{ maxRequestBytes: whole(1), timeoutMs: whole(1), maxWaitMs: whole(0), fetch: func(), clock },
-            environment: object({}),
-          }),
-        ],
-      ],
-      call: kvStateStore,
-    },
-    stateStoreFromEnv: {
-      args: [['', options({ environment: object({}), prefix, onWarning: func() })]],
-      call: sessions.stateStoreFromEnv,
-    },
-    redisStateStore: {
-      args: [
-        [
-          '',
-          options({
-            url: { good: 'redis://host', accepts: (value) => value === undefined || (typeof value === 'string' && /^rediss?:\/\/\w/.test(value)) },
-            client: { good: undefined, accepts: (value) => value === undefined },
-            prefix,
-            ...{ maxRecordBytes: whole(1), timeoutMs: whole(1), onWarning: func(), clock },
-            environment: object({ REDIS_URL: 'redis://host' }),
-          }),
-        ],
-      ],
-      call: redisStateStore,
-    },
+    ...sharedStateStoreRows,
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }
 }

@@ -26,7 +26,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     const prefix = newPrefix()
     const managers = [1, 2, 3, 4].map(() => createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }] } }))
     await managers[0]?.getOrCreateState(id)
-    await Promise.all(Array.from({ length: 32 }, (_, n) => managers[n % 4]?.recordToolUse(id, `tool-${n % 2}`, { key: `key-${n}`, usage: { inputTokens: 2 } })))
+    await Promise.all(Array.from({ length: 32 }, async (_, n) => managers[n % 4]?.recordToolUse(id, `tool-${n % 2}`, { key: `key-${n}`, usage: { inputTokens: 2 } })))
     const state = await managers[1]?.getState(id)
     expect(state).toMatchObject({ activeStep: 'plan', version: 33, cumulativeTokenUsage: { promptTokens: 64 } })
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(32)
