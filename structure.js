@@ -45,7 +45,7 @@ export const structure = {
     'commands',
     'children',
     'runtime',
-    { room: 'entries', holds: ['index.ts', 'memory.ts', 'file.ts', 'kv.ts', 'redis.ts', 'sqlite.ts'] },
+    { room: 'entries', holds: ['index.ts', 'memory.ts', 'file.ts', 'kv.ts', 'postgres.ts', 'redis.ts', 'sqlite.ts'] },
     'testing',
   ],
   bridge: [

@@ -5,6 +5,7 @@ import { reduceEvents, emptyView } from '@bowline/agent-loop/events'
 import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
 import { kvStateStore } from '@bowline/sessions/kv'
+import { migratePostgres } from '@bowline/sessions/postgres'
 import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { z } from 'zod'
@@ -17,6 +18,7 @@ for (const entry of process.argv.slice(2)) {
 // Optional peers are loaded when they are needed, and a missing one is named.
 await assert.rejects(redisStateStore({ url: 'redis://127.0.0.1:1' }).open(), /npm install redis$/)
 await assert.rejects(kvStateStore({ url: 'http://127.0.0.1:1', token: 'none' }).open(), /npm install @upstash\/redis$/)
+await assert.rejects(migratePostgres({ connectionString: 'postgresql://127.0.0.1:1/none' }), /npm install pg$/)
 
 const add = defineTool({
   name: 'add',

@@ -10,6 +10,7 @@ import { checkHistory, exploreCrashes, explorePrograms, fakeClock, fakeIds, faul
 import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
+import { postgresRows } from './postgres-argument-rows.ts'
 import type { recordingStore } from './recording-store.ts'
 import { sharedStateStoreRows } from './state-store-argument-rows.ts'
 import { storeRows } from './store-argument-rows.ts'
@@ -132,6 +133,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
     sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
     ...sharedStateStoreRows,
+    ...postgresRows,
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },
   }
 }

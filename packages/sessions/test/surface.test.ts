@@ -2,6 +2,7 @@ import * as file from '@bowline/sessions/file'
 import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
+import * as postgres from '@bowline/sessions/postgres'
 import * as redis from '@bowline/sessions/redis'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
@@ -15,6 +16,7 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(kv)).toEqual(['kvStateStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
+  expect(Object.keys(postgres)).toEqual(['migratePostgres', 'postgresStore'])
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
   expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`

@@ -48,6 +48,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
       () => ({
         namespace: 'default',
         now: () => clock.now(),
+        localTime: (at) => at,
         isShared: false,
         loss: 'owner',
         transaction: (makeSteps) => connection.transaction(makeSteps()),

@@ -2,6 +2,7 @@ import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
+import { warnProcess } from '../warn-process.ts'
 import { ServerCheck } from './check-server.ts'
 import type { RedisClient } from './client.ts'
 import { GivenClient } from './given-client.ts'
@@ -62,8 +63,4 @@ function urlOf({ url, environment = process.env }: RedisStateStoreOptions): stri
   }
   if (URL.canParse(found) && ['redis:', 'rediss:'].includes(new URL(found).protocol)) return found
   throw new SessionError('invalid-config', `${url === undefined ? 'The variable REDIS_URL' : 'url'} must be redis://host:port or rediss://host:port.`)
-}
-
-function warnProcess(message: string): void {
-  process.emitWarning(message, 'BowlineWarning')
 }

@@ -10,6 +10,8 @@ export interface SqlDriver {
   readonly namespace: string
   /** The time, where the clock of this process is that of the store. Null: the clock of the server is. */
   readonly now: () => number | null
+  /** When it will be `at` for the store, by the clock of this process. */
+  readonly localTime: (at: number, now: number) => number
   /** Whether others write at the same time. */
   readonly isShared: boolean
   /** How a run is known to be lost. */

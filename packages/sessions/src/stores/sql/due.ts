@@ -113,8 +113,8 @@ const lostBefore = statement((db, { namespace }: DueSlots) =>
 
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
-/** What time alone brings about: now, and when next. */
-export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport> {
+/** What time alone brings about: now, and when next. With what time it is. */
+export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport & { readonly now: number }> {
   const slots = { namespace, now, limit }
   const isWanted = limit > 0
   const rows = yield* together({
@@ -133,5 +133,6 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     expired: rows.expired.map(({ key }) => key),
     unread: rows.unread.map(({ key }) => key),
     nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,
+    now: at,
   }
 }

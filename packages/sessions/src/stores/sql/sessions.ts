@@ -165,7 +165,7 @@ const list = statement((db, slots: ListSlots, dialect) =>
     .where((where) => where.or([where(numberValue(slots.noChildren), '=', sql.lit(0)), where('session.parent', 'is', null)]))
     .where('session_state.active_at', '>=', slots.activeSince)
     // Not LIKE: it is blind to case and gives some characters of keys a meaning.
-    .where(sql<string>`substr(${sql.ref('session.key')}, 1, ${numberValue(slots.prefixLength)})`, '=', slots.prefix)
+    .where(sql<string>`substr(${sql.ref('session.key')}, 1, cast(${slots.prefixLength} as integer))`, '=', slots.prefix)
     .where((where) =>
       where.or([
         where('session_state.active_at', '<', slots.activeAt),

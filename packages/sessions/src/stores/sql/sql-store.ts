@@ -77,7 +77,11 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
     listChildren: (query) => read(({ namespace }) => listChildren(namespace, query)),
     listBranches: (key, query = {}) => snapshot((view) => listBranches(view, key, query)),
     readDefinition: (hash) => read(({ namespace }) => readDefinition(namespace, hash)),
-    due: (limit) => read((view) => dueNow(view, limit)),
+    async due(limit) {
+      const { localTime } = driver()
+      const { now, nextAt, ...due } = await read((view) => dueNow(view, limit))
+      return { ...due, nextAt: nextAt === null ? null : localTime(nextAt, now) }
+    },
     prune: (rules, limit) => transaction(({ namespace }) => pruneTables(rules, limit, namespace)),
     subscribe(listener) {
       listeners.add(listener)

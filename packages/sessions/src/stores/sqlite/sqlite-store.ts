@@ -132,6 +132,7 @@ function sqliteDriver(connection: SqliteConnection, file: string, { namespace, c
   return {
     namespace,
     now: () => clock.now(),
+    localTime: (at) => at,
     isShared: false,
     loss: 'owner',
     transaction: (makeSteps) => named(() => connection.transaction(makeSteps())),

@@ -1,0 +1,99 @@
+import type { CompiledStatement, Call } from '../sql/statement.ts'
+import { boundValues } from '../sql/statement.ts'
+import { isLost } from './postgres-errors.ts'
+import type { PostgresClient, PostgresQuery, PostgresResult } from './pool-types.ts'
+import { boundValue, columnTypes } from './stored-text.ts'
+
+/** How the texts of statements are known on a connection. */
+export interface Statements {
+  /** Builds it once. */
+  compiled(call: Call): CompiledStatement
+  /** Undefined: statements cannot be prepared, since each transaction may get another connection of the server. */
+  nameOf(text: string): string | undefined
+}
+
+/** A server that has not answered for so long is given up, with the connection. */
+const longestWaitMs = 30_000
+
+/**
+ * What is done on one connection, from when it is taken to when it is given back. Statements are sent without waiting for
+ * those before them. The first one that fails is what all later ones fail for.
+ */
+export class Flight {
+  readonly #client: PostgresClient
+  readonly #statements: Statements
+  readonly #onError = (error: Error): void => this.#fail(error)
+  #failure: Error | undefined
+  #last: Promise<PostgresResult | undefined> = Promise.resolve(undefined)
+
+  constructor(client: PostgresClient, statements: Statements) {
+    this.#client = client
+    this.#statements = statements
+    // Without a listener the process would end at a lost connection.
+    client.on('error', this.#onError)
+  }
+
+  /** Throws what has failed so far. */
+  check(): void {
+    if (this.#failure) throw this.#failure
+  }
+
+  /** What failed is dealt with. */
+  forget(): void {
+    this.#failure = undefined
+  }
+
+  command(text: string): void {
+    void this.#send({ text })
+  }
+
+  write(call: Call): void {
+    void this.#send(this.#query(call))
+  }
+
+  /** The rows of these reads, in one round trip with all that was sent before. */
+  async read(calls: readonly Call[]): Promise<readonly (readonly unknown[])[]> {
+    const results = calls.map((call, place) => this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestWaitMs }) }))
+    const answers = await Promise.all(results)
+    this.check()
+    return answers.map((answer) => answer?.rows ?? [])
+  }
+
+  /** Waits for all that was sent. */
+  async settle(): Promise<void> {
+    await this.#last
+    this.check()
+  }
+
+  /** Sends the last command and resolves with what was done: `ROLLBACK` if something before it failed. */
+  async end(text: string): Promise<string | null | undefined> {
+    const result = await this.#send({ text, query_timeout: longestWaitMs })
+    return result?.command
+  }
+
+  /** Gives the connection back, for others if it is as it was. */
+  release(isClean: boolean): void {
+    this.#client.removeListener('error', this.#onError)
+    this.#client.release(!isClean || isLost(this.#failure))
+  }
+
+  /** Resolves with undefined if it fails. */
+  #send(query: PostgresQuery): Promise<PostgresResult | undefined> {
+    const sent = this.#client.query(query).catch((error: unknown) => {
+      this.#fail(error)
+      return undefined
+    })
+    this.#last = sent
+    return sent
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new TypeError('A statement failed with something that is no error.')
+  }
+
+  #query(call: Call): PostgresQuery {
+    const compiled = this.#statements.compiled(call)
+    const name = this.#statements.nameOf(compiled.sql)
+    return { text: compiled.sql, values: boundValues(compiled, call.values).map(boundValue), types: columnTypes, ...(name !== undefined && { name }) }
+  }
+}

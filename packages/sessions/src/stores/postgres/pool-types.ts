@@ -1,0 +1,30 @@
+/** What the store uses of a pool of the package `pg`. */
+export interface PostgresPool {
+  connect(): Promise<PostgresClient>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** What the store uses of a connection of the package `pg`. */
+export interface PostgresClient {
+  query(query: PostgresQuery): Promise<PostgresResult>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+  /** With true the connection is closed. */
+  release(destroy?: boolean): void
+}
+
+export interface PostgresQuery {
+  text: string
+  /** The statement is prepared under this name. */
+  name?: string
+  values?: unknown[]
+  types?: { getTypeParser(type: number, format?: string): (text: string) => unknown }
+  query_timeout?: number
+}
+
+export interface PostgresResult {
+  readonly rows: unknown[]
+  /** Of what was executed: `COMMIT`, `SELECT` … */
+  readonly command: string | null
+}

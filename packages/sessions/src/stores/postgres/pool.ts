@@ -1,0 +1,97 @@
+import { SessionError } from '../../errors.ts'
+import { loadPg } from './load-pg.ts'
+import type { PostgresClient, PostgresPool } from './pool-types.ts'
+import { storeError } from './postgres-errors.ts'
+
+/** Where connections come from. */
+export interface Pool {
+  /** Whether a connection keeps what was prepared on it: behind a pooler it may be another one of the server each time. */
+  canPrepare: boolean
+  /** Rejects with `store-unavailable` if there is none in time. */
+  acquire(): Promise<PostgresClient>
+  /** Waits until all that is under way is answered. */
+  close(): Promise<void>
+}
+
+const longestWaitMs = 10_000
+
+/** A pool of this store alone. Its idle connections let the process end. */
+export async function ownPool(connectionString: string, size: number): Promise<Pool> {
+  const { Pool } = await loadPg()
+  const pool = new Pool({
+    ...{ connectionString, max: size, connectionTimeoutMillis: longestWaitMs, application_name: 'bowline', keepAlive: true },
+    ...{ pipeline: true, allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
+  })
+  const connections = openPool(pool)
+  return {
+    ...connections,
+    async close() {
+      await connections.close()
+      await pool.end()
+    },
+  }
+}
+
+/** A pool of the user, who closes it. */
+export function givenPool(pool: PostgresPool): Pool {
+  return openPool(pool)
+}
+
+function openPool(pool: PostgresPool): Pool {
+  // Without a listener the process would end when an idle connection is lost: the pool has dropped it already.
+  const onError = (): void => undefined
+  pool.on('error', onError)
+  const taken = new Set<Promise<void>>()
+  return {
+    canPrepare: true,
+    async acquire() {
+      const client = await inTime(pool.connect())
+      const { promise, resolve } = Promise.withResolvers<void>()
+      taken.add(promise)
+      return pipelined(client, () => {
+        taken.delete(promise)
+        resolve()
+      })
+    },
+    async close() {
+      await Promise.all(taken)
+      pool.removeListener('error', onError)
+    },
+  }
+}
+
+/** Sends statements without waiting for those before them, also on connections that do not do so by themselves. */
+function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PostgresClient {
+  const before = client.pipeline
+  client.pipeline = true
+  return {
+    query: (query) => client.query(query),
+    on: (event, listener) => client.on(event, listener),
+    removeListener: (event, listener) => client.removeListener(event, listener),
+    release(destroy) {
+      if (before !== undefined) client.pipeline = before
+      client.release(destroy)
+      onRelease()
+    },
+  }
+}
+
+async function inTime(connecting: Promise<PostgresClient>): Promise<PostgresClient> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(usedUp()), longestWaitMs)
+  let isLate = false
+  try {
+    return await Promise.race([connecting, late])
+  } catch (error) {
+    isLate = true
+    throw storeError(error, 'get a connection')
+  } finally {
+    clearTimeout(timer)
+    // One that comes after all goes back at once.
+    if (isLate) connecting.then((client) => client.release(), () => undefined)
+  }
+}
+
+function usedUp(): SessionError {
+  return new SessionError('store-unavailable', `There was no connection to Postgres within ${longestWaitMs} ms: all of the pool were in use, or the server did not answer. Raise poolSize, or ask again later.`)
+}

@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import type { SqlDialect } from '../sql/dialect.ts'
+import { compileStatement } from '../sql/statement.ts'
+import type { CompiledStatement, Request, Statement, Steps } from '../sql/statement.ts'
+import type { Database } from '../sql/tables.ts'
+import { Flight } from './flight.ts'
+import type { Statements } from './flight.ts'
+import type { Pool } from './pool.ts'
+import { isLost, isPassing, violatesConstraint } from './postgres-errors.ts'
+
+/** A transaction whose process or network is gone keeps its rows for so long at most, and waits for those of others so long. */
+const limits = 'set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = 20000'
+const beginWrite = `begin isolation level read committed; ${limits}`
+const beginRead = 'begin isolation level repeatable read read only'
+
+/** How often work is done again after a deadlock, and how often after a connection was lost before the end of it. */
+const mostTries = { passing: 10, lost: 3 }
+const longestPauseMs = 50
+
+/** The outcome of a commit is not known: its answer was lost. */
+class LostCommit extends Error {
+  constructor(cause: unknown) {
+    super('The answer to a commit was lost.', { cause })
+  }
+}
+
+/**
+ * Runs steps on a connection of a pool. Writes are sent without waiting for their answers, so that a transaction takes as
+ * many round trips as it has groups of reads, and one more. When a write violates a constraint, all is taken back and the
+ * steps run again with a wait after each of them: then they fail where they would on any other database.
+ */
+export class PostgresConnection {
+  readonly #pool: Pool
+  readonly #statements: Statements
+
+  /** `builder` builds statements and executes none. */
+  constructor(pool: Pool, builder: Database, dialect: SqlDialect) {
+    this.#pool = pool
+    const compiled = new WeakMap<Statement<object, unknown>, CompiledStatement>()
+    const names = new Map<string, string>()
+    this.#statements = {
+      compiled({ statement }) {
+        const known = compiled.get(statement) ?? compileStatement(statement, builder, dialect)
+        compiled.set(statement, known)
+        return known
+      },
+      nameOf(text) {
+        if (!pool.canPrepare) return undefined
+        const name = names.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 20)
+        names.set(text, name)
+        return name
+      },
+    }
+  }
+
+  /** All of it or, when it throws, nothing; unless the answer of the commit was lost. */
+  transaction<T>(makeSteps: () => Steps<T>): Promise<T> {
+    let isCareful = false
+    return this.#withRetries(async () => {
+      try {
+        return await this.#transactOnce(makeSteps, isCareful)
+      } catch (error) {
+        if (isCareful || !violatesConstraint(error)) throw error
+        isCareful = true
+        return this.#transactOnce(makeSteps, isCareful)
+      }
+    })
+  }
+
+  /** Each statement by itself. The one that writes is done once: it is not repeated when its answer was lost. */
+  statement<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return this.#withRetries(
+      () => this.#fly((flight) => walk(flight, makeSteps())),
+      (error) => isPassing(error),
+    )
+  }
+
+  /** Reads that all see the same. */
+  snapshot<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return this.#withRetries(() =>
+      this.#fly(async (flight) => {
+        flight.command(beginRead)
+        try {
+          return await walk(flight, makeSteps())
+        } finally {
+          flight.command('commit')
+        }
+      }),
+    )
+  }
+
+  read<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return this.#withRetries(() => this.#fly((flight) => walk(flight, makeSteps())))
+  }
+
+  async #transactOnce<T>(makeSteps: () => Steps<T>, isCareful: boolean): Promise<T> {
+    const flight = new Flight(await this.#pool.acquire(), this.#statements)
+    let result: T
+    try {
+      flight.command(beginWrite)
+      const steps = makeSteps()
+      result = await (isCareful ? walkCarefully(flight, steps) : walk(flight, steps))
+    } catch (error) {
+      // The caller need not wait for it.
+      void takeBack(flight)
+      throw error
+    }
+    return commit(flight, result)
+  }
+
+  /** The connection is given back when all is answered; the result need not wait for that. */
+  async #fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
+    const flight = new Flight(await this.#pool.acquire(), this.#statements)
+    try {
+      return await work(flight)
+    } finally {
+      void flight.settle().then(
+        () => flight.release(true),
+        () => flight.release(true),
+      )
+    }
+  }
+
+  async #withRetries<T>(attempt: () => Promise<T>, mayRepeat: (error: unknown) => boolean = () => true): Promise<T> {
+    const tries = { passing: 0, lost: 0 }
+    for (;;) {
+      try {
+        return await attempt()
+      } catch (error) {
+        const kind = isPassing(error) ? 'passing' : isLost(error) && !(error instanceof LostCommit) ? 'lost' : undefined
+        if (kind === undefined || !mayRepeat(error) || ++tries[kind] >= mostTries[kind]) throw error instanceof LostCommit ? error.cause : error
+        if (kind === 'passing') await pause(tries.passing)
+      }
+    }
+  }
+}
+
+/** Those who met go on at different times. */
+function pause(tries: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(longestPauseMs, 2 ** tries)))
+}
+
+async function walk<T>(flight: Flight, steps: Steps<T>): Promise<T> {
+  let step = steps.next([])
+  while (!step.done) {
+    if ('write' in step.value) {
+      flight.write(step.value.write)
+      step = steps.next([])
+    } else {
+      step = steps.next(await flight.read(step.value.reads))
+    }
+  }
+  return step.value
+}
+
+/** What fails fails where it was asked for. */
+async function walkCarefully<T>(flight: Flight, steps: Steps<T>): Promise<T> {
+  let step = steps.next([])
+  while (!step.done) step = await answer(flight, steps, step.value)
+  return step.value
+}
+
+async function answer<T>(flight: Flight, steps: Steps<T>, request: Request): Promise<IteratorResult<Request, T>> {
+  let answers: readonly (readonly unknown[])[]
+  try {
+    answers = await flight.read('write' in request ? [request.write] : request.reads)
+  } catch (error) {
+    // What the steps do next may succeed, such as going back to a savepoint.
+    flight.forget()
+    return steps.throw(error)
+  }
+  return steps.next(answers)
+}
+
+async function commit<T>(flight: Flight, result: T): Promise<T> {
+  const done = await flight.end('commit')
+  try {
+    flight.check()
+  } catch (error) {
+    flight.release(true)
+    // Without an answer nobody knows.
+    throw isLost(error) ? new LostCommit(error) : error
+  }
+  flight.release(true)
+  if (done !== 'COMMIT') throw new TypeError(`Postgres answered a commit with ${String(done)}.`)
+  return result
+}
+
+async function takeBack(flight: Flight): Promise<void> {
+  flight.forget()
+  await flight.end('rollback')
+  flight.release(true)
+}

@@ -1,0 +1,87 @@
+import { SessionError } from '../../errors.ts'
+import type { SessionErrorCode } from '../../errors.ts'
+
+/** What became of a connection or a statement, without the values that were in it. */
+class PostgresFault extends Error {
+  override readonly name = 'PostgresFault'
+  /** The code of Postgres (SQLSTATE) or of the system. */
+  readonly code: string | undefined
+
+  constructor(code: string | undefined) {
+    super(code === undefined ? 'The connection was lost.' : `The code is ${code}.`)
+    this.code = code
+  }
+}
+
+/** The code of Postgres (five characters) or of the system, such as `ECONNREFUSED`. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
+  return error.code
+}
+
+function isSqlState(code: string | undefined): boolean {
+  return code !== undefined && /^[0-9A-Z]{5}$/.test(code)
+}
+
+/** A reference to nothing, or a second row of one key. */
+export function violatesConstraint(error: unknown): boolean {
+  return codeOf(error)?.startsWith('23') === true
+}
+
+/** What was done was taken back and may succeed when it is done again: a deadlock, or writers that met. */
+export function isPassing(error: unknown): boolean {
+  return ['40001', '40P01'].includes(codeOf(error) ?? '')
+}
+
+const connectionClasses = ['08', '57P']
+
+/** The connection is gone: what was sent and not answered may have been done or not. */
+export function isLost(error: unknown): boolean {
+  if (SessionError.isInstance(error)) return false
+  const code = codeOf(error)
+  if (code === undefined) return error instanceof Error && isConnectionText(error.message)
+  return isSqlState(code) ? connectionClasses.some((start) => code.startsWith(start)) || code === '25P03' : !code.startsWith('ERR_')
+}
+
+interface Meaning {
+  readonly code: SessionErrorCode
+  readonly text: string
+}
+
+const mistakes: Readonly<Record<string, Meaning>> = {
+  '28P01': { code: 'invalid-config', text: 'The password for Postgres is wrong.' },
+  '28000': { code: 'invalid-config', text: 'Postgres does not let this user in: check the user, and pg_hba.conf of the server.' },
+  '3D000': { code: 'invalid-config', text: 'The database does not exist: create it, or name another one.' },
+  '53100': { code: 'store-full', text: 'The disk of Postgres is full.' },
+  '53200': { code: 'store-unavailable', text: 'Postgres has no memory left.' },
+  '53300': { code: 'store-unavailable', text: 'Postgres accepts no more connections: lower poolSize, or raise max_connections of the server.' },
+  '54000': { code: 'entry-too-large', text: 'An id is too long for an index of Postgres, which holds 2,700 bytes.' },
+  '55P03': { code: 'store-unavailable', text: 'Another process kept a row for too long.' },
+  '57P03': { code: 'store-unavailable', text: 'Postgres is starting or shutting down.' },
+  '25006': { code: 'store-unavailable', text: 'Postgres takes no writes: this is a replica, or its database is read-only. Connect to the primary.' },
+  XX001: { code: 'store-corrupt', text: 'Postgres found damaged data.' },
+  XX002: { code: 'store-corrupt', text: 'Postgres found a damaged index.' },
+}
+
+/** Errors of Postgres as errors of the store. `doing` says what was to be done. No text holds a value or where the server is. */
+export function storeError(error: unknown, doing: string): unknown {
+  if (SessionError.isInstance(error) || !(error instanceof Error)) return error
+  const code = codeOf(error)
+  if (!isSqlState(code) && !isLost(error)) return error
+  const { code: storeCode, text } = meaningOf(code, error)
+  return new SessionError(storeCode, `${text} It was to ${doing}.`, { cause: new PostgresFault(code) })
+}
+
+function meaningOf(code: string | undefined, error: Error): Meaning {
+  const known = code === undefined ? undefined : mistakes[code]
+  if (known) return known
+  if (code === '42501') return { code: 'invalid-config', text: `This user of Postgres lacks a right: ${error.message}. Grant it.` }
+  if (code?.startsWith('42') || code === '3F000') return { code: 'store-corrupt', text: `The tables in Postgres are not those of this version: ${error.message}.` }
+  if (isLost(error)) return { code: 'store-unavailable', text: code === undefined || isSqlState(code) ? 'The connection to Postgres was lost.' : `Postgres cannot be reached (${code}).` }
+  return { code: 'store-unavailable', text: `Postgres failed with the code ${code}.` }
+}
+
+/** The package `pg` has no codes for these. */
+function isConnectionText(message: string): boolean {
+  return /connection|timeout|not queryable|SSL|client was closed|pool/i.test(message)
+}

@@ -1,0 +1,92 @@
+import { Kysely, sql } from 'kysely'
+import { SessionError } from '../../errors.ts'
+import { migrations } from '../sql/schema.ts'
+import type { Migration } from '../sql/schema.ts'
+import type { Connection, Tables } from '../sql/tables.ts'
+import type { Pool } from './pool.ts'
+import { poolDialect } from './pool-dialect.ts'
+import { lockClass, postgresDialect } from './postgres-dialect.ts'
+import { codeOf, storeError } from './postgres-errors.ts'
+
+/** Versions with one number work side by side. It rises with a change that older processes could not bear. */
+const major = 1
+
+const lockTimeoutMs = 5000
+
+export interface MigrateSchemaOptions {
+  readonly pool: Pool
+  readonly schema: string
+  /** False: throws if the tables are older than this version. */
+  readonly migrate: boolean
+  readonly steps?: readonly Migration[]
+}
+
+/** Brings the tables to the present version, one transaction per step. Refuses those of a newer major version, unchanged. */
+export async function migrateSchema({ pool, schema, migrate, steps = migrations }: MigrateSchemaOptions): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: poolDialect(pool) })
+  try {
+    const version = await readVersion(db, schema)
+    checkMajor(version, schema)
+    if (version.steps >= steps.length) return
+    if (!migrate) throw behind(schema, version.steps, steps.length)
+    for (let next = version.steps; next < steps.length; next++) await db.transaction().execute((connection) => apply(connection, schema, steps))
+  } catch (error) {
+    if (codeOf(error) === '55P03') throw new SessionError('store-locked', `Another process has kept the tables of the schema ${schema} for ${lockTimeoutMs} ms: it may be migrating them. Start again later.`)
+    throw storeError(error, `migrate the schema ${schema}`)
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** One step, if another process has not made it meanwhile. */
+async function apply(connection: Connection, schema: string, steps: readonly Migration[]): Promise<void> {
+  await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
+  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${`migrate ${schema}`}))`.execute(connection)
+  const version = await readVersion(connection, schema)
+  checkMajor(version, schema)
+  const step = steps[version.steps]
+  if (!step) return
+  if (!version.hasSchema) await connection.schema.createSchema(schema).execute()
+  const inSchema = connection.withSchema(schema)
+  await step(inSchema, postgresDialect(schema))
+  await setMeta(inSchema, 'schema', version.steps + 1)
+  await setMeta(inSchema, 'major', major)
+}
+
+async function setMeta(connection: Connection, name: string, number: number): Promise<void> {
+  const value = String(number)
+  await connection
+    .insertInto('meta')
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+interface Version {
+  readonly hasSchema: boolean
+  readonly steps: number
+  readonly major: number
+}
+
+async function readVersion(db: Kysely<Tables>, schema: string): Promise<Version> {
+  const found = await sql<{ readonly tables: boolean }>`
+    select exists (select 1 from pg_tables where schemaname = ${schema} and tablename = 'meta') as tables
+    from pg_namespace where nspname = ${schema}`.execute(db)
+  const [place] = found.rows
+  if (!place?.tables) return { hasSchema: place !== undefined, steps: 0, major }
+  const rows = await db.withSchema(schema).selectFrom('meta').select(['name', 'value']).execute()
+  const valueOf = (name: string): number => Number(rows.find((row) => row.name === name)?.value)
+  const version = { hasSchema: true, steps: valueOf('schema'), major: valueOf('major') }
+  if (Number.isSafeInteger(version.steps) && Number.isSafeInteger(version.major)) return version
+  throw new SessionError('store-corrupt', `The schema ${schema} holds tables of something else: name another schema.`)
+}
+
+function checkMajor(version: Version, schema: string): void {
+  if (version.major <= major) return
+  throw new SessionError('schema-too-new', `The tables of the schema ${schema} are of version ${version.major}; this version of @bowline/sessions knows ${major}. Update it.`)
+}
+
+function behind(schema: string, steps: number, known: number): SessionError {
+  const what = steps === 0 ? `There are no tables in the schema ${schema} yet` : `The tables of the schema ${schema} are at step ${steps} of ${known}`
+  return new SessionError('invalid-config', `${what}, and migrate is false: run bowline-server migrate, or set migrate to true.`)
+}

@@ -1,0 +1,67 @@
+import type { SessionStore } from '@bowline/sessions'
+import { migratePostgres, postgresStore, type PostgresStoreOptions } from '@bowline/sessions/postgres'
+import pg from 'pg'
+import { afterAll, beforeAll } from 'vitest'
+import { testDatabase } from '../../../../../scripts/postgres.ts'
+
+/** Tables of one test file. */
+export interface PostgresPlace {
+  readonly url: string
+  /** A store over tables with nothing in them. */
+  empty(options?: PostgresStoreOptions): Promise<SessionStore>
+  /** One more store over the same tables. */
+  store(options?: PostgresStoreOptions): SessionStore
+  /** Statements from outside. */
+  query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+}
+
+export function postgresPlace(): PostgresPlace {
+  const database = testDatabase()
+  let outside: pg.Client | undefined
+  let tables = ''
+  const query = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
+    if (!outside) throw new TypeError('The database is there in hooks and tests only.')
+    return (await outside.query<Record<string, unknown>>(text, values)).rows
+  }
+  beforeAll(async () => {
+    await migratePostgres({ connectionString: database.url })
+    outside = new pg.Client({ connectionString: database.url })
+    await outside.connect()
+    const names = await query("select tablename from pg_tables where schemaname = 'bowline' and tablename <> 'meta'")
+    tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
+  })
+  afterAll(() => outside?.end())
+  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ connectionString: database.url, ...options })
+  return {
+    get url() {
+      return database.url
+    },
+    async empty(options) {
+      await query(`truncate ${tables}`)
+      return store(options)
+    },
+    store,
+    query,
+  }
+}
+
+/** The clock of a server: that of the first store that is opened over its tables. Others have clocks of their own. */
+export class ServerClock {
+  #clock: { now(): number } | undefined
+
+  now(): number {
+    if (!this.#clock) throw new TypeError('No store is open.')
+    return this.#clock.now()
+  }
+
+  /** The same store, whose clock counts if it is the first. */
+  under(store: SessionStore): SessionStore {
+    return {
+      ...store,
+      open: (options) => {
+        this.#clock ??= options.clock
+        return store.open(options)
+      },
+    }
+  }
+}
