@@ -28,6 +28,11 @@ export async function ask<Row extends object>(place: Place, text: string, values
   }
 }
 
+/** Runs statements on a connection of its own, as a pool of the store would. */
+export function queriesOf(place: Place): { query<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]> } {
+  return { query: <Row extends object>(text: string, values: readonly unknown[] = []) => ask<Row>(place, text, [...values]) }
+}
+
 export interface Proxy {
   readonly place: Place
   /** Nothing passes any more, and no connection ends. */
