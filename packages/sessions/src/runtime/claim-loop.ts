@@ -36,7 +36,7 @@ export class ClaimLoop {
   /** Claims follow each other: what is free is known when the one before has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
   /** Runs that wait for another one while they are executed. */
-  #lent = 0
+  #releasedSlots = 0
   readonly #afterwards = new Set<Promise<void>>()
   #counts: Readonly<Record<Leaving, number>> = { settled: 0, rested: 0, 'gave-back': 0, lost: 0 }
   /** Resolves at the next wake or end of an execution. */
@@ -115,14 +115,14 @@ export class ClaimLoop {
     return this.#runs.ofSession(key) !== undefined
   }
 
-  /** What is waited for inside of a run may need its slot: meanwhile another run can have it. */
-  async lendSlot<T>(waiting: () => Promise<T>): Promise<T> {
-    this.#lent += 1
+  /** Releases the slot of a run while it waits: what it waits for may need a slot. */
+  async releaseSlotWhile<T>(waiting: () => Promise<T>): Promise<T> {
+    this.#releasedSlots += 1
     if (this.#mayBeMore) this.wake()
     try {
       return await waiting()
     } finally {
-      this.#lent -= 1
+      this.#releasedSlots -= 1
     }
   }
 
@@ -200,7 +200,7 @@ export class ClaimLoop {
   }
 
   #room(): number {
-    return this.#concurrency + this.#lent - this.#runs.size
+    return this.#concurrency + this.#releasedSlots - this.#runs.size
   }
 
   #claim(roomOf: () => number, runId?: string): Promise<readonly Claim[]> {

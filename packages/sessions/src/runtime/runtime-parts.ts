@@ -111,12 +111,12 @@ export class RuntimeParts {
       ...{ store, clock, ids, background },
       stopChild: async (child) => {
         await requestStop(context, child, undefined)
-        await this.loop.lendSlot(() => restWithin(context, child, childStopMs))
+        await this.loop.releaseSlotWhile(() => restWithin(context, child, childStopMs))
       },
       stopBelow: (run) => stopBelow(context, run.id, run.stop?.reason),
       stopAwaited: (run) => stopAwaited(context, run.id),
       waitForTask: async (task, waitMs, abortSignal) => {
-        await this.loop.lendSlot(() => restWithin(context, task, waitMs, abortSignal, isSettled))
+        await this.loop.releaseSlotWhile(() => restWithin(context, task, waitMs, abortSignal, isSettled))
       },
       announce: (key) => this.#live.announce(key),
       wake: (key) => this.#wake(key),
