@@ -37,7 +37,7 @@ function project(name: string, root: string, options: object = {}) {
 export default defineConfig({
   test: {
     projects: [
-      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(name === 'sessions' && usesPostgres) })),
+      ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(['sessions', 'server'].includes(name) && usesPostgres) })),
       project('scripts', 'scripts', usesPostgres),
       project('benchmarks', 'benchmarks'),
       project('demo', 'apps/demo', { ...startsPrograms, exclude: ['test/e2e/**'] }),

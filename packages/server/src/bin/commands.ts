@@ -20,6 +20,14 @@ export const commands: readonly Command[] = [
     run: async (call) => (await import('./check.ts')).check(call),
   },
   {
+    name: 'migrate',
+    usage: 'migrate [flags]',
+    about: 'Bring the tables of a Postgres store to this version',
+    takesSettings: true,
+    flags: configFlag,
+    run: async (call) => (await import('./migrate.ts')).migrate(call),
+  },
+  {
     name: 'token create',
     usage: 'token create --tenant T --scopes A,B [--expires 90d] [--id ID]',
     about: 'Make a token, and print it with the line for the file',

@@ -4,8 +4,8 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from '../config/store-choice.ts'
 
-/** Opens nothing yet: the runtime does. */
-export function createStore(choice: StoreChoice): SessionStore {
+/** Opens nothing yet: the runtime does. The driver of Postgres is loaded only for it. */
+export async function createStore(choice: StoreChoice): Promise<SessionStore> {
   switch (choice.kind) {
     case 'memory':
       return memoryStore()
@@ -13,6 +13,10 @@ export function createStore(choice: StoreChoice): SessionStore {
       return sqliteStore({ file: choice.file })
     case 'file':
       return fileStore({ dir: choice.folder })
+    case 'postgres': {
+      const { postgresStore } = await import('@bowline/sessions/postgres')
+      return postgresStore({ connectionString: choice.connectionString })
+    }
     default:
       return choice satisfies never
   }

@@ -37,7 +37,7 @@ export async function start(call: CommandCall): Promise<Outcome> {
 async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
   const agents = await configuredAgents(config)
   const metrics = prometheusMetrics()
-  const runtime = runtimeOf(agents, config, { logger, metrics })
+  const runtime = await runtimeOf(agents, config, { logger, metrics })
   const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger, metrics })
   await runtime.start()
   try {
@@ -51,14 +51,14 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
 }
 
 /** What it does is counted and traced. */
-function runtimeOf(
+async function runtimeOf(
   agents: readonly Agent[],
   config: ResolvedConfig,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: PrometheusMetrics },
-): Runtime {
+): Promise<Runtime> {
   return createRuntime({
     agents,
-    ...tracedRuns({ store: metrics.measure(createStore(config.store)) }),
+    ...tracedRuns({ store: metrics.measure(await createStore(config.store)) }),
     onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
   })
 }

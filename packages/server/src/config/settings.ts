@@ -25,7 +25,7 @@ export const settings = {
   agents: text({ group: 'What is served', about: 'Module whose exports are the agents', default: undefined }, 'FILE'),
   defaultAgent: text({ group: 'What is served', about: 'Agent of new sessions that name none', default: undefined }, 'NAME'),
   store: text(
-    { group: 'What is served', about: 'sqlite:FILE, file:FOLDER or memory:', default: 'sqlite:./.bowline/data.db' },
+    { group: 'What is served', about: 'sqlite:FILE, file:FOLDER, postgres://… or memory:', default: 'sqlite:./.bowline/data.db' },
     'STORE',
     storeSchema,
   ),

@@ -4,8 +4,9 @@ export type StoreChoice =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'file'; readonly folder: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string }
 
-const known = 'must be sqlite:<file>, file:<folder> or memory:'
+const known = 'must be sqlite:<file>, file:<folder>, postgres://<user>@<host>/<database> or memory:'
 
 export interface InvalidStore {
   readonly kind: 'invalid'
@@ -25,9 +26,10 @@ export function parseStore(text: string, base: string): StoreChoice | InvalidSto
       return rest === '' ? invalid('must name a folder: file:<folder>') : { kind: 'file', folder: resolve(base, rest) }
     case 'postgres':
     case 'postgresql':
+      return URL.canParse(text) && new URL(text).hostname !== '' ? { kind: 'postgres', connectionString: text } : invalid(`must be an address of a Postgres server: ${scheme}://<user>:<password>@<host>:<port>/<database>`)
     case 'redis':
     case 'rediss':
-      return invalid(`${scheme}: is not in this version; ${known}`)
+      return invalid(`${scheme}: keeps state records only, no sessions; ${known}`)
     default:
       return invalid(known)
   }
@@ -42,9 +44,17 @@ export function nameStore(choice: StoreChoice): string {
       return `sqlite:${choice.file}`
     case 'file':
       return `file:${choice.folder}`
+    case 'postgres':
+      return withoutSecrets(choice.connectionString)
     default:
       return choice satisfies never
   }
+}
+
+/** Parameters of the address may hold a password too. */
+function withoutSecrets(connectionString: string): string {
+  const { protocol, username, host, pathname } = new URL(connectionString)
+  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }
 
 function invalid(fault: string): InvalidStore {

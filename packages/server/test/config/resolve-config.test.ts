@@ -170,15 +170,17 @@ describe('what is wrong', () => {
 
   it('V58: tokens are not given by flag, and what was given is not repeated', async () => {
     const secret = 'bwl_ci_s3cret'
-    const faults = await faultsOf({ argv: ['--auth', secret, '--store', `postgres://bowline:${secret}@db/x`] })
+    const faults = await faultsOf({ argv: ['--auth', secret, '--store', `redis://bowline:${secret}@db/x`] })
     expect(faults).toEqual([
       'auth (--auth): can only be none here: tokens and JWT are set in the file',
-      'store (--store): postgres: is not in this version; must be sqlite:<file>, file:<folder> or memory:',
+      'store (--store): redis: keeps state records only, no sessions; must be sqlite:<file>, file:<folder>, postgres://<user>@<host>/<database> or memory:',
     ])
   })
 
   it.each([
-    ['redis://db', 'redis: is not in this version'],
+    ['redis://db', 'redis: keeps state records only, no sessions'],
+    ['postgres:db', 'must be an address of a Postgres server: postgres://<user>:<password>@<host>:<port>/<database>'],
+    ['postgresql://', 'must be an address of a Postgres server: postgresql://'],
     ['sqlite:', 'must name a file'],
     ['data.db', 'must be sqlite:<file>'],
     ['memory:x', 'must be sqlite:<file>'],

@@ -1,0 +1,16 @@
+import { nameStore } from '../config/store-choice.ts'
+import type { CommandCall, Outcome } from './command.ts'
+import { readConfig } from './read-config.ts'
+
+/** Before a deploy, by a user with more rights than the servers have. Stores of one process migrate when they are opened. */
+export async function migrate(call: CommandCall): Promise<Outcome> {
+  const { store } = await readConfig(call, [])
+  if (store.kind !== 'postgres') {
+    await call.print(`${nameStore(store)} needs no migration: the server does it when it opens the store`)
+    return 'done'
+  }
+  const { migratePostgres } = await import('@bowline/sessions/postgres')
+  await migratePostgres({ connectionString: store.connectionString })
+  await call.print(`${nameStore(store)} has the tables of this version`)
+  return 'done'
+}

@@ -1,0 +1,62 @@
+import type { SessionView } from '@bowline/client'
+import { describe, expect, it } from 'vitest'
+import { testDatabase } from '../../../../scripts/postgres.ts'
+import { nameStore, parseStore, type StoreChoice } from '../../src/config/store-choice.ts'
+import { say, temporaryFolder } from '../support/bench.ts'
+import { commandResult, servingCommand } from '../support/command.ts'
+import { allFrames, completion, framesUntil, type Frame } from '../support/frames.ts'
+
+const mine = '/api/agent/session/mine'
+
+function execute(url: string, content: string): Promise<Response> {
+  const body = JSON.stringify({ sessionId: 'mine', input: say(content), context: {} })
+  return fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+}
+
+const isType = (type: string) => (frame: Frame) => frame.data.type === type
+
+it('V90: the name of a Postgres store holds no password, wherever the address has it', () => {
+  const nameOf = (text: string): string => nameStore(parseStore(text, '/') as StoreChoice)
+  expect(nameOf('postgres://bowline:s3cret@db.local:5432/agents?password=s3cret')).toBe('postgres://bowline@db.local:5432/agents')
+  expect(nameOf('postgresql://db.local/agents')).toBe('postgresql://db.local/agents')
+})
+
+describe('bowline-server on Postgres', () => {
+  const database = testDatabase()
+
+  it('S191, V86: migrate makes the tables, and any number of servers work on them', async () => {
+    const folder = temporaryFolder()
+    const storeFlag = ['--store', database.url]
+    const migrated = await commandResult(['migrate', ...storeFlag], { folder })
+    expect(migrated).toMatchObject({ code: 0, stderr: '' })
+    expect(migrated.stdout).toContain('has the tables of this version')
+    const [one, two] = await Promise.all([servingCommand([], { folder, environment: { BOWLINE_STORE: database.url } }), servingCommand(storeFlag, { folder })])
+    expect(completion(await allFrames(await execute(one.url, 'hi'))).status).toBe('completed')
+    const views = await Promise.all([one, two].map(async ({ url }) => (await (await fetch(url + mine)).json()) as SessionView))
+    expect(views[0]?.status).toBe('completed')
+    expect(views[1]).toEqual(views[0])
+    const replayed = await framesUntil(await fetch(`${two.url}${mine}/events?from=start`), isType('settled'))
+    expect(replayed.map(({ data }) => data.type)).toContain('message-end')
+    for (const { child, ended } of [one, two]) {
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    }
+  })
+
+  it('V86: a server that is not there is a clear error without the password', async () => {
+    const gone = new URL(database.url)
+    gone.password = 's3cret'
+    gone.port = '1'
+    const { code, stderr } = await commandResult(['migrate', '--store', gone.href], { folder: temporaryFolder() })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^bowline-server: /)
+    expect(stderr).not.toContain('s3cret')
+  })
+})
+
+it('S191: migrate says of a store of one process that it needs none', async () => {
+  expect(await commandResult(['migrate', '--store', 'memory:'], { folder: temporaryFolder() })).toEqual({
+    ...{ code: 0, stderr: '' },
+    stdout: 'memory: needs no migration: the server does it when it opens the store\n',
+  })
+})
