@@ -9,12 +9,6 @@ export const equivalents: readonly Equivalent[] = [
     reason: 'Only the time of the comparison with the hash of an unknown id depends on it.',
   },
   {
-    source: 'packages/sessions/src/stores/sql/due.ts',
-    kind: 'always-true',
-    original: 'limit > 0',
-    reason: 'With a limit of 0 the queries give nothing: they are only spared.',
-  },
-  {
     source: 'packages/sessions/src/runtime/recover.ts',
     kind: 'empty-text',
     original: "'batch'",
@@ -26,13 +20,6 @@ export const equivalents: readonly Equivalent[] = [
     original: '0',
     line: '#counts',
     reason: 'A drain reports how many more there are than at its begin.',
-  },
-  {
-    source: 'packages/sessions/src/stores/sql/due.ts',
-    kind: 'move-boundary',
-    original: '>',
-    line: 'limit > 0',
-    reason: 'With a limit of 0 the queries give nothing: they are only spared.',
   },
   {
     source: 'packages/sessions/src/stores/sql/due.ts',
