@@ -150,6 +150,8 @@ export function readEvents(model: SessionModel, { after, limit }: CallOf<'readEv
 
 /** The event is stored as it was seen. */
 export function seeEvent({ events, record }: SessionModel, { seq, ...seen }: EventFacts): Contradiction | undefined {
+  // A reader makes the end of a deleted session itself, as the next event.
+  if (seen.type === 'session-end') return undefined
   const stored = events.get(String(seq))
   if (!stored) return seq < record.firstSeq ? undefined : stale(`it saw the event ${seq}, which is not there`)
   return stored.type === seen.type && stored.runId === seen.runId ? undefined : stale(`it saw ${seen.type} as event ${seq}, and that is ${stored.type}`)

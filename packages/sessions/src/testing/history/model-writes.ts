@@ -18,8 +18,6 @@ const apply: Apply = {
   },
   'session.delete'(model, { leavesNothing = false }) {
     const { version, nextSeq, nextRun } = model.record
-    // With this number readers end.
-    model.events.put(String(nextSeq), { type: 'session-end' })
     model.forget(leavesNothing ? {} : { isDeleted: true, version, nextSeq: nextSeq + 1, nextRun })
     return undefined
   },
