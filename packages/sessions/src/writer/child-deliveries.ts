@@ -94,7 +94,7 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
     const agent = path.at(-1) ?? ''
     const body = { taskId, runId: id, group: runId, agent, status, ...(description === undefined ? {} : { description }) }
     const row = { id: `child-settled:${id}:${status}`, kind: 'child-settled', at, body } as const
-    return [{ id: row.id, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
+    return [{ id: `${row.id}:${batchId}`, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
   }
   if (!concernsParent(child, news)) return []
   const row = { id: `child:${id}:${batchId}`, kind: 'child-changed', at, body: { runId: id } } as const

@@ -1,7 +1,7 @@
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { createRuntime, type RunHandle, type Runtime } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
-import { faultyStore, runProgram } from '@bowline/sessions/testing'
+import { faultyStore, runProgram, type History, type Program } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 import { drawProgram } from '../../src/testing/programs/draw-program.ts'
@@ -25,6 +25,13 @@ async function readUntilEnded(clock: ManualClock, runtimes: readonly Runtime[], 
 /** Each runtime in turn sends an input to each session in turn. */
 function sendTo(runtimes: readonly Runtime[], sessions: number, inputs: number): readonly Promise<RunHandle>[] {
   return Array.from({ length: inputs }, (_, index) => runtimes[index % runtimes.length] as Runtime).map((runtime, index) => runtime.session(`room:${index % sessions}`).send(`input ${index}`, { id: `input-${index}` }))
+}
+
+/** Each process of the program is recorded. */
+async function recordedProgram(program: Program): Promise<History> {
+  const processes = new RecordedProcesses()
+  await runProgram(program, { faults: [{ name: 'recorded', runtime: ({ store, ...options }) => processes.record(store ?? memoryStore(), (given) => createRuntime({ ...options, store: given })) }] })
+  return processes.history()
 }
 
 async function readAll(runtime: Runtime, index: number): Promise<void> {
@@ -70,12 +77,18 @@ describe('histories of real runs', () => {
     accepted(history, { atRest: true })
   })
 
+  it('S45, S137, S197: a background task that needs help twice says so in two deliveries', async () => {
+    const plan = [{ calls: [{ delegate: [{ calls: [{ delegate: [] }, { tool: 'pay' as const }] }], background: true as const }] }]
+    const history = await recordedProgram({ seed: 858, setup: { modelMs: 4_000 }, steps: [{ do: 'steer', to: 'b', name: 'in0', plan }], crashes: [{ at: 1, how: 'freeze-in-tool' }] })
+    const told = history.flatMap(({ call, answer }) => (call.what === 'commit' && answer && 'ok' in answer && answer.ok ? (call.batch.deliver ?? []) : []))
+    const helpless = told.filter(({ writes }) => writes.some((write) => write.op === 'inbox.put' && write.rows.some(({ id }) => id.startsWith('child-settled:') && id.endsWith(':needs-recovery'))))
+    expect(helpless.length).toBeGreaterThan(1)
+    expect(new Set(helpless.map(({ id }) => id)).size).toBe(helpless.length)
+    accepted(history)
+  })
+
   const perTest = 20
   it.each(Array.from({ length: rounds({ short: 2, long: 500 }) }, (_, index) => 1 + index * perTest + (testSeed - 1) * 10_000))('S197: random programs over all features are accepted, from seed %i', async (first) => {
-    for (let seed = first; seed < first + perTest; seed++) {
-      const processes = new RecordedProcesses()
-      await runProgram(drawProgram(seed), { faults: [{ name: 'recorded', runtime: ({ store, ...options }) => processes.record(store ?? memoryStore(), (given) => createRuntime({ ...options, store: given })) }] })
-      accepted(processes.history())
-    }
+    for (let seed = first; seed < first + perTest; seed++) accepted(await recordedProgram(drawProgram(seed)))
   })
 })
