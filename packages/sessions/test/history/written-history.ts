@@ -86,7 +86,7 @@ export const end = (epoch: number): readonly [Batch['expect'], Writes] => [
   ],
 ]
 
-export const claimed = (epoch: number, version: number, previous: 'queued' | 'running' = 'queued'): Answer => ({ claims: [{ key, runId: 'run-1', epoch, version, previous }] })
+export const claimed = (epoch: number, version: number, previous: 'queued' | 'running' = 'queued'): Answer => ({ claims: [{ key, runId: 'run-1', epoch, version, previous, inbox: [] }] })
 export const seen = (version: number, nextSeq: number, leaf: string | null): Answer => ({ status: 'found', id: session, version, nextSeq, leaf })
 export const reads: Call = { what: 'readSession', key }
 export const claims: Call = { what: 'claim' }

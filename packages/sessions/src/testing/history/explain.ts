@@ -17,13 +17,13 @@ export interface Explanation {
 
 /** Steps that are weighed one by one: the last ones before the answer that is wrong. What came before is taken as it was. */
 const mostWeighed = 12
-/** Tries of one search that leaves something out. */
-const mostTries = 20_000
+/** Tries of one search. What takes more is left as it is. */
+const mostTries = 10_000
 
 /** Finds the smallest part of the steps that contradicts the model. */
 export function explain(steps: readonly Step[], options: SearchOptions): Explanation {
   const first = shortestWrong(steps, options)
-  const search = linearize(first.steps, options)
+  const search = linearize(first.steps, { ...options, maxTries: Math.min(options.maxTries, mostTries) })
   const { contradiction, state } = standsAt(search, first.steps)
   const kept = first.last ? leaveOut(search, first.steps, first.last) : []
   const made = first.steps.filter(({ operation }) => operation.id === contradiction.since)
@@ -38,17 +38,18 @@ interface Prefix {
 }
 
 /** What happened until the first answer that is wrong. What has no answer until then may have happened. */
-function shortestWrong(steps: readonly Step[], options: SearchOptions): Prefix {
+function shortestWrong(steps: readonly Step[], { maxTries }: SearchOptions): Prefix {
+  const isWrong = (part: readonly Step[]): boolean => linearize(part, { maxTries: Math.min(maxTries, mostTries) }).verdict === 'no'
   const answers = steps.filter(({ isOptional }) => !isOptional).toSorted((a, b) => a.returnedAt - b.returnedAt)
   let [right, wrong] = [-1, answers.length - 1]
   while (wrong - right > 1) {
     const middle = Math.floor((right + wrong) / 2)
-    if (linearize(until(steps, answers[middle]?.returnedAt ?? 0), { maxTries: options.maxTries }).verdict === 'yes') right = middle
-    else wrong = middle
+    if (isWrong(until(steps, answers[middle]?.returnedAt ?? 0))) wrong = middle
+    else right = middle
   }
   const last = answers[wrong]
   const before = until(steps, last?.returnedAt ?? Infinity)
-  return linearize(before, { maxTries: options.maxTries }).verdict === 'yes' ? { steps, last: undefined } : { steps: before, last }
+  return isWrong(before) ? { steps: before, last } : { steps, last: undefined }
 }
 
 function until(steps: readonly Step[], at: number): readonly Step[] {

@@ -7,8 +7,8 @@ type Applied = Extract<CommitFacts, { ok: true }>
 
 /** Events that only the process writes that executes the run. */
 const ownerEvents: ReadonlySet<string> = new Set(['user-message', 'step-start', 'message-start', 'message-end', 'tool-execution-start'])
-/** Events with which something begins. */
-const starts: ReadonlySet<string> = new Set(['step-start', 'message-start', 'tool-execution-start'])
+/** Events with which a model or a tool begins to work. A step that is empty is none. */
+const starts: ReadonlySet<string> = new Set(['message-start', 'tool-execution-start'])
 
 /** Applies a commit and compares its answer. Without an answer it is applied as the model says. */
 export function commit(model: SessionModel, process: string, batch: BatchFacts, answer: CommitFacts | undefined): Contradiction | undefined {
@@ -97,7 +97,7 @@ function checkWriter(model: SessionModel, process: string, { expect, writes }: B
   return undefined
 }
 
-/** The run to be stopped of which the batch starts a step, a call or a child. */
+/** The run to be stopped of which the batch starts a model call, a tool or a child. */
 function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts): ModelRun | undefined {
   const begun = writes.flatMap((write) => (write.op === 'event.append' ? write.events.flatMap(({ type, runId }) => (runId !== undefined && starts.has(type) ? runId : [])) : []))
   const spawned = deliver.flatMap((each) => each.writes.flatMap((write) => (write.op === 'run.insert' ? (write.parent ?? []) : [])))
@@ -147,5 +147,8 @@ export function claim(model: SessionModel, process: string, wanted: string | und
   if (answer.epoch !== first.epoch + 1) return { rule: 'epoch', text: `it claims ${runId} with epoch ${answer.epoch}, and epoch ${first.epoch + 1} comes next`, since: first.claimedIn }
   if (answer.version !== version) return { rule: 'version', text: `it makes version ${answer.version}, and version ${version} comes next` }
   if (answer.previous !== first.status) return { rule: 'claim', text: `it says that ${runId} was ${answer.previous}, and it was ${first.status}` }
+  const waiting = [...model.inbox.keys()].filter((id) => model.inbox.get(id)?.kind !== 'taken')
+  const unseen = waiting.find((id) => !answer.inbox.includes(id)) ?? answer.inbox.find((id) => !waiting.includes(id))
+  if (unseen !== undefined) return { rule: 'read', text: `it brings ${answer.inbox.join(', ') || 'no row'} of the inbox, where ${waiting.join(', ') || 'none'} waits` }
   return Boolean(answer.stop) === Boolean(run.stop) ? undefined : { rule: 'stop', text: `it ${answer.stop ? 'says' : 'does not say'} that ${runId} is to be stopped` }
 }

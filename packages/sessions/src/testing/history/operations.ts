@@ -121,6 +121,8 @@ export interface ClaimFacts {
   readonly version: number
   readonly previous: 'queued' | 'running'
   readonly stop?: true
+  /** The rows that it brings. */
+  readonly inbox: readonly string[]
 }
 
 export interface LeaseFacts {

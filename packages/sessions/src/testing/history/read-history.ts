@@ -13,7 +13,7 @@ export function readHistory(texts: readonly string[]): History {
 }
 
 /** The lines of each process must be in their order. */
-function historyOf(lines: Iterable<HistoryLine>): History {
+export function historyOf(lines: Iterable<HistoryLine>): History {
   const operations = new Map<string, HistoryOperation>()
   for (const line of lines) take(operations, line)
   return [...operations.values()].sort((a, b) => a.calledAt - b.calledAt)

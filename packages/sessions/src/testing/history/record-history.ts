@@ -23,7 +23,7 @@ export function recordHistory(options: RecordOptions): HistoryRecorder {
   return recorderOf(new Recording({ ...rest, keep: (line) => write(JSON.stringify(line)) }))
 }
 
-function recorderOf(recording: Recording): HistoryRecorder {
+export function recorderOf(recording: Recording): HistoryRecorder {
   return {
     store(store) {
       let namespace = 'default'

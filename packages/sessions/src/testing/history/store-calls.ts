@@ -16,8 +16,8 @@ const recorded: { readonly [Name in RecordedOperation]: Facts<Name> } = {
   claim: {
     call: ({ runId }) => (runId === undefined ? {} : { runId }),
     answer: (claims) => ({
-      claims: claims.map(({ run, session, previous }) => ({
-        ...{ key: session.key, runId: run.id, epoch: run.epoch, version: session.version, previous },
+      claims: claims.map(({ run, session, previous, inbox }) => ({
+        ...{ key: session.key, runId: run.id, epoch: run.epoch, version: session.version, previous, inbox: inbox.map(({ id }) => id) },
         ...(run.stop && { stop: true }),
       })),
     }),
