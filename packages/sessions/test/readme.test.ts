@@ -34,7 +34,7 @@ it.each(printed.map((output, index) => [index + 1, output] as const))('example %
   }
 })
 
-const said = ['15 points, 0 failures\n', '20 programs, 0 failures\n', '1 session, 0 problems\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
+const said = ['15 points, 0 failures\n', '20 programs, 0 failures\n', '1 session, 0 problems\n', '20 simulations, 0 failures\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
 
 it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, ({ stdout, index }) => {
   const examples = examplesOf('TESTING.md')

@@ -7,6 +7,8 @@ import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
 import type { KvServerOptions } from './kv-server/options.ts'
 import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
 import type { RunProgramOptions, ExploreProgramsOptions } from './programs/program-options.ts'
+import type { ExploreSimulationsOptions, RunSimulationOptions } from './simulation/options.ts'
+import { disturbanceKinds, type Simulation, type SimulationStep } from './simulation/simulation.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 
@@ -117,6 +119,31 @@ export const checkHistoryArgument = requiredList((path, value) =>
 )
 
 export const checkCheckHistoryOptions = optionalRecord<CheckHistoryOptions>({ atRest: checkBoolean, maxTries: whole(1) })
+
+const simulationOptions = {
+  store: checkFunction,
+  fault: (path: string, value: unknown) => methods('plant')(path, value),
+  invariants: listOf(methods('check')),
+}
+
+export const checkRunSimulation = optionalRecord<RunSimulationOptions>(simulationOptions)
+
+export const checkExploreSimulations = record<ExploreSimulationsOptions>({ ...simulationOptions, seed, simulations: required(whole(0)), maxFailures: whole(1), shrinkTries: whole(0) })
+
+const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = { send: true, steer: true, 'follow-up': true, stop: true, read: true }
+
+/** Checks the outline of a simulation: what it is made of is printed by the kit. */
+export const checkSimulation = record<Simulation>({
+  seed,
+  clocks: requiredList((path, value) => checkRequired(path, value, 'a number of milliseconds', Number.isSafeInteger)),
+  lostHints: (path, value) => checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1),
+  modelMs: required(whole(0)),
+  steps: requiredList((path, step) => {
+    checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
+    checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(simulationSteps, kind))
+  }),
+  disturbances: requiredList(record({ at: required(whole(1)), how: required(oneOf(...disturbanceKinds)), ms: whole(0) })),
+})
 
 const fault: ArgumentCheck = (path, value) => {
   if (typeof value !== 'object') checkOneOf(path, value, ['unavailable', 'answer-lost'])

@@ -1,3 +1,4 @@
+import { literal, quoted } from './print-literal.ts'
 import type { Program, ProgramStep } from './program.ts'
 
 /** The program as a test that can be pasted and run. */
@@ -20,17 +21,4 @@ export function printProgram(program: Program, invariant: string): string {
     `})`,
     '',
   ].join('\n')
-}
-
-/** JSON as it is written in a program. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
-  if (typeof value === 'string') return quoted(value)
-  if (typeof value !== 'object' || value === null) return String(value)
-  const fields = Object.entries(value).flatMap(([name, field]) => (field === undefined ? [] : `${name}: ${literal(field)}`))
-  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

@@ -1,23 +1,12 @@
+import { shrink } from '../shrink.ts'
 import type { Plan, PlannedAnswer, PlannedCall, Program, ProgramStep } from './program.ts'
 
 /**
  * The smallest program that it finds which still fails, as `fails` says: with fewer crashes, steps, answers and settings.
  * `tries` bounds how often `fails` is asked.
  */
-export async function shrinkProgram(program: Program, fails: (smaller: Program) => Promise<boolean>, tries = 400): Promise<Program> {
-  let smallest = program
-  let left = tries
-  for (let found = true; found && left > 0; ) {
-    found = false
-    for (const candidate of smallerThan(smallest)) {
-      if (left-- <= 0) break
-      if (!(await fails(candidate))) continue
-      smallest = candidate
-      found = true
-      break
-    }
-  }
-  return smallest
+export function shrinkProgram(program: Program, fails: (smaller: Program) => Promise<boolean>, tries = 400): Promise<Program> {
+  return shrink(program, smallerThan, fails, tries)
 }
 
 /** Programs with one thing less, the greatest things first. */
@@ -36,7 +25,7 @@ function* smallerThan(program: Program): Generator<Program> {
   }
 }
 
-function* withoutOne<T>(items: readonly T[]): Generator<readonly T[]> {
+export function* withoutOne<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let index = items.length - 1; index >= 0; index--) yield items.toSpliced(index, 1)
 }
 
@@ -50,7 +39,7 @@ function* simplerSteps(step: ProgramStep): Generator<ProgramStep> {
   for (const plan of simplerPlans(step.plan)) yield { ...step, plan }
 }
 
-function* simplerPlans(plan: Plan): Generator<Plan> {
+export function* simplerPlans(plan: Plan): Generator<Plan> {
   yield* withoutOne(plan)
   for (const [index, answer] of plan.entries()) for (const simpler of simplerAnswers(answer)) yield plan.with(index, simpler)
 }

@@ -2,6 +2,7 @@ import { nameOfBatch, printResult } from '../crash-kit/print-commit.ts'
 import type { CrashProcess } from '../crash-kit/crash-process.ts'
 import { RunOwners } from '../crash-kit/run-owners.ts'
 import { unavailable } from '../fault-plan.ts'
+import { untilQuiet } from '../until-quiet.ts'
 import type { StoreOperation } from '../around-store.ts'
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import type { Claim } from '../../contract/session-store.ts'
@@ -166,17 +167,4 @@ export class StoreGate {
 
 function inTool(how: ProgramCrash['how']): boolean {
   return how === 'kill-in-tool' || how === 'freeze-in-tool'
-}
-
-const mostRounds = 10_000
-
-/** Names of the resources that keep the process busy without a timer. */
-const busy = /^(Immediate|FSReq|FileHandle)/
-
-/** Resolves when nothing more happens in this process until a timer fires or the store is asked. */
-async function untilQuiet(): Promise<void> {
-  for (let round = 0; round < mostRounds; round++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (!process.getActiveResourcesInfo().some((resource) => busy.test(resource))) return
-  }
 }

@@ -1,0 +1,149 @@
+import { fakeIds } from '@bowline/agent-loop/testing'
+import type { Clock } from '@bowline/llm'
+import { createRuntime } from '../../runtime/create-runtime.ts'
+import type { Runtime } from '../../runtime/types.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import { SessionError } from '../../errors.ts'
+import { CrashProcess } from '../crash-kit/crash-process.ts'
+import { OutsideWorld } from '../crash-kit/outside-world.ts'
+import { RunOwners } from '../crash-kit/run-owners.ts'
+import { nameOfError, startRuntime } from '../crash-kit/start-runtime.ts'
+import { recorderOf } from '../history/record-history.ts'
+import { Recording, type HistoryLine } from '../history/recording.ts'
+import { drawFrom, type Draw } from '../programs/draw.ts'
+import type { ModelWorld } from '../programs/plan-model.ts'
+import type { ProgramTime } from '../programs/program-time.ts'
+import { agentsOf } from './agents.ts'
+import { LeaseWatch } from './lease-watch.ts'
+import { Network } from './network.ts'
+import type { PlantedFault } from './options.ts'
+import { processStore } from './process-store.ts'
+import type { SharedHandle } from './shared-handle.ts'
+import type { Simulation } from './simulation.ts'
+
+const leaseMs = 3_000
+const heartbeatMs = 1_000
+/** How long it takes at most until another process stands in the place of a dead one. */
+const longestRestartMs = 2_000
+
+export interface Living {
+  readonly process: CrashProcess
+  readonly runtime: Runtime
+}
+
+/** What a simulation is over. */
+export interface SimulatedStore {
+  /** The store as one process reaches it, without a network. */
+  readonly handle: (process: Clock) => SharedHandle
+  /** The store itself, to look at. */
+  readonly base: SessionStore
+  /** Between each process and the network. */
+  readonly client: PlantedFault['client']
+}
+
+/** The processes of a simulation with the time that passes for them, and what is seen of them. */
+export class Cluster {
+  readonly time: ProgramTime
+  readonly trace: string[] = []
+  readonly history: HistoryLine[] = []
+  readonly network: Network
+  readonly owners = new RunOwners()
+  readonly leases = new LeaseWatch()
+  readonly staleWrites: string[] = []
+  /** Errors in the background that are no lost answers. */
+  readonly faults: string[] = []
+  readonly world = new OutsideWorld((process, what) => this.log(process, what))
+  readonly #simulation: Simulation
+  readonly #store: SimulatedStore
+  readonly #draw: Draw
+  readonly #ids = fakeIds()
+  readonly #models: ModelWorld = { prompts: [], failed: new Set(), nextCall: 0 }
+  readonly #places: Living[] = []
+  readonly #all: Living[] = []
+  #moment = 0
+  #replacing = 0
+
+  constructor(simulation: Simulation, time: ProgramTime, store: SimulatedStore) {
+    const { seed, disturbances, lostHints } = simulation
+    this.#simulation = simulation
+    this.time = time
+    this.#store = store
+    this.#draw = drawFrom(seed + 1)
+    this.network = new Network({
+      ...{ time, draw: this.#draw, disturbances, lostHints },
+      log: (process, what) => this.log(process, what),
+      onKilled: (process) => this.#replace(process),
+    })
+  }
+
+  start(): void {
+    for (const place of this.#simulation.clocks.keys()) this.#start(place)
+  }
+
+  /** The process at a place, counted around. */
+  at(place: number): Living {
+    const living = this.#places[place % this.#places.length]
+    if (!living) throw new TypeError('The simulation has no process.')
+    return living
+  }
+
+  get living(): readonly Living[] {
+    return this.#places.filter(({ process }) => process.state !== 'dead')
+  }
+
+  /** Nothing is about to go wrong, or has gone wrong and is not over. */
+  get isCalm(): boolean {
+    return this.#replacing === 0 && !this.network.isDisturbed
+  }
+
+  log(who: CrashProcess | string, what: string): void {
+    this.trace.push(`${this.time.passed} ${typeof who === 'string' ? who : who.name} ${what}`)
+  }
+
+  /** Ends everything. */
+  clear(): void {
+    for (const { process } of this.#all) process.kill()
+    this.time.clear()
+  }
+
+  #replace(dead: CrashProcess): void {
+    const place = this.#places.findIndex(({ process }) => process === dead)
+    const { clock, now } = this.time
+    this.#replacing += 1
+    clock.setTimer(now + this.#draw.whole(longestRestartMs), () => {
+      this.#replacing -= 1
+      this.#start(place)
+    })
+  }
+
+  #start(place: number): void {
+    const { clocks, modelMs } = this.#simulation
+    const process = new CrashProcess(`process-${this.#all.length + 1}`, skewed(this.time.clock, clocks[place] ?? 0))
+    this.log(process, `starts at place ${place}`)
+    const recorder = recorderOf(new Recording({ process: process.name, keep: (line) => void this.history.push(line), now: () => ++this.#moment }))
+    const { clock } = process
+    const reached = processStore({ ...this, log: (each, what) => this.log(each, what) }, process, this.#store.handle(clock))
+    const store = recorder.store(this.leases.listen(this.#store.client?.(reached) ?? reached, () => this.time.passed))
+    const random = (): number => this.#draw.whole(1000) / 1000
+    const agents = agentsOf({ world: this.world.of(process), models: this.#models, modelMs, clock, random })
+    const runtime = createRuntime({
+      ...{ agents, store, clock, ids: this.#ids, lease: { ttlMs: leaseMs, heartbeatMs } },
+      onError: (error, { during }) => this.#noteFault(process, during, error),
+    })
+    const living = { process, runtime: recorder.runtime(runtime) }
+    this.#places[place] = living
+    this.#all.push(living)
+    startRuntime(runtime).catch((error: unknown) => this.#noteFault(process, 'start', error))
+  }
+
+  /** A store that does not answer is no fault of the runtime. */
+  #noteFault(process: CrashProcess, during: string, error: unknown): void {
+    this.log(process, `fault during ${during}: ${nameOfError(error)}`)
+    if (!SessionError.isInstance(error) || !error.retryable) this.faults.push(`${process.name} during ${during}: ${nameOfError(error)}`)
+  }
+}
+
+/** A clock that goes wrong by so much, and at the right speed. */
+function skewed(clock: Clock, byMs: number): Clock {
+  return { now: () => clock.now() + byMs, setTimer: (atMs, run, options) => clock.setTimer(atMs - byMs, run, options) }
+}

@@ -1,0 +1,56 @@
+import { drawFrom, type Draw } from '../programs/draw.ts'
+import type { Plan, PlannedAnswer, PlannedCall } from '../programs/program.ts'
+import { disturbanceKinds, type Disturbance, type Simulation, type SimulationSession, type SimulationStep } from './simulation.ts'
+
+const mostSteps = 6
+const mostDisturbances = 4
+/** Longer than a lease, and shorter. */
+const pausesMs = [500, 4_000, 4_000, 8_000] as const
+const delaysMs = [300, 1_500, 5_000] as const
+
+/** Draws one simulation. Equal seeds give equal simulations. */
+export function drawSimulation(seed: number): Simulation {
+  const draw = drawFrom(seed)
+  const processes = draw.oneOf([2, 2, 3, 3, 3, 4])
+  const count = 2 + draw.whole(mostSteps - 1)
+  return {
+    seed,
+    clocks: draw.times(processes, () => (draw.chance(0.5) ? 0 : draw.oneOf([-30_000, -2_000, 2_000, 30_000]))),
+    lostHints: draw.oneOf([0, 0.3, 1]),
+    modelMs: draw.oneOf([0, 200, 4_000]),
+    steps: drawSteps(draw, count, processes),
+    disturbances: draw.times(draw.whole(mostDisturbances + 1), () => drawDisturbance(draw, count)).toSorted((a, b) => a.at - b.at),
+  }
+}
+
+/** At times a client sends its first input once more. */
+function drawSteps(draw: Draw, count: number, processes: number): readonly SimulationStep[] {
+  const steps = draw.times(count, (index) => drawStep(draw, index, processes))
+  const [first] = steps
+  return steps.map((step, index) => (first && index > 0 && draw.chance(0.1) ? { ...first, afterMs: step.afterMs, at: step.at } : step))
+}
+
+function drawStep(draw: Draw, index: number, processes: number): SimulationStep {
+  const place = { afterMs: draw.oneOf([0, 0, 20, 300, 2_000]), at: draw.whole(processes), to: draw.oneOf<SimulationSession>(['a', 'a', 'b', 'c']) }
+  const kind = index === 0 ? 'send' : draw.oneOf(['send', 'send', 'send', 'send', 'steer', 'follow-up', 'stop', 'read'] as const)
+  if (kind === 'stop' || kind === 'read') return { ...place, do: kind }
+  return { ...place, do: kind, name: `in${index}`, plan: drawPlan(draw, 1), ...(draw.chance(0.5) && { thenReadAt: draw.whole(processes) }) }
+}
+
+function drawPlan(draw: Draw, below: number): Plan {
+  return draw.times(draw.oneOf([0, 0, 1, 1, 2]), (): PlannedAnswer => ({ calls: draw.times(1 + draw.whole(2), () => drawCall(draw, below)) }))
+}
+
+function drawCall(draw: Draw, below: number): PlannedCall {
+  if (below > 0 && draw.chance(0.2)) return { delegate: drawPlan(draw, below - 1), ...(draw.chance(0.5) && { background: true as const }) }
+  return { tool: draw.oneOf(['look', 'pay', 'index'] as const), ...(draw.chance(0.3) && { ms: draw.oneOf([100, 4_000]) }) }
+}
+
+/** A disturbance behind the last operation never happens. */
+function drawDisturbance(draw: Draw, steps: number): Disturbance {
+  // What a process does that stood still for too long is the hardest to get right.
+  const how = draw.oneOf([...disturbanceKinds, 'pause', 'pause'] as const)
+  const at = 1 + draw.whole(draw.oneOf([30, 80, 40 + steps * 30]))
+  if (how === 'pause' || how === 'pause-behind') return { at, how, ms: draw.oneOf(pausesMs) }
+  return how === 'slow' || how === 'slow-behind' ? { at, how, ms: draw.oneOf(delaysMs) } : { at, how }
+}

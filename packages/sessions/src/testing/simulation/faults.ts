@@ -1,0 +1,155 @@
+import type { Batch, Write } from '../../contract/batch.ts'
+import type { Claim, ClaimRequest, Lease, LeaseState, SessionStore, StoreHint } from '../../contract/session-store.ts'
+import { waitingKinds } from '../../contract/records.ts'
+import { aroundStore } from '../around-store.ts'
+import type { SimulationFault } from './options.ts'
+
+/** A fault that changes each commit of a process. */
+function writing(name: string, change: (batch: Batch) => Batch): SimulationFault {
+  return { name, plant: () => ({ client: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }) }
+}
+
+const fenceOff = writing('fence off', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
+
+const stopNotStored = writing('stop not stored', (batch) => ({ ...batch, writes: batch.writes.map(withoutStop) }))
+
+function withoutStop(write: Write): Write {
+  if (write.op !== 'run.patch' || !write.patch.stop) return write
+  const { stop: _stop, ...patch } = write.patch
+  return { ...write, patch }
+}
+
+const deliveryDoubled = writing('delivery doubled', (batch) => ({
+  ...batch,
+  ...(batch.deliver && { deliver: batch.deliver.flatMap((each) => [each, { ...each, id: `${each.id} again` }]) }),
+}))
+
+/** A heartbeat is answered, and no lease lasts any longer. */
+const leaseNotRenewed: SimulationFault = {
+  name: 'lease not renewed',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, async (operation, args, go) => {
+        if (operation !== 'renew') return go()
+        const [leases] = args as [readonly Lease[]]
+        return Promise.all(
+          leases.map(async ({ runId, epoch }): Promise<LeaseState> => {
+            const run = await store.readRun(runId)
+            if (run.status !== 'found' || run.value.status !== 'running' || run.value.epoch !== epoch) return { runId, held: false }
+            return { runId, held: true, ...(run.value.stop && { stopping: run.value.stop }) }
+          }),
+        )
+      }),
+  }),
+}
+
+/** A process looks for work only when it was told that there is some. */
+const hintTrusted: SimulationFault = {
+  name: 'hint trusted',
+  plant: () => ({
+    client(store) {
+      let isTold = true
+      const subscribe = (listener: (hint: StoreHint) => void) =>
+        store.subscribe((hint) => {
+          isTold ||= hint.wake
+          listener(hint)
+        })
+      const around = aroundStore(store, async (operation, _args, go) => {
+        if (operation !== 'claim') return go()
+        if (!isTold) return []
+        isTold = false
+        return go()
+      })
+      return new Proxy(around, { get: (target, name) => (name === 'subscribe' ? subscribe : (Reflect.get(target, name) as unknown)) })
+    },
+  }),
+}
+
+/** Who claims reads first and writes then: what another one has claimed in between is claimed once more. */
+const doubleClaim: SimulationFault = {
+  name: 'double claim',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, async (operation, args, go) => {
+        if (operation !== 'claim') return go()
+        const seen = await queuedRuns(store)
+        const claims = (await go()) as readonly Claim[]
+        const taken = await Promise.all(seen.map((runId) => claimedMeanwhile(store, runId, args[0] as ClaimRequest)))
+        return [...claims, ...taken.flat().filter(({ run }) => claims.every((claim) => claim.run.id !== run.id))]
+      }),
+  }),
+}
+
+async function queuedRuns(store: SessionStore): Promise<readonly string[]> {
+  const { items } = await store.listSessions({ status: ['queued'], limit: 100 })
+  const runs = await Promise.all(items.map(async ({ key }) => (await store.listRuns(key, { status: ['queued'] })).items[0]?.id ?? []))
+  return runs.flat()
+}
+
+async function claimedMeanwhile(store: SessionStore, runId: string, { owner }: ClaimRequest): Promise<readonly Claim[]> {
+  const run = await store.readRun(runId)
+  if (run.status !== 'found' || run.value.status !== 'running' || run.value.owner === owner) return []
+  const session = await store.readSession(run.value.session)
+  const inbox = await store.readInbox(run.value.session, waitingKinds)
+  return session.status === 'found' ? [{ run: { ...run.value, owner }, session: session.value, previous: 'queued', inbox }] : []
+}
+
+/** A takeover keeps the epoch that the run had: the old owner writes under it too. */
+const epochNotRaised: SimulationFault = {
+  name: 'epoch not raised',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, async (operation, args, go) => {
+        if (operation === 'claim') return ((await go()) as readonly Claim[]).map((claim) => ({ ...claim, run: { ...claim.run, epoch: 1 } }))
+        if (operation === 'renew') return store.renew(...(await newestEpochs(store, args as Parameters<SessionStore['renew']>)))
+        if (operation === 'commit') return store.commit(await underNewestEpoch(store, args[0] as Batch))
+        return go()
+      }),
+  }),
+}
+
+async function newestEpoch(store: SessionStore, runId: string, epoch: number): Promise<number> {
+  const run = await store.readRun(runId)
+  return run.status === 'found' ? run.value.epoch : epoch
+}
+
+async function newestEpochs(store: SessionStore, [leases, leaseMs]: Parameters<SessionStore['renew']>): Promise<Parameters<SessionStore['renew']>> {
+  return [await Promise.all(leases.map(async ({ runId, epoch }) => ({ runId, epoch: await newestEpoch(store, runId, epoch) }))), leaseMs]
+}
+
+async function underNewestEpoch(store: SessionStore, batch: Batch): Promise<Batch> {
+  const expect = await Promise.all(batch.expect.map(async (each) => (each.that === 'fence' ? { ...each, epoch: await newestEpoch(store, each.runId, each.epoch) } : each)))
+  return { ...batch, expect }
+}
+
+/** The ticket is given back first, and the work that it stands for is stored then. */
+const ticketFirst: SimulationFault = {
+  name: 'ticket completed before the commit',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, async (operation, args, go) => {
+        if (operation !== 'commit') return go()
+        const { key, expect, writes } = args[0] as Batch
+        const leaves = writes.some((write) => write.op === 'run.patch' && write.patch.status !== undefined && write.patch.status !== 'running')
+        if (leaves && expect.some(({ that }) => that === 'fence')) await store.completeTicket(key)
+        return go()
+      }),
+  }),
+}
+
+const clockTrusted: SimulationFault = { name: 'clock of the process trusted', plant: () => ({ shared: { trustsClocks: true } }) }
+const wakeLost: SimulationFault = { name: 'wake lost', plant: () => ({ shared: { losesWakes: true } }) }
+
+/** Mistakes that simulations must find. */
+export const simulationFaults: readonly SimulationFault[] = [
+  fenceOff,
+  leaseNotRenewed,
+  wakeLost,
+  doubleClaim,
+  stopNotStored,
+  hintTrusted,
+  clockTrusted,
+  deliveryDoubled,
+  epochNotRaised,
+  ticketFirst,
+]

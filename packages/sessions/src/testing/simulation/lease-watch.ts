@@ -1,0 +1,34 @@
+import type { Claim, Lease, LeaseState, SessionStore } from '../../contract/session-store.ts'
+import { aroundStore } from '../around-store.ts'
+
+/** Until when each run belongs to its owner, by the time that passes: what the owner was told, and nothing else. */
+export class LeaseWatch {
+  readonly problems: string[] = []
+  readonly #until = new Map<string, { readonly epoch: number; readonly until: number }>()
+
+  /** The store has claimed runs. */
+  claimed(claims: readonly Claim[], leaseMs: number, now: number): void {
+    for (const { run, previous } of claims) {
+      const lease = this.#until.get(run.id)
+      if (previous === 'running' && lease && now < lease.until) {
+        this.problems.push(`${run.id} was taken over ${lease.until - now} ms before the lease of epoch ${lease.epoch} ended`)
+      }
+      this.#until.set(run.id, { epoch: run.epoch, until: now + leaseMs })
+    }
+  }
+
+  /** The store of a process. A lease lasts at least from when its renewal was asked for. */
+  listen(store: SessionStore, now: () => number): SessionStore {
+    return aroundStore(store, async (operation, args, go) => {
+      if (operation !== 'renew') return go()
+      const [leases, leaseMs] = args as [readonly Lease[], number]
+      const askedAt = now()
+      const states = (await go()) as readonly LeaseState[]
+      for (const [index, { runId, held }] of states.entries()) {
+        const epoch = leases[index]?.epoch ?? 0
+        if (held && this.#until.get(runId)?.epoch === epoch) this.#until.set(runId, { epoch, until: askedAt + leaseMs })
+      }
+      return states
+    })
+  }
+}

@@ -1,0 +1,184 @@
+import type { StoreHint } from '../../contract/session-store.ts'
+import { unavailable } from '../fault-plan.ts'
+import type { StoreOperation } from '../around-store.ts'
+import type { Draw } from '../programs/draw.ts'
+import type { ProgramTime } from '../programs/program-time.ts'
+import type { CrashProcess } from '../crash-kit/crash-process.ts'
+import type { Disturbance } from './simulation.ts'
+
+export type NetworkOperation = StoreOperation | 'state' | 'ticket'
+
+interface Message {
+  readonly process: CrashProcess
+  readonly operation: NetworkOperation
+  readonly perform: () => Promise<unknown>
+  readonly disturbance: Disturbance | undefined
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface NetworkOptions {
+  readonly time: ProgramTime
+  readonly draw: Draw
+  readonly disturbances: readonly Disturbance[]
+  readonly lostHints: number
+  readonly log: (process: CrashProcess, what: string) => void
+  /** A process died and needs another one in its place. */
+  readonly onKilled: (process: CrashProcess) => void
+}
+
+/** How long a client of the store waits for an answer before it counts as lost. */
+const timeoutMs = 1_000
+const pauseMs = 4_000
+const slowMs = 1_500
+
+/** What lies between processes and their store: messages take their time and get lost, and processes stand still or die. */
+export class Network {
+  readonly #options: NetworkOptions
+  readonly #disturbances: ReadonlyMap<number, Disturbance>
+  /** What reaches a process, or leaves it, when it goes on. */
+  readonly #held = new Map<CrashProcess, (() => void)[]>()
+  /** Since when each process waits for an answer, by a number for each message. */
+  readonly #asked = new Map<number, { readonly process: CrashProcess; readonly at: number }>()
+  /** Operations so far. */
+  count = 0
+  /** Disturbances that are not over. */
+  #open = 0
+
+  constructor(options: NetworkOptions) {
+    this.#options = options
+    this.#disturbances = new Map(options.disturbances.map((each) => [each.at, each]))
+  }
+
+  get isDisturbed(): boolean {
+    return this.#open > 0
+  }
+
+  /** The process runs, and has had its answers in time. */
+  isHealthy(process: CrashProcess): boolean {
+    if (process.state !== 'alive') return false
+    const late = this.#options.time.passed - 500
+    for (const asked of this.#asked.values()) if (asked.process === process && asked.at < late) return false
+    return true
+  }
+
+  ask<T>(process: CrashProcess, operation: NetworkOperation, perform: () => Promise<T>): Promise<T> {
+    if (process.state === 'dead') return new Promise(() => undefined)
+    const n = ++this.count
+    const disturbance = this.#disturbances.get(n)
+    this.#asked.set(n, { process, at: this.#options.time.passed })
+    return new Promise<T>((resolve, reject) => {
+      const done = <V>(settle: (value: V) => void) => (value: V) => {
+        this.#asked.delete(n)
+        settle(value)
+      }
+      this.#leave({ process, operation, perform, disturbance, resolve: done(resolve as (answer: unknown) => void), reject: done(reject) })
+    })
+  }
+
+  /** Tells a process what the store says by itself. */
+  hint(process: CrashProcess, hint: StoreHint, listener: (hint: StoreHint) => void): void {
+    const { draw, lostHints } = this.#options
+    if (process.state !== 'alive' || draw.chance(lostHints)) return
+    this.#in(draw.whole(20), () => {
+      if (process.state === 'alive') listener(hint)
+    })
+  }
+
+  #leave(message: Message): void {
+    const { process, operation, disturbance } = message
+    if (process.state === 'stopped') return this.#hold(process, () => this.#leave(message))
+    if (disturbance) this.#options.log(process, `is disturbed at ${operation}: ${disturbance.how}`)
+    switch (disturbance?.how) {
+      case 'kill':
+        return this.#kill(process)
+      case 'pause':
+        this.#pause(process, disturbance)
+        return this.#hold(process, () => this.#travel(message, 0))
+      case 'lost':
+        return this.#in(timeoutMs, () => this.#hear(message, () => message.reject(unavailable('commit'))))
+      case 'slow':
+        return this.#travel(message, disturbance.ms ?? slowMs)
+      default:
+        return this.#travel(message, 0)
+    }
+  }
+
+  #travel(message: Message, moreMs: number): void {
+    this.#in(this.#delay() + moreMs, () => void this.#arrive(message))
+  }
+
+  async #arrive(message: Message): Promise<void> {
+    const { process, perform, disturbance } = message
+    const outcome = await perform().then(
+      (answer) => () => message.resolve(answer),
+      (error: unknown) => () => message.reject(error),
+    )
+    if (process.state === 'dead') return
+    switch (disturbance?.how) {
+      case 'kill-behind':
+        return this.#kill(process)
+      case 'pause-behind':
+        if (process.state === 'alive') this.#pause(process, disturbance)
+        return this.#hear(message, outcome)
+      case 'lost-behind':
+        return this.#in(timeoutMs, () => this.#hear(message, () => message.reject(unavailable('commit'))))
+      case 'slow-behind':
+        return this.#in(disturbance.ms ?? slowMs, () => this.#hear(message, outcome))
+      default:
+        return this.#in(this.#delay(), () => this.#hear(message, outcome))
+    }
+  }
+
+  /** A process that stands still hears it when it goes on, a dead one never. */
+  #hear({ process }: Message, outcome: () => void): void {
+    if (process.state === 'stopped') this.#hold(process, outcome)
+    else if (process.state !== 'dead') outcome()
+  }
+
+  #hold(process: CrashProcess, what: () => void): void {
+    this.#held.set(process, [...(this.#held.get(process) ?? []), what])
+  }
+
+  #kill(process: CrashProcess): void {
+    if (process.state === 'dead') return
+    process.kill()
+    this.#options.onKilled(process)
+  }
+
+  #pause(process: CrashProcess, { ms = pauseMs }: Disturbance): void {
+    const { log, draw } = this.#options
+    process.stop()
+    this.#open += 1
+    this.#in(ms, () => {
+      this.#open -= 1
+      if (process.state !== 'stopped') return
+      log(process, 'goes on')
+      // Its timers are due, and its answers have come: either may be first.
+      const isTimersFirst = draw.chance(0.5)
+      if (!isTimersFirst) this.#release(process)
+      this.#in(0, () => {
+        process.wake()
+        process.finishWaking()
+        this.#in(0, () => this.#release(process))
+      })
+    })
+  }
+
+  #release(process: CrashProcess): void {
+    const held = this.#held.get(process) ?? []
+    this.#held.delete(process)
+    for (const each of held) each()
+  }
+
+  /** Most messages are quick. */
+  #delay(): number {
+    const { draw } = this.#options
+    return draw.chance(0.9) ? draw.whole(3) : draw.whole(100)
+  }
+
+  #in(ms: number, run: () => void): void {
+    const { clock, now } = this.#options.time
+    clock.setTimer(now + ms, run)
+  }
+}

@@ -1,0 +1,33 @@
+import { literal, quoted } from '../programs/print-literal.ts'
+import type { Simulation } from './simulation.ts'
+
+/** The simulation as a test that can be pasted and run. */
+export function printSimulation(simulation: Simulation, invariant: string): string {
+  const { seed, clocks, lostHints, modelMs, steps, disturbances } = simulation
+  return [
+    `import { runSimulation } from '@bowline/sessions/testing'`,
+    `import { expect, it } from 'vitest'`,
+    '',
+    `it(${quoted(`seed ${seed}: ${invariant}`)}, async () => {`,
+    `  const { failures } = await runSimulation({`,
+    `    seed: ${seed},`,
+    `    clocks: ${literal(clocks)},`,
+    `    lostHints: ${lostHints},`,
+    `    modelMs: ${modelMs},`,
+    `    steps: [`,
+    ...steps.map((step) => `      ${literal(step)},`),
+    `    ],`,
+    `    disturbances: ${literal(disturbances)},`,
+    `  })`,
+    `  expect(failures).toEqual([])`,
+    `})`,
+    '',
+  ].join('\n')
+}
+
+const idle = / (?:claim: nothing|prune|due|open|close|state|(?:read|list)\w+)$/
+
+/** The trace without what only looks. */
+export function notable(trace: readonly string[]): readonly string[] {
+  return trace.filter((line) => !idle.test(line))
+}

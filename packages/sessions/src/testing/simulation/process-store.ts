@@ -1,0 +1,76 @@
+import type { Batch, CommitResult } from '../../contract/batch.ts'
+import type { Claim, ClaimRequest, LeaseState, StoreHint } from '../../contract/session-store.ts'
+import type { StateStore } from '../../contract/state-store.ts'
+import { aroundStore, type StoreOperation } from '../around-store.ts'
+import type { CrashProcess } from '../crash-kit/crash-process.ts'
+import { nameOfBatch, printResult } from '../crash-kit/print-commit.ts'
+import type { RunOwners } from '../crash-kit/run-owners.ts'
+import type { ProgramTime } from '../programs/program-time.ts'
+import type { LeaseWatch } from './lease-watch.ts'
+import type { Network } from './network.ts'
+import type { SharedHandle } from './shared-handle.ts'
+
+export interface ProcessStoreParts {
+  readonly network: Network
+  readonly time: ProgramTime
+  readonly owners: RunOwners
+  readonly leases: LeaseWatch
+  readonly staleWrites: string[]
+  readonly log: (process: CrashProcess, what: string) => void
+}
+
+/** The shared store as one process reaches it: through the network, with an eye on what the store does. */
+export function processStore(parts: ProcessStoreParts, process: CrashProcess, shared: SharedHandle): SharedHandle {
+  const { network } = parts
+  const watched = aroundStore(shared, (operation, args, go) =>
+    network.ask(process, operation, () => (operation === 'open' || operation === 'close' ? Promise.resolve(undefined) : watch(parts, process, operation, args, go))),
+  )
+  return new Proxy(watched, {
+    get(target, name) {
+      if (name === 'subscribe') return (listener: (hint: StoreHint) => void) => shared.subscribe((hint) => network.hint(process, hint, listener))
+      if (name === 'state') return stateOf(parts, process, shared.state)
+      if (name === 'completeTicket') return (key: string) => network.ask(process, 'ticket', () => shared.completeTicket(key))
+      return Reflect.get(target, name) as unknown
+    },
+  })
+}
+
+async function watch(parts: ProcessStoreParts, process: CrashProcess, operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>): Promise<unknown> {
+  const { log, owners, leases, time, staleWrites } = parts
+  const lost = operation === 'commit' ? owners.lostRunsIn(process, args[0] as Batch) : []
+  const answer = await go()
+  switch (operation) {
+    case 'commit': {
+      const [batch, result] = [args[0] as Batch, answer as CommitResult]
+      log(process, `commit ${batch.key} ${nameOfBatch(batch)}: ${printResult(result)}`)
+      if (result.ok && !result.existing) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for ${runId}, which it had lost`))
+      break
+    }
+    case 'claim': {
+      const claims = answer as readonly Claim[]
+      owners.claimed(process, claims)
+      leases.claimed(claims, (args[0] as ClaimRequest).leaseMs, time.passed)
+      log(process, claims.length === 0 ? 'claim: nothing' : `claim: ${claims.map(({ run, previous }) => `${run.id} (${previous}) with epoch ${run.epoch}`).join(', ')}`)
+      break
+    }
+    case 'renew': {
+      const states = answer as readonly LeaseState[]
+      log(process, `renew: ${states.map(({ runId, held, stopping }) => `${runId}${held ? '' : ' is lost'}${stopping ? ' is to stop' : ''}`).join(', ')}`)
+      break
+    }
+    default:
+      log(process, operation)
+  }
+  return answer
+}
+
+function stateOf({ network }: ProcessStoreParts, process: CrashProcess, state: StateStore): StateStore {
+  return new Proxy(state, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      return (...args: unknown[]) => network.ask(process, 'state', async () => (member as (...given: unknown[]) => unknown).apply(target, args))
+    },
+  })
+}
+

@@ -1,0 +1,26 @@
+import type { CrashEnd } from '../crash-kit/types.ts'
+import type { History } from '../history/operations.ts'
+import type { Simulation } from './simulation.ts'
+
+/** Everything that there is to see when a simulation is over. */
+export interface SimulationEnd extends CrashEnd {
+  readonly simulation: Simulation
+  /** What all processes asked and were told. */
+  readonly history: History
+  readonly rests: boolean
+  /** Errors that no client should get, and clients that got no answer. */
+  readonly surprises: readonly string[]
+  /** Errors in the background of a runtime. */
+  readonly faults: readonly string[]
+  /** Runs that were taken over while their owner held them. */
+  readonly leaseProblems: readonly string[]
+  /** Runs that no process has claimed in time. */
+  readonly waitProblems: readonly string[]
+}
+
+/** A condition on the end of a simulation. The invariants of scenarios are conditions on simulations too. */
+export interface SimulationInvariant {
+  readonly name: string
+  /** Returns the problems; an empty list means none. */
+  readonly check: (end: SimulationEnd) => readonly string[]
+}

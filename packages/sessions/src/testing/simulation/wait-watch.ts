@@ -1,0 +1,43 @@
+import { firstInLine, openStatuses, openWords } from '../../contract/run-status.ts'
+import type { RunRecord } from '../../contract/records.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import { claimableAt } from '../../stores/rules.ts'
+import type { Cluster } from './cluster.ts'
+
+/** A process looks each second; messages take their time. */
+const longestMs = 3_000
+
+/** Runs that could be claimed, and that no process claims although one is well. */
+export class WaitWatch {
+  readonly problems: string[] = []
+  readonly #cluster: Cluster
+  readonly #waited = new Map<string, number>()
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster
+  }
+
+  /** `ms` have passed since it looked last. */
+  async look(store: SessionStore, ms: number): Promise<void> {
+    const { items } = await store.listSessions({ status: openWords, limit: 1000 })
+    const open = await Promise.all(items.map(async ({ key }) => (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items))
+    const isSeen = this.#cluster.living.some(({ process }) => this.#cluster.network.isHealthy(process))
+    const claimable = new Map(open.flatMap((runs) => this.#claimableIn(runs)).map((run) => [`${run.id} (${run.status}, epoch ${run.epoch})`, run]))
+    for (const name of this.#waited.keys()) if (!claimable.has(name)) this.#waited.delete(name)
+    if (!isSeen) return
+    for (const name of claimable.keys()) {
+      const waited = this.#waited.get(name)
+      const longer = waited === undefined ? 0 : waited + ms
+      this.#waited.set(name, longer)
+      if (longer >= longestMs && (waited ?? 0) < longestMs) this.problems.push(`${name} could be claimed for ${longer} ms, and no process has claimed it`)
+    }
+  }
+
+  #claimableIn(runs: readonly RunRecord[]): readonly RunRecord[] {
+    const first = firstInLine(runs)
+    const { now } = this.#cluster.time
+    if (!first || claimableAt(first, now) > now) return []
+    const isLost = first.status === 'running' && (first.leaseUntil ?? 0) <= now
+    return first.status === 'queued' || isLost ? [first] : []
+  }
+}
