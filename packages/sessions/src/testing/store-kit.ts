@@ -25,6 +25,7 @@ import { pruning } from './store-kit/pruning.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
 import { runs } from './store-kit/runs.ts'
+import { several } from './store-kit/several.ts'
 import { sums } from './store-kit/sums.ts'
 import { time } from './store-kit/time.ts'
 import { transcript } from './store-kit/transcript.ts'
@@ -53,6 +54,7 @@ const topics: Readonly<Record<string, Topic>> = {
   listing,
   sums,
   hints,
+  several,
   reopening,
 }
 

@@ -14,6 +14,16 @@ export const aloneWithItsData: readonly string[] = [
   'S60: a lease from before the clock was set back ends its own length after that was seen, unless it is renewed',
   'S57: a claimer’s wrong clock changes nothing',
   'S48: commits of another owner are told, those of another namespace are not',
+  'S196: what one store has acknowledged another one reads',
+  'S3: two stores that create one session at once create one',
+  'S38: commits of two stores at once get numbers without gaps, and each its own version',
+  'S15: one input that is sent by two stores at once becomes one run',
+  'S55: of two stores that claim at once one gets each run',
+  'S36, S56: the lease of another store is respected until it ends; then its owner is fenced',
+  'S58: a lease that is renewed while its run commits is renewed',
+  'S45: deliveries that cross each other all arrive once',
+  'S105: commits that meet a deletion bring nothing back',
+  'S164: a definition that a run takes while others are pruned stays',
 ]
 
 /** Runs the kit over a store, and looks that nothing of it was left out but what the store names. */

@@ -177,7 +177,7 @@ async function commit<T>(flight: Flight, result: T): Promise<T> {
   try {
     flight.check()
   } catch (error) {
-    flight.release(true)
+    void takeBack(flight)
     // Without an answer nobody knows.
     throw isLost(error) ? new LostCommit(error) : error
   }

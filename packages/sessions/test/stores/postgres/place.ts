@@ -31,7 +31,7 @@ export function postgresPlace(): PostgresPlace {
     tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
   })
   afterAll(() => outside?.end())
-  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ connectionString: database.url, ...options })
+  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ ...(options.pool ? {} : { connectionString: database.url }), ...options })
   return {
     get url() {
       return database.url

@@ -1,0 +1,179 @@
+import type { Socket } from 'node:net'
+import { systemClock } from '@bowline/llm'
+import type { Batch, SessionStore, Write } from '@bowline/sessions'
+import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
+import pg from 'pg'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { postgresPlace } from './place.ts'
+
+const place = postgresPlace()
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function open(store: SessionStore, owner = 'owner-a'): Promise<SessionStore> {
+  await store.open({ namespace: 'default', owner, clock: systemClock })
+  closing.push(() => store.close())
+  return store
+}
+
+let batches = 0
+const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: `batch-${(batches += 1)}`, key: 'room:1', expect: [], writes, ...fields })
+const ensure = (key = 'room:1'): Write => ({ op: 'session.ensure', session: { id: `session-${key}`, agent: 'assistant', metadata: {}, at: 1 } })
+const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
+const event = (): Write => ({ op: 'event.append', events: [{ event: { type: 'run-queued', at: 1 } }] })
+const entry = (id: string, parentId: string | null): Write => ({ op: 'entry.append', entries: [{ id, parentId, type: 'note', text: 'x', at: 1 }] })
+const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
+
+/** Sees each statement before it is sent, and may send another one in its place. */
+type Watch = (query: PostgresQuery, client: pg.PoolClient) => PostgresQuery | undefined
+
+function watchedPool(watch: Watch): PostgresPool {
+  const pool = new pg.Pool({ connectionString: place.url, max: 4 })
+  closing.push(() => pool.end())
+  return {
+    async connect() {
+      const client = await pool.connect()
+      return {
+        ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: (destroy?: boolean) => client.release(destroy) },
+        set pipeline(isOn: boolean) {
+          Object.assign(client, { pipeline: isOn })
+        },
+        query(query: PostgresQuery) {
+          return client.query(watch(query, client) ?? query)
+        },
+      }
+    },
+    on: (name, listener) => pool.on(name, listener),
+    removeListener: (name, listener) => pool.removeListener(name, listener),
+  }
+}
+
+/** Counts how often something was sent after an answer had come: that is a round trip. */
+function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
+  let trips = 0
+  let isAnswered = true
+  const pool = watchedPool(() => {
+    if (isAnswered) trips += 1
+    isAnswered = false
+    return undefined
+  })
+  const counting: PostgresPool = {
+    ...pool,
+    async connect() {
+      const client = await pool.connect()
+      return new Proxy(client, {
+        get(target, name) {
+          if (name !== 'query') return Reflect.get(target, name) as unknown
+          return async (query: PostgresQuery) => {
+            try {
+              return await target.query(query)
+            } finally {
+              isAnswered = true
+            }
+          }
+        },
+      })
+    },
+  }
+  return {
+    pool: counting,
+    roundTrips() {
+      const counted = trips
+      trips = 0
+      isAnswered = true
+      return counted
+    },
+  }
+}
+
+describe('commits to Postgres', () => {
+  it('S182: a commit takes two round trips, whatever is in it, and a claim three', async () => {
+    await (await place.empty()).close()
+    const { pool, roundTrips } = countingPool()
+    const store = await open(place.store({ pool, migrate: false }))
+    roundTrips()
+    const tripsOf = async (work: () => Promise<unknown>): Promise<number> => {
+      expect(await work()).not.toMatchObject({ ok: false })
+      return roundTrips()
+    }
+    const commit = (writes: readonly Write[], fields?: Partial<Batch>) => tripsOf(() => store.commit(batch(writes, fields)))
+    expect(await commit([ensure(), insertRun('run-1'), event()], { expect: [{ that: 'queue-below', max: 10 }] })).toBe(2)
+    expect(await tripsOf(() => store.claim({ ...request }))).toBe(3)
+    const fence = { that: 'fence', runId: 'run-1', epoch: 1 } as const
+    const child = { id: 'd', to: 'room:2', writes: [ensure('room:2'), insertRun('child'), event()] }
+    const writes = [entry('a', null), entry('b', 'a'), event(), { op: 'definition.put', hash: 'h', body: {} }, { op: 'run.patch', runId: 'run-1', patch: { definition: 'h' } }] as const
+    expect(await commit(writes, { expect: [fence], deliver: [child] })).toBe(2)
+    const end = { op: 'run.patch', runId: 'run-1', patch: { status: 'completed' } } as const
+    expect(await commit([end, event()], { expect: [fence, { that: 'inbox-empty', kinds: ['steer'] }, { that: 'none-queued', except: 'run-1' }] })).toBe(2)
+    expect(await tripsOf(() => store.readSession('room:1'))).toBe(1)
+    expect(await tripsOf(() => store.readEvents('room:1', 0, 100))).toBeLessThanOrEqual(2)
+    expect(await tripsOf(() => store.due(10))).toBe(1)
+    expect(await tripsOf(() => store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' }))).toBe(1)
+  })
+
+  it('S164: a definition stays that a commit under way refers to', async () => {
+    const store = await open(await place.empty())
+    const put = { op: 'definition.put', hash: 'hash', body: { model: 'large' } } as const
+    const timer = { op: 'timer.put', timers: [{ id: 'timer', kind: 'deadline', dueAt: 1, body: {} }] } as const
+    await store.commit(batch([ensure(), put, timer]))
+    // The timer is written after the definition: the commit waits there.
+    await place.query('begin')
+    await place.query('select 1 from bowline.timer for update')
+    const waiting = store.commit(batch([insertRun('run-1'), put, { op: 'run.patch', runId: 'run-1', patch: { definition: 'hash' } }, timer]))
+    await vi.waitFor(async () => expect(await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")).toHaveLength(1), { timeout: 10_000 })
+    await store.prune({ runsEndedBefore: 0 }, 10)
+    await place.query('rollback')
+    expect(await waiting).toMatchObject({ ok: true })
+    expect(await store.readDefinition('hash')).toEqual({ model: 'large' })
+  })
+
+  it('S7, S44: ids with characters that Postgres has no text for come back as they were, and stay apart', async () => {
+    const store = await open(await place.empty())
+    const ids = ['a\0b', 'a\u0001b', 'a\ud800', 'a\ud801', 'ab']
+    expect(await store.commit(batch([ensure(), ...ids.map((id, index) => entry(id, ids[index - 1] ?? null))]))).toMatchObject({ ok: true })
+    expect((await store.readPath('room:1')).items.map(({ id }) => id)).toEqual(ids.toReversed())
+  })
+
+  it.each([
+    ['a deadlock', '40P01'],
+    ['a serialization failure', '40001'],
+  ])('S195: after %s at any statement a commit is done again, and once', async (_name, code) => {
+    await (await place.empty()).close()
+    let left = Infinity
+    const pool = watchedPool(() => {
+      left -= 1
+      return left === 0 ? { text: `do $$ begin raise exception using errcode = '${code}'; end $$` } : undefined
+    })
+    const store = await open(place.store({ pool, migrate: false }))
+    await store.commit(batch([ensure()]))
+    let seq = 0
+    for (let at = 1; at < 16; at++) {
+      left = at
+      expect(await store.commit(batch([event(), insertRun(`run-${at}`)]))).toMatchObject({ ok: true, firstSeq: (seq += 1), lastSeq: seq })
+    }
+    expect(left).toBeGreaterThan(0)
+  })
+
+  it('S195: whenever the connection is lost, a commit is applied once, or says that it may not be; its repeat tells', async () => {
+    await (await place.empty()).close()
+    let left = Infinity
+    const pool = watchedPool((_query, client) => {
+      left -= 1
+      if (left === 0) (Reflect.get(Reflect.get(client, 'connection') as object, 'stream') as Socket).destroy()
+      return undefined
+    })
+    const store = await open(place.store({ pool, migrate: false }))
+    await store.commit(batch([ensure()]))
+    for (let at = 1, seq = 1; at < 16; at++, seq++) {
+      left = at
+      const given = batch([event(), insertRun(`run-${at}`)])
+      const first = await store.commit(given).catch((error: unknown) => error)
+      if (first instanceof Error) expect(first).toMatchObject({ code: 'store-unavailable', retryable: true })
+      left = Infinity
+      expect(await store.commit(given)).toMatchObject({ ok: true, firstSeq: seq, lastSeq: seq })
+    }
+    expect((await store.listRuns('room:1')).items).toHaveLength(15)
+  })
+})
