@@ -75,3 +75,8 @@ export class SessionError extends Error {
     return isMarked(value, marker)
   }
 }
+
+/** Where warnings go if the host takes none. */
+export function warnProcess(message: string): void {
+  process.emitWarning(message, 'BowlineWarning')
+}

@@ -1,7 +1,7 @@
 import type { AgentErrorData, AgentInput, ApprovalRequest, EndReason, OutcomeStatus, PendingToolCall, StoredMessage, SubmissionReceipt, SubmittedResult, ToolReturnValue, TurnStatus } from '@bowline/agent-loop'
 import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { LogEvents, LoggedEvent } from '../contract/log-events.ts'
-import type { Page, PageRequest } from '../contract/page.ts'
+import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../contract/records.ts'
 import type { RunsQuery } from '../contract/session-store.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree/types.ts'
@@ -339,7 +339,7 @@ export interface SessionState {
   get(): Promise<SessionStateValue | null>
   /** Writes when the record has this version (null: there must be none); without one in any case. Throws `conflict`. */
   set(value: JSONValue, options?: { readonly version?: number | null }): Promise<SessionStateValue>
-  /** Reads, changes and writes, again and again until nobody else came in between. Throws `conflict` after 20 times. */
+  /** Compare-and-set with retry. Throws `conflict` if another writer was faster 20 times. */
   update(change: (value: JSONValue | null) => JSONValue): Promise<SessionStateValue>
 }
 

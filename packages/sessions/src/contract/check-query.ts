@@ -2,7 +2,7 @@ import { statuses } from '@bowline/agent-loop/events'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 import type { RunQuery, RunsQuery, SessionQuery } from './session-store.ts'
-import type { PageRequest } from './page.ts'
+import type { PageRequest } from './paging.ts'
 import { runMoves } from './records.ts'
 
 const mostOnPage = 1000

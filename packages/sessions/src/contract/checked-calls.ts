@@ -5,7 +5,7 @@ import { checkNamespace } from '../keys.ts'
 import type { Batch, Delivery } from './batch.ts'
 import { runQueryFields, sessionQueryFields } from './check-query.ts'
 import { checkTimeToLive } from './check-state.ts'
-import type { PageRequest } from './page.ts'
+import type { PageRequest } from './paging.ts'
 import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
 import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
 

@@ -1,5 +1,16 @@
 import { SessionError } from '../errors.ts'
-import type { Page } from './page.ts'
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Hand it back as `page` for the items after these. */
+  readonly next?: string
+}
+
+export interface PageRequest {
+  /** Default 100, at most 1,000. */
+  readonly limit?: number
+  readonly page?: string
+}
 
 const defaultLimit = 100
 const highestLimit = 1000

@@ -41,7 +41,7 @@ export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
   return open.find((run) => isHolding(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** Returns the run that has begun its turn and not ended it. A compaction takes no inputs: they queue behind it. */
+/** Returns the run that has begun its turn and not ended it. Returns undefined for a compaction: inputs wait in the queue until it ends. */
 export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
   const first = firstInLine(open)
   if (!first || first.kind === 'compaction') return undefined

@@ -1,7 +1,7 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
 import type { Clock, JSONObject } from '@bowline/llm'
 import type { Batch, CommitResult } from './batch.ts'
-import type { Page, PageRequest } from './page.ts'
+import type { Page, PageRequest } from './paging.ts'
 import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerRecord, ToolCallRecord } from './records.ts'
 import type { StateStore } from './state-store.ts'
 

@@ -1,5 +1,5 @@
 import type { JSONValue } from '@bowline/llm'
-import type { Page, PageRequest } from './page.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 /**
  * Small versioned records with a time to live, by space and id. Every value given or taken must be a copy. A version must

@@ -101,6 +101,7 @@ class LogReader {
       const position = await from()
       this.#seq = this.#countedAt = position.seq
       this.#n = position.n
+      if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
         // Before the log is read: what happens from now on is in the queue.
         const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
@@ -123,8 +124,8 @@ class LogReader {
     // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
     const resting = runId !== undefined && !isOpen && (await isResting(runId))
     yield* this.#catchUp(() => session.unsubscribe(queue))
-    if (live) await this.#fetchDeltas()
-    if (!live || this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
+    await this.#fetchDeltas()
+    if (this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
     if (live === true) await this.#lookBack()
     // The run may rest by now.
     if (this.#mayRest || !session.reads(queue)) return 'behind'
@@ -146,7 +147,7 @@ class LogReader {
     for (;;) {
       for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
       const next = queue.head
-      // What the log held already came into the queue too.
+      // The queue also holds events that were read from the log.
       if (next?.kind !== 'durable' || next.seq > this.#seq) return
       queue.shift()
     }
@@ -158,14 +159,14 @@ class LogReader {
   }
 
   /** `onMore` is called before the first event is given if these are not all: reading the rest may take long. */
-  async *#catchUp(onMore: () => void): AsyncGenerator<LoggedEvent, void, undefined> {
+  async *#catchUp(onMore?: () => void): AsyncGenerator<LoggedEvent, void, undefined> {
     for (let limit = firstPage; ; ) {
       const page = await this.#readPage(limit)
       if (page.last) {
         yield page.last
         return
       }
-      if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore()
+      if ((this.#page.at(-1)?.seq ?? this.#seq) < page.lastSeq) onMore?.()
       for (let event = this.#nextOfPage(); event && !this.#signal.aborted; event = this.#nextOfPage()) yield event
       this.#page = []
       if (this.#signal.aborted || this.#ended || this.#seq >= page.lastSeq) return

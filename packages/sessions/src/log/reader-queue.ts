@@ -15,7 +15,7 @@ export type QueueItem =
   | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number; readonly endedRun: string | undefined }
   | ({ readonly kind: 'delta'; readonly event: LoggedEvent } & QueuedPlace)
 
-/** What one reader has yet to read. When it grows too long it is emptied: the reader then goes back to the store. */
+/** Events that one reader has not read yet. If they exceed the limit, the queue drops them and the reader reads the store. */
 export class ReaderQueue {
   overflowed = false
   /** Something has changed that the queue does not tell of. */

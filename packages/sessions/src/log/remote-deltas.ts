@@ -6,13 +6,21 @@ export interface RemoteDeltasOptions {
   readonly live: LiveLog
   /** Whether this process executes a run of the session: it makes the deltas itself then. */
   readonly isExecutedHere: (key: string) => boolean
+  /** Told about deltas that could not be read. Must not throw. */
+  readonly onError: (error: unknown, session: string) => void
+}
+
+interface Fetching {
+  done: Promise<void>
+  /** Another hint came since the store was asked. */
+  again: boolean
 }
 
 /** Brings deltas that other processes have made to the readers of this one. */
 export class RemoteDeltas {
   readonly #options: RemoteDeltasOptions
   /** By session. One fetch serves all readers. */
-  readonly #fetching = new Map<string, { readonly done: Promise<void>; again: boolean }>()
+  readonly #fetching = new Map<string, Fetching>()
 
   constructor(options: RemoteDeltasOptions) {
     this.#options = options
@@ -27,27 +35,26 @@ export class RemoteDeltas {
       under.again = true
       return under.done
     }
-    const fetching = { done: this.#fetchAll(key), again: false }
+    const fetching: Fetching = { done: Promise.resolve(), again: true }
     this.#fetching.set(key, fetching)
+    fetching.done = this.#fetchAll(key, fetching).finally(() => this.#fetching.delete(key))
     return fetching.done
   }
 
-  async #fetchAll(key: string): Promise<void> {
-    const { deltas, live, isExecutedHere } = this.#options
+  async #fetchAll(key: string, fetching: Fetching): Promise<void> {
+    const { deltas, live, isExecutedHere, onError } = this.#options
     try {
-      for (let isFirst = true; isFirst || this.#fetching.get(key)?.again; isFirst = false) {
-        const fetching = this.#fetching.get(key)
-        if (fetching) fetching.again = false
+      while (fetching.again) {
+        fetching.again = false
         const session = live.held(key)
         if (!session) return
         const batches = await deltas.read(key, session.place)
         if (isExecutedHere(key)) return
         for (const batch of batches) session.publishRemote(batch)
       }
-    } catch {
-      // The durable event that replaces them follows, and its reading fails if the store does.
-    } finally {
-      this.#fetching.delete(key)
+    } catch (error) {
+      // Readers go on: the durable event that replaces the deltas follows.
+      onError(error, key)
     }
   }
 }

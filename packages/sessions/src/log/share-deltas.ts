@@ -21,16 +21,19 @@ export class DeltaSharer {
   readonly #deltas: DeltaStore
   readonly #clock: Clock
   readonly #claim: Claim
+  readonly #onError: (error: unknown) => void
   #gathered: Gathered | undefined
   #isPushing = false
   #cancel: (() => void) | undefined
   /** The `base` after which deltas are left out. */
   #leftOut: number | undefined
 
-  constructor(deltas: DeltaStore, clock: Clock, claim: Claim) {
+  /** `onError` is told about deltas that were not pushed, at most once for each message. It must not throw. */
+  constructor(deltas: DeltaStore, clock: Clock, claim: Claim, onError: (error: unknown) => void) {
     this.#deltas = deltas
     this.#clock = clock
     this.#claim = claim
+    this.#onError = onError
   }
 
   add(event: DeltaEvent, { base, n }: DeltaPlace): void {
@@ -69,8 +72,11 @@ export class DeltaSharer {
     const { id: runId, epoch, session: key } = this.#claim.run
     this.#deltas
       .push({ key, runId, epoch, base, n, events })
-      // What follows would come after a gap.
-      .catch(() => this.#leaveOut(base))
+      .catch((error: unknown) => {
+        // Later deltas would follow a gap.
+        this.#leaveOut(base)
+        this.#onError(error)
+      })
       .finally(() => {
         this.#isPushing = false
         if (this.#cancel === undefined) this.#push()

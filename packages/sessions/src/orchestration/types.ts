@@ -1,6 +1,6 @@
 import type { Extension, IdSource } from '@bowline/agent-loop'
 import type { Clock, JSONObject, JSONValue, Usage } from '@bowline/llm'
-import type { Page } from '../contract/page.ts'
+import type { Page } from '../contract/paging.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 
@@ -167,7 +167,7 @@ export interface Orchestration {
 
 export interface OrchestrationConfig {
   readonly steps: readonly OrchestrationStep[]
-  /** Of several steps whose conditions hold: the first in order, or the one whose required tool was used last. Default `first`. */
+  /** If the conditions of several steps hold, chooses the first in order, or the one whose required tool was used last. Default `first`. */
   readonly pick?: 'first' | 'newest'
   readonly description?: string
 }

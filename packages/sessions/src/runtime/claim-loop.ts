@@ -29,7 +29,7 @@ export class ClaimLoop {
   #pauses = 0
   /** The claim of what there is room for, from when it is asked for until it begins: a wake meanwhile asks for no other. */
   #next: Promise<number> | undefined
-  /** Sessions that the next claim may find work in. Undefined stands for all. */
+  /** Keys of sessions in which the next claim may find work. Undefined means any session. */
   #woken = new Set<string | undefined>()
   /** The last claim took all that there was room for, or failed: there may be more. */
   #mayBeMore = true

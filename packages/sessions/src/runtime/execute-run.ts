@@ -83,7 +83,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const driver = run.turn === undefined ? expected : undefined
   const enqueue = (input: AgentInput): Promise<Accepted> => acceptFollowUp(options, session, run, input)
   const journal = new StoreJournal({
-    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: store.deltas && new DeltaSharer(store.deltas, options.clock, claim), durability: driver ? 'boundary' : durability },
+    ...{ store, live, ids, claim, answers, abort, onLastCommit, enqueue, sharer: sharerOf(options, claim), durability: driver ? 'boundary' : durability },
     conversation: conversations.of(session.id),
     onFailure: (error) => options.onError(error, { during: 'run', runId: run.id, session: run.session }),
     hostChildren: (spawn) => childHost({ context: children, session, run, spawn, tools: backgroundTools(children, session.key) }),
@@ -99,6 +99,12 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   // Also what it has started and does not wait for: whoever has stored the stop may not have come that far.
   if (isStop(abort.signal)) await children.stopBelow(run)
   return remainderOf(result, journal)
+}
+
+/** Undefined if the store does not carry deltas to other processes. */
+function sharerOf({ store, clock, onError }: ExecutionOptions, claim: Claim): DeltaSharer | undefined {
+  const { id: runId, session } = claim.run
+  return store.deltas && new DeltaSharer(store.deltas, clock, claim, (error) => onError(error, { during: 'deltas', runId, session }))
 }
 
 /** The driver reads the log, and the loop waits for whoever iterates over its run: this one asks on when the driver does. */

@@ -1,7 +1,7 @@
 import type { DefinitionDiff } from '../contract/definition-diff.ts'
 import type { LostRunEnd } from '../writer/close-run.ts'
 
-/** What is left to be written when an execution is over: the loop ends most runs itself. */
+/** Work that remains for the runtime after an execution. The loop ends most runs itself. */
 export type Remainder =
   | { readonly kind: 'nothing' }
   /** The run has ended, and with it all that was queued or waiting in its session. */

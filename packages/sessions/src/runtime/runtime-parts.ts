@@ -89,7 +89,11 @@ export class RuntimeParts {
   /** Made at the first use, so that the making of a runtime does not touch the store. */
   #remoteDeltas(): RemoteDeltas | undefined {
     const { deltas } = this.store
-    if (deltas) this.#remote ??= new RemoteDeltas({ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) })
+    if (!deltas) return undefined
+    this.#remote ??= new RemoteDeltas({
+      ...{ deltas, live: this.#live, isExecutedHere: (key) => this.loop.executes(key) },
+      onError: (error, session) => this.#onError(error, { during: 'deltas', session }),
+    })
     return this.#remote
   }
 

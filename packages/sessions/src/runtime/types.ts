@@ -2,7 +2,7 @@ import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
 import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
 import type { ImportOptions } from '../commands/tree/types.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
-import type { Page } from '../contract/page.ts'
+import type { Page } from '../contract/paging.ts'
 import type { RunKind, SessionTtl } from '../contract/records.ts'
 import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
@@ -75,7 +75,7 @@ export interface Retention {
 }
 
 export interface ErrorContext {
-  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake'
+  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas'
   readonly runId?: string
   readonly session?: string
 }

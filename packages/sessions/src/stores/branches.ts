@@ -1,5 +1,5 @@
 import type { BranchRecord } from '../contract/session-store.ts'
-import type { Page, PageRequest } from '../contract/page.ts'
+import type { Page, PageRequest } from '../contract/paging.ts'
 import type { EntryNode } from '../contract/records.ts'
 import { pageLimit, pageOf, parseBranchPosition } from '../contract/paging.ts'
 

@@ -2,7 +2,7 @@ import { configChecks } from '../arguments.ts'
 import type { StateStore } from '../contract/state-store.ts'
 import { memoryStateStore } from '../state/memory-state-store.ts'
 import { kvStateStore, kvVariables } from './kv/kv-state-store.ts'
-import { prefixCheck } from './redis/prefix.ts'
+import { prefixCheck } from './redis/keys.ts'
 import { redisStateStore } from './redis/redis-state-store.ts'
 
 export interface StateStoreFromEnvOptions {

@@ -7,8 +7,7 @@ import { loadRedis } from '../stores/redis/load-redis.ts'
 import { checkKvServer } from './check-options.ts'
 import { answerRequest } from './kv-server/answer-request.ts'
 import { commandsOf, type CommandClient } from './kv-server/commands.ts'
-import type { KvFault } from './kv-server/faults.ts'
-import type { KvServerOptions } from './kv-server/options.ts'
+import type { KvFault, KvServerOptions } from './kv-server/types.ts'
 
 const reconnectMs = 20
 

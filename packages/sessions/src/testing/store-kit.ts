@@ -54,7 +54,6 @@ const topics: Readonly<Record<string, Topic>> = {
   listing,
   sums,
   hints,
-  several,
   reopening,
 }
 
@@ -64,7 +63,12 @@ export function testSessionStore(options: StoreKitOptions): void {
   const runner = options.runner ?? globalRunner()
   const kit = kitOf(options, runner)
   runner.describe(`session store: ${options.name}`, () => {
-    const wanted = { ...topics, ...(options.bytesWritten && { growth }), ...(options.sharesDeltas && { deltas }) }
+    const wanted = {
+      ...topics,
+      ...(options.second && { several }),
+      ...(options.bytesWritten && { growth }),
+      ...(options.sharesDeltas && { deltas }),
+    }
     for (const [title, topic] of Object.entries(wanted)) runner.describe(title, () => topic(kit))
   })
 }

@@ -1,6 +1,6 @@
 import type { Compaction, StoredMessage } from '@bowline/agent-loop'
 import type { PathOptions, SessionStore } from '../contract/session-store.ts'
-import type { Page } from '../contract/page.ts'
+import type { Page } from '../contract/paging.ts'
 import type { EntryRecord } from '../contract/records.ts'
 
 export interface StoredTranscript {

@@ -17,8 +17,9 @@ function sharing() {
     return answer()
   }
   const claim = { run: { id: 'run-1', epoch: 2, session: 'room:1' } } as unknown as Claim
-  const sharer = new DeltaSharer({ push, read: () => Promise.resolve([]) }, clock, claim)
-  return { clock, pushed, sharer, answer: (next: () => Promise<void>) => (answer = next) }
+  const faults: unknown[] = []
+  const sharer = new DeltaSharer({ push, read: () => Promise.resolve([]) }, clock, claim, (error) => faults.push(error))
+  return { clock, pushed, sharer, faults, answer: (next: () => Promise<void>) => (answer = next) }
 }
 
 it('S188: gathers for 30 ms after the first delta, then pushes once', async () => {
@@ -52,7 +53,7 @@ it('S188: pushes nothing that a durable event has replaced', async () => {
 })
 
 it.each(['fails', 'takes too long'])('S188: a store that %s gets no more of this message, and all of the next one', async (how) => {
-  const { clock, pushed, sharer, answer } = sharing()
+  const { clock, pushed, sharer, faults, answer } = sharing()
   const held = gate()
   answer(() => (how === 'fails' ? Promise.reject(new Error('away')) : held.passed))
   sharer.add(delta('a'), { base: 3, n: 1 })
@@ -67,6 +68,7 @@ it.each(['fails', 'takes too long'])('S188: a store that %s gets no more of this
   sharer.add(delta('c'), { base: 5, n: 1 })
   await clock.advance(30)
   expect(pushed.slice(1)).toEqual([[5, 1, 'c']])
+  expect(faults).toEqual(how === 'fails' ? [new Error('away')] : [])
 })
 
 it('S188: what comes while the store is busy goes with the next push', async () => {

@@ -91,7 +91,10 @@ function bookUsage(log: LogState, event: UsageEvent, must: Must): void {
   must((purpose === 'compaction') === (log.place === 'compacting'), `books ${purpose} here`)
   if (purpose === 'discarded-attempt') must(log.place === 'step' && log.previous === 'message-discarded', 'no attempt was withdrawn')
   if (purpose === 'child') {
-    const place = log.owed.findIndex(({ usage }) => canonicalJson({ ...usage }) === canonicalJson({ ...event.usage }))
+    const isSame = ({ usage }: LogState['owed'][number]): boolean => canonicalJson({ ...usage }) === canonicalJson({ ...event.usage })
+    // A call that was cut off never books what its child cost.
+    const open = log.owed.findIndex((each) => isSame(each) && log.calls.get(each.toolCallId)?.ended === false)
+    const place = open >= 0 ? open : log.owed.findIndex(isSame)
     must(log.isPartial || place >= 0, 'no child has ended that has used this')
     if (place >= 0) log.owed.splice(place, 1)
   }

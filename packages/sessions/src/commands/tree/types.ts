@@ -58,7 +58,7 @@ export interface ImportOptions {
   readonly key?: string
   /** Calls without a result get the outcome `unknown`; else they are refused. Default false. */
   readonly repair?: boolean
-  /** Whose session it is to be. Default: nobody's in particular. */
+  /** The owner of the new session. Default: none. */
   readonly owner?: string
   /** Default: that in the file. Tools see it as their `context`. */
   readonly metadata?: JSONObject

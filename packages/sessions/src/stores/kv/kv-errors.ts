@@ -38,7 +38,7 @@ export function statusError(status: number | string): SessionError {
   return new SessionError('invalid-config', `The URL of the KV service leads to something else (${typeof status === 'number' ? `status ${status}` : status}). Correct it.`)
 }
 
-/** What it had no room for was not done; after any other status nobody knows. */
+/** After status 429 the change was not made. After any other status the outcome is unknown. */
 export function busyError(status: number, waitMs: number): SessionError {
   const outcome = status === 429 ? '' : ' A change may have been made or not: read the record to find out.'
   return new SessionError('store-unavailable', `${name} is busy (status ${status}) and wants a wait of ${Math.ceil(waitMs / 1_000)} s.${outcome}`)

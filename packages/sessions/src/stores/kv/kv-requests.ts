@@ -4,7 +4,8 @@ import { SessionError } from '../../errors.ts'
 import { answeredUntil, waitUntil } from '../redis/answered.ts'
 import { LostAnswer } from '../redis/script-server.ts'
 import { busyError, CommandFailed, statusError, unreachableError } from './kv-errors.ts'
-import { retryAfterMs } from './retry-after.ts'
+
+const msPerSecond = 1_000
 
 export interface KvRequestsOptions {
   readonly url: string
@@ -109,4 +110,13 @@ function fieldsOf(body: unknown): { readonly result?: unknown; readonly error?: 
 function reasonOf(error: unknown): string {
   const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } }
   return cause?.code ?? cause?.message ?? ''
+}
+
+/** How long a service wants a client to wait, from its header: seconds or a date. Undefined if it does not say. */
+function retryAfterMs(header: string | null, now: number): number | undefined {
+  if (header === null || header.trim() === '') return undefined
+  const seconds = Number(header)
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * msPerSecond)
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }

@@ -3,7 +3,7 @@ import { SessionError } from '../../errors.ts'
 import type { ScriptServer } from '../redis/script-server.ts'
 import type { Script } from '../redis/scripts.ts'
 import { CommandFailed } from './kv-errors.ts'
-import { loadUpstash } from './load-upstash.ts'
+import { missingPeer } from '../redis/load-redis.ts'
 import type { KvRequests } from './kv-requests.ts'
 
 export interface KvServerOptions {
@@ -69,5 +69,14 @@ export class KvServer implements ScriptServer {
     const bytes = Buffer.byteLength(JSON.stringify(['eval', text, keys.length, ...keys, ...args]))
     if (bytes <= maxRequestBytes) return
     throw new SessionError('entry-too-large', `A request to the KV service must have at most ${maxRequestBytes} bytes; this one has ${bytes}. Store less in the record.`)
+  }
+}
+
+/** Loads the package `@upstash/redis`, an optional peer. */
+async function loadUpstash(): Promise<typeof Redis> {
+  try {
+    return (await import('@upstash/redis')).Redis
+  } catch (error) {
+    throw missingPeer(error, 'kvStateStore', '@upstash/redis')
   }
 }

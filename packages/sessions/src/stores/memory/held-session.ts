@@ -94,7 +94,7 @@ export function heldByOther(held: HeldSession, runId: string): boolean {
   return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
 }
 
-/** Rows of one kind of a session. What is kept of a step beyond memory is told by the names of its tables. */
+/** Rows of one kind of a session. The file store writes changed rows by the name of their table. */
 export class Table<K, V> extends Map<K, V> {
   readonly name: string
 

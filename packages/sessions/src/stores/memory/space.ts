@@ -6,7 +6,7 @@ import type { Numbers } from '../rules.ts'
 import type { HeldSession } from './held-session.ts'
 import { SessionIndex } from './session-index.ts'
 
-/** What one namespace holds. */
+/** All data of one namespace. */
 export interface Space {
   readonly sessions: Map<string, HeldSession>
   readonly index: SessionIndex
@@ -65,7 +65,7 @@ export interface Work {
   readonly changedRuns: Set<string>
   readonly references: NonNullable<NewEvent['refers']>[]
   held: HeldSession | undefined
-  /** What is still to be delivered to other sessions. */
+  /** Deliveries to other sessions that are not applied yet. */
   outbox: readonly Delivery[]
   /** The delivery whose writes these are. */
   received?: string
@@ -73,7 +73,7 @@ export interface Work {
   isClaim?: true
 }
 
-/** Undefined stands for a row that is not there. */
+/** One row before and after a step. Undefined means that the row does not exist. */
 export interface Change {
   readonly map: ReadonlyMap<unknown, unknown>
   readonly key: unknown

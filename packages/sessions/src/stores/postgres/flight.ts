@@ -16,8 +16,8 @@ export interface Statements {
 const longestWaitMs = 30_000
 
 /**
- * What is done on one connection, from when it is taken to when it is given back. Statements are sent without waiting for
- * those before them. The first one that fails is what all later ones fail for.
+ * One use of a pooled connection, from acquire to release. Sends statements without waiting for earlier answers. Keeps the
+ * first failure: later statements fail because of it.
  */
 export class Flight {
   readonly #client: PostgresClient
@@ -38,7 +38,7 @@ export class Flight {
     if (this.#failure) throw this.#failure
   }
 
-  /** What failed is dealt with. */
+  /** Clears the failure after the caller has handled it. */
   forget(): void {
     this.#failure = undefined
   }

@@ -1,5 +1,5 @@
+import type * as pg from 'pg'
 import { SessionError } from '../../errors.ts'
-import { loadPg } from './load-pg.ts'
 import type { PostgresClient, PostgresPool } from './pool-types.ts'
 import { storeError } from './postgres-errors.ts'
 
@@ -94,4 +94,15 @@ async function inTime(connecting: Promise<PostgresClient>): Promise<PostgresClie
 
 function usedUp(): SessionError {
   return new SessionError('store-unavailable', `There was no connection to Postgres within ${longestWaitMs} ms: all of the pool were in use, or the server did not answer. Raise poolSize, or ask again later.`)
+}
+
+/** Loads the package `pg`, which only this store needs. */
+async function loadPg(): Promise<Pick<typeof pg, 'Pool'>> {
+  try {
+    // Where the package is bundled there is nothing but its default export.
+    return (await import('pg')).default
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new SessionError('invalid-config', 'postgresStore needs the package pg: npm install pg', { cause: error })
+  }
 }

@@ -8,7 +8,7 @@ import type { Statements } from './flight.ts'
 import type { Pool } from './pool.ts'
 import { isLost, isPassing, violatesConstraint } from './postgres-errors.ts'
 
-/** A transaction whose process or network is gone keeps its rows for so long at most, and waits for those of others so long. */
+/** The server ends an idle transaction after the first limit, and a wait for locked rows after the second. */
 const limits = 'set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = 20000'
 const beginWrite = `begin isolation level read committed; ${limits}`
 const beginRead = 'begin isolation level repeatable read read only'
@@ -135,7 +135,7 @@ export class PostgresConnection {
   }
 }
 
-/** Those who met go on at different times. */
+/** Waits for a random time, so that transactions that collided do not collide again. */
 function pause(tries: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(longestPauseMs, 2 ** tries)))
 }
@@ -153,7 +153,7 @@ async function walk<T>(flight: Flight, steps: Steps<T>): Promise<T> {
   return step.value
 }
 
-/** What fails fails where it was asked for. */
+/** A statement that fails throws at the step that sent it. */
 async function walkCarefully<T>(flight: Flight, steps: Steps<T>): Promise<T> {
   let step = steps.next([])
   while (!step.done) step = await answer(flight, steps, step.value)
@@ -178,7 +178,7 @@ async function commit<T>(flight: Flight, result: T): Promise<T> {
     flight.check()
   } catch (error) {
     void takeBack(flight)
-    // Without an answer nobody knows.
+    // Without an answer the outcome is unknown.
     throw isLost(error) ? new LostCommit(error) : error
   }
   flight.release(true)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Page } from '../../contract/page.ts'
+import type { Page } from '../../contract/paging.ts'
 import { checkedStateStore } from '../../contract/checked-calls.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import { behindPrefix, checkPlace, checkTimeToLive, compareIds, textOfValue } from '../../contract/check-state.ts'

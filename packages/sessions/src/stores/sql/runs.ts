@@ -1,6 +1,6 @@
 import type { JSONValue } from '@bowline/llm'
 import type { ChildQuery, Found, RunQuery } from '../../contract/session-store.ts'
-import type { Page } from '../../contract/page.ts'
+import type { Page } from '../../contract/paging.ts'
 import type { RunRecord, RunStatus } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition, printCreationPosition } from '../../contract/paging.ts'

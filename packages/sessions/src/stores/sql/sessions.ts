@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Read, SessionQuery } from '../../contract/session-store.ts'
-import type { Page } from '../../contract/page.ts'
+import type { Page } from '../../contract/paging.ts'
 import type { SessionRecord, Status } from '../../contract/records.ts'
 import { bodyText, parseStored } from '../../json.ts'
 import { pageLimit, pageOf, parseSessionPosition, printSessionPosition } from '../../contract/paging.ts'

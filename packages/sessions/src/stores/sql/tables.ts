@@ -166,7 +166,7 @@ interface TimerTable {
   readonly body: Json
 }
 
-/** What a deleted session leaves behind. */
+/** Numbers of a deleted session, so that a new session with its key goes on from them. */
 interface TombstoneTable {
   readonly namespace: string
   readonly key: string

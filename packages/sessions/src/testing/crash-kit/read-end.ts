@@ -1,6 +1,6 @@
 import { announceable } from '../../writer/reminders.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
-import type { Page } from '../../contract/page.ts'
+import type { Page } from '../../contract/paging.ts'
 import { holdingStatuses } from '../../contract/records.ts'
 import type { EntryRecord, InboxKind, RunRecord, RunStatus, SessionRecord, StoredEvent } from '../../contract/records.ts'
 import type { SessionEnd } from './types.ts'

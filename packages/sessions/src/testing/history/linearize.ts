@@ -45,6 +45,8 @@ interface Frame {
   readonly next: Iterator<Numbered, undefined>
   /** A sure one fitted. */
   hasFitting: boolean
+  /** A read fitted that changes nothing. If an order has it later, the same order has it here too: no other is tried. */
+  isSettled: boolean
 }
 
 interface Numbered {
@@ -83,7 +85,7 @@ class Linearization {
     const frames = [this.#frame(undefined, 0, 0)]
     for (let frame = frames.at(-1); frame; frame = frames.at(-1)) {
       if (this.#isEnd()) return this.#result('yes', frames)
-      const { value: next } = frame.next.next()
+      const next = frame.isSettled ? undefined : frame.next.next().value
       if (next && ++this.#tries > this.#options.maxTries) return this.#result('undecided', frames)
       if (next) {
         this.#try(frames, frame, next)
@@ -121,6 +123,7 @@ class Linearization {
     const mark = tracked.mark
     if (next.step.apply(this.#model)) return tracked.backTo(mark)
     before.hasFitting ||= !next.step.isOptional
+    before.isSettled = next.step.isRead && tracked.mark === mark
     this.#place(next, true)
     const state = `${this.#placed} ${tracked.fingerprint}`
     const frame = this.#frame(next, mark, before.head)
@@ -144,11 +147,11 @@ class Linearization {
   #frame(step: Numbered | undefined, mark: number, from: number): Frame {
     let head = from
     while (this.#sure[head]?.isPlaced) head++
-    const frame: Frame = { step, mark, head, hasFitting: false, next: this.#candidates(head, () => this.#isQuick && frame.hasFitting) }
+    const frame: Frame = { step, mark, head, hasFitting: false, isSettled: false, next: this.#candidates(head, () => this.#isQuick && frame.hasFitting) }
     return frame
   }
 
-  /** Steps that were called before any of those without a place had its answer; first those that happened for sure. */
+  /** Steps that were called before any of those without a place had its answer: reads, then writes, then what may have happened. */
   *#candidates(head: number, isEnough: () => boolean): Generator<Numbered, undefined> {
     let firstReturn = Infinity
     const candidates: Numbered[] = []
@@ -159,7 +162,9 @@ class Linearization {
       firstReturn = Math.min(firstReturn, numbered.step.returnedAt)
       candidates.push(numbered)
     }
-    yield* candidates.filter(({ step }) => step.calledAt <= firstReturn)
+    const possible = candidates.filter(({ step }) => step.calledAt <= firstReturn)
+    yield* possible.filter(({ step }) => step.isRead)
+    yield* possible.filter(({ step }) => !step.isRead)
     if (isEnough()) return undefined
     for (const numbered of this.#optional) {
       if (numbered.step.calledAt > firstReturn) return undefined

@@ -1,7 +1,7 @@
 import { parseCursor } from '../../contract/cursor.ts'
 import type { MessagesOptions, RunHandle, RunResult, SessionInfo, StopReceipt } from '../../commands/types.ts'
 import type { LogEvents, LoggedEvent, LogIterator } from '../../contract/log-events.ts'
-import type { Page } from '../../contract/page.ts'
+import type { Page } from '../../contract/paging.ts'
 import type { RunsQuery } from '../../contract/session-store.ts'
 import type { RuntimeCall } from '../around-runtime.ts'
 import { eventFacts } from './batch-facts.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { encoded, isCommand, type Command, type CommandAnswer } from './commands.ts'
-import type { KvFault } from './faults.ts'
+import type { KvFault } from './types.ts'
 
 export interface KvServerParts {
   readonly token: string

@@ -1,4 +1,4 @@
-import type { Page, PageRequest } from '../../contract/page.ts'
+import type { Page, PageRequest } from '../../contract/paging.ts'
 
 /** All items, page by page, with something else happening between the pages. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>, limit: number, between: () => Promise<unknown>): Promise<T[]> {

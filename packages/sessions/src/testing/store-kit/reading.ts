@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { SessionError } from '../../errors.ts'
-import type { PageRequest } from '../../contract/page.ts'
+import type { PageRequest } from '../../contract/paging.ts'
 import { appendEntries, appendEvents, ensure, insertRun, mark, openCall, patchRun, putAnswers, putCalls, room } from './bench.ts'
 import { startMs, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'

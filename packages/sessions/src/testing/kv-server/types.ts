@@ -1,3 +1,12 @@
+export interface KvServerOptions {
+  /** The Redis server that executes the commands. */
+  readonly redisUrl: string
+  /** Default: one that nobody can guess. */
+  readonly token?: string
+  /** Larger requests are refused. Default 10,000,000. */
+  readonly maxRequestBytes?: number
+}
+
 /** What goes wrong with a request. */
 export type KvFault =
   /** Its connection is lost `before` the command is executed, or `after` it. `cut`: in the middle of the answer. */
