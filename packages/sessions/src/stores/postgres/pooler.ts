@@ -1,7 +1,10 @@
 import type { PgSession } from './pg-session.ts'
 
-/** A busy pooler may give the process of the first transaction to a third client before the second one asks. */
-const rounds = 3
+/**
+ * A busy pooler may give the process of the first transaction to a third client before the second one asks: with three busy
+ * clients in one round of three. Only a pooler in session mode is asked all rounds.
+ */
+const rounds = 40
 
 /**
  * Returns whether a pooler gives this connection another process of the server for each transaction: then a lock of the

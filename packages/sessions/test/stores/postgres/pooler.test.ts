@@ -45,9 +45,12 @@ describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
     const busy = Array.from({ length: 3 }, async () => {
       while (isBusy) await ask(placeOf(url), 'select count(*) from pg_class')
     })
-    for (let tries = 0; tries < 20; tries++) expect(await isPooled(url)).toBe(true)
-    isBusy = false
-    await Promise.all(busy)
+    try {
+      for (let tries = 0; tries < 20; tries++) expect(await isPooled(url)).toBe(true)
+    } finally {
+      isBusy = false
+      await Promise.all(busy)
+    }
   })
 
   it('S173, S189: is found in statement mode', async () => {
