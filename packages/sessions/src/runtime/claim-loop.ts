@@ -183,7 +183,11 @@ export class ClaimLoop {
     this.#woken.add(key)
     this.#next ??= this.#claim(() => {
       this.#next = undefined
-      return this.#isWorthALook() ? this.#room() : 0
+      if (!this.#isWorthALook()) return 0
+      const room = this.#room()
+      // Looked for when a slot is free.
+      if (room <= 0) this.#mayBeMore = true
+      return room
     }).then((claims) => claims.filter(({ previous }) => previous === 'running').length)
     return this.#next
   }
@@ -219,7 +223,8 @@ export class ClaimLoop {
     this.#mayBeMore = true
     const claims = await store.claim({ ...request, ...(runId === undefined ? {} : { runId }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    if (runId === undefined) this.#mayBeMore = claims.length === max
+    // A store of many processes passes over what another one is writing to.
+    if (runId === undefined) this.#mayBeMore = claims.length === max || store.capabilities.processes === 'many'
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }

@@ -22,6 +22,34 @@ describe('what an agent can do about its tasks', () => {
     await runtime.stop()
   })
 
+  it('S133, S64: what comes while the slot is taken back is claimed when it is free', async () => {
+    const store = memoryStore()
+    const clock = manualClock()
+    const [asked, go] = [gate(), gate()]
+    const scout = helper('scout', [{ toolCalls: [callTo('s', 'send')] }], { tools: [guarded('send')] })
+    const { runtime, session } = await team(
+      async (_call, index) => {
+        if (index === 0) return { toolCalls: [launch('d', 'scout')] }
+        if (index === 1) return { toolCalls: [output('o', await taskOf(runtime, 'd'), { block: true, timeout: 5_000 })] }
+        if (index === 2) {
+          asked.open()
+          await go.passed
+        }
+        return { text: 'done' }
+      },
+      { store, subagents: [scout], concurrency: 1, clock },
+    )
+    const first = await session.send('go')
+    await endOf(store, (await found(store, async () => (await childrenOf(store))[0]))?.id ?? '', 'awaiting-approval')
+    // A claim finds nothing meanwhile, and the wait ends.
+    for (let passed = 0; passed < 6_000; passed += 500) await clock.advance(500)
+    await asked.passed
+    const second = await runtime.session('room:2').send('and here')
+    go.open()
+    expect(await Promise.all([first.result(), second.result()])).toMatchObject([{ status: 'completed' }, { status: 'completed' }])
+    await runtime.stop()
+  })
+
   it('S143: without block it answers at once; with it, when the time is over, also while the task waits for an approval', async () => {
     const store = memoryStore()
     const clock = manualClock()

@@ -1,8 +1,11 @@
 import { defineAgent } from '@bowline/agent-loop'
-import { scriptedModel } from '@bowline/llm/testing'
+import { manualClock, scriptedModel } from '@bowline/llm/testing'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
+import { aroundStore } from '../../src/testing/around-store.ts'
 import { found } from '../children/support.ts'
-import { gate, type SetupOptions } from '../support.ts'
+import { gate, setup, type SetupOptions } from '../support.ts'
 import { worker } from './worker.ts'
 
 describe('S8, S57: what a runtime claims', () => {
@@ -308,6 +311,27 @@ describe('S64: work that comes at the end of a run', () => {
     await clock.advance(0)
     await second.result()
     expect(await statuses([first, second])).toEqual(['completed', 'completed'])
+    await runtime.stop()
+  })
+
+  it.each([
+    ['one process', 'one', 1],
+    ['many processes', 'many', 2],
+  ] as const)('S171: after a run that settles its session a store of %s is asked again only if others write to it', async (_name, processes, claims) => {
+    let asked = 0
+    const memory = memoryStore()
+    const store: SessionStore = new Proxy(memory, { get: (target, name) => (name === 'capabilities' ? { ...target.capabilities, processes } : (Reflect.get(target, name) as unknown)) })
+    const counted = aroundStore(store, (operation, _args, go) => {
+      if (operation === 'claim') asked += 1
+      return go()
+    })
+    const clock = manualClock()
+    const { runtime } = setup({ steps: [{ text: 'one' }], store: counted, clock })
+    await runtime.start()
+    asked = 0
+    await (await runtime.session('room:1').send('go')).result()
+    await clock.advance(0)
+    expect(asked).toBe(claims)
     await runtime.stop()
   })
 })
