@@ -1,20 +1,23 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * The secret of this data folder. It outlives the process, so that a page that was open before a restart still gets in.
+ * Returns the secret of this data folder. It outlives the process, so that a page that was open before a restart still gets in.
+ * If several processes start at once, all of them get the same: the file appears with its content.
  */
 export async function readPageToken(dataFolder: string): Promise<string> {
   const file = join(dataFolder, 'page-token')
-  const made = randomBytes(32).toString('base64url')
+  const draft = `${file}.${randomUUID()}`
+  await writeFile(draft, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
   try {
-    await writeFile(file, made, { flag: 'wx', mode: 0o600 })
-    return made
+    await link(draft, file)
   } catch (error) {
     if (!isExisting(error)) throw error
-    return (await readFile(file, 'utf8')).trim()
+  } finally {
+    await rm(draft)
   }
+  return (await readFile(file, 'utf8')).trim()
 }
 
 /** A cookie belongs to a host, not to a port: the name keeps two demos on one machine apart. */
