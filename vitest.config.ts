@@ -40,10 +40,10 @@ export default defineConfig({
       ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(['sessions', 'server'].includes(name) && usesPostgres) })),
       project('scripts', 'scripts', usesPostgres),
       project('benchmarks', 'benchmarks'),
-      project('demo', 'apps/demo', { ...startsPrograms, exclude: ['test/e2e/**'] }),
+      project('demo', 'apps/demo', { ...usesPostgres, exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {
         include: ['test/e2e/**/*.test.{ts,tsx}'],
-        globalSetup: [startsPrograms.globalSetup, join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts')],
+        globalSetup: [...usesPostgres.globalSetup, join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts')],
         // One browser and one server at a time: what is measured must not compete with itself.
         fileParallelism: false,
         // Of tests that may run beside each other, as many as the browser and a server can serve on two cores.

@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util'
+import { isPortTaken } from './server/port-taken.ts'
 import { portFrom, SettingsError } from './server/settings.ts'
 import type { Environment } from './server/settings.ts'
+import { storeChoiceFrom } from './server/store-choice.ts'
 import { buildPage, watchPage } from './supervisor/build-page.ts'
 import { freePort } from './supervisor/free-port.ts'
 import { keepServer } from './supervisor/keep-server.ts'
-import type { ServerEnd } from './supervisor/keep-server.ts'
+import type { KeptServer, ServerEnd } from './supervisor/keep-server.ts'
+import { keepServers } from './supervisor/keep-servers.ts'
 
 const usage = `npm start                            the demo in a browser
 npm start -- --cli --once "text"     one answer in the terminal`
@@ -45,11 +48,14 @@ async function serve(dev: boolean): Promise<number> {
   // Building the page sets NODE_ENV in this process; the server gets the environment as it was.
   const env = { ...process.env }
   try {
+    const keep = storeChoiceFrom(env).kind === 'postgres' ? keepTwo : keepOne
     const wanted = portFrom(env)
     const port = wanted === 0 ? await freePort(0) : wanted
     const watched = dev ? await watchPage() : undefined
     const pageFolder = watched?.folder ?? (await buildPage())
-    const code = await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)
+    const server = await keep({ ...env, DEMO_PORT: String(port), DEMO_PAGE: pageFolder }, port)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.stop())
+    const code = await explain(await server.ended, port)
     await watched?.close()
     return code
   } catch (error) {
@@ -59,18 +65,32 @@ async function serve(dev: boolean): Promise<number> {
   }
 }
 
-async function keep(env: Environment, port: number): Promise<number> {
+type Kept = Omit<KeptServer, 'tell'>
+
+function keepOne(env: Environment): Kept {
   let told = false
-  const server = keepServer({
+  return keepServer({
     env,
-    onReady(url) {
+    onReady({ url }) {
       console.log(told ? 'The server is back.' : `Bowline is ready: ${url}`)
       told = true
     },
     onGone: (exit, restartInMs) => console.log(`The server ended (${exit}). The next one starts in ${restartInMs} ms.`),
   })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => server.stop())
-  return explain(await server.ended, port)
+}
+
+async function keepTwo(env: Environment, port: number): Promise<Kept> {
+  try {
+    return await keepServers({
+      ...{ env, port, names: ['A', 'B'] },
+      onAllReady: (url) => console.log(`Bowline is ready: ${url} (servers A and B)`),
+      onBack: (name) => console.log(`Server ${name} is back.`),
+      onGone: (name, exit, restartInMs) => console.log(`Server ${name} ended (${exit}). The next one starts in ${restartInMs} ms.`),
+    })
+  } catch (error) {
+    if (!isPortTaken(error)) throw error
+    return { ended: Promise.resolve({ type: 'refused', reason: 'port-taken', message: error.message }), stop: () => undefined }
+  }
 }
 
 async function explain(end: ServerEnd, port: number): Promise<number> {

@@ -115,7 +115,7 @@ describe('npm start', { timeout: 60_000 }, () => {
 
   it.each([
     [{ DEMO_PORT: 'many' }, 'DEMO_PORT is many'],
-    [{ DEMO_STORE: 'paper:' }, 'DEMO_STORE is paper:'],
+    [{ DEMO_STORE: 'paper:' }, 'DEMO_STORE begins with paper:'],
   ])('refuses %j at once and says why', async (env, message) => {
     const { code, output } = await run(dataFolder, [], env)
     expect(code).toBe(1)

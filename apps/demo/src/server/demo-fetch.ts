@@ -1,13 +1,17 @@
-import type { Peer, Server } from '@bowline/server'
+import type { Server } from '@bowline/server'
 import type { DemoInfo } from '../info.ts'
 import { killRoute } from './kill-route.ts'
 import { createPageFiles } from './page-files.ts'
 import { cookieHeader, holdsToken } from './page-token.ts'
+import type { ServerGroup } from './server-group.ts'
+import { isSessionId } from './session-key.ts'
 
 export interface DemoFetchOptions {
   readonly port: number
   readonly token: string
   readonly info: DemoInfo
+  /** The processes, if there are several. */
+  readonly group?: ServerGroup
   /** Where the built page is. */
   readonly pageFolder: string
   /** The API. Everything that is not the demo's own goes there. */
@@ -22,17 +26,20 @@ function originsOf(port: number): readonly string[] {
 }
 
 /** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
-export function createDemoFetch({ port, token, info, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
+export function createDemoFetch({ port, token, info, group, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
   const pageFile = createPageFiles(pageFolder)
   return async (request, peer) => {
-    const { origin, pathname } = new URL(request.url)
+    const { origin, pathname, searchParams } = new URL(request.url)
     if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api.fetch(request, peer)
     if (!origins.includes(origin)) return refuse(403, 'host-not-allowed')
     if (!origins.includes(request.headers.get('origin') ?? origin)) return refuse(403, 'origin-not-allowed')
     if (pathname.startsWith('/demo/')) {
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
-      return demoRoute(request, pathname, info, peer)
+      if (request.method === 'GET' && pathname === '/demo/info') return infoRoute(info, group, searchParams.get('session'))
+      const mayKill = info.canKill && loopbackAddresses.includes(peer?.remoteAddress ?? '')
+      if (request.method === 'POST' && pathname === '/demo/kill' && mayKill) return killRoute(request, group)
+      return refuse(404, 'route-not-found')
     }
     const file = await pageFile(request)
     if (pathname === '/') file.headers.append('set-cookie', cookieHeader(port, token))
@@ -40,13 +47,10 @@ export function createDemoFetch({ port, token, info, pageFolder, api }: DemoFetc
   }
 }
 
-async function demoRoute(request: Request, pathname: string, info: DemoInfo, peer: Peer | undefined): Promise<Response> {
-  if (request.method === 'GET' && pathname === '/demo/info') {
-    return Response.json(info, { headers: { 'cache-control': 'no-store' } })
-  }
-  const mayKill = info.canKill && loopbackAddresses.includes(peer?.remoteAddress ?? '')
-  if (request.method === 'POST' && pathname === '/demo/kill' && mayKill) return killRoute(request)
-  return refuse(404, 'route-not-found')
+async function infoRoute(info: DemoInfo, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
+  if (sessionId !== null && !isSessionId(sessionId)) return refuse(400, 'invalid-query')
+  const servers = await group?.describe(sessionId ?? undefined)
+  return Response.json({ ...info, ...(servers && { servers }) } satisfies DemoInfo, { headers: { 'cache-control': 'no-store' } })
 }
 
 function refuse(status: number, code: string): Response {

@@ -1,18 +1,23 @@
 import { SessionError } from '@bowline/sessions'
+import { isPortTaken } from './port-taken.ts'
 import { refusedExitCode } from './process-messages.ts'
-import type { ServerMessage } from './process-messages.ts'
+import type { ServerMessage, ServerProcess, SupervisorMessage } from './process-messages.ts'
 import { SettingsError } from './settings.ts'
 import { startServer } from './start-server.ts'
 
 const drainMs = 300
 const farewellMs = 5000
 
-const starting = startServer(process.env)
+let processes: readonly ServerProcess[] = []
+process.on('message', (message: SupervisorMessage) => {
+  processes = message.processes
+})
+const starting = startServer(process.env, () => processes)
 endWithSupervisor()
 
 try {
-  const { url } = await starting
-  tell({ type: 'ready', url })
+  const { url, runtimeId } = await starting
+  tell({ type: 'ready', url, runtimeId })
 } catch (error) {
   const refusal = refusalOf(error)
   if (!refusal) throw error
@@ -42,11 +47,13 @@ function endWithSupervisor(): void {
 
 function refusalOf(error: unknown): ServerMessage | undefined {
   if (error instanceof SettingsError) return { type: 'refused', reason: 'settings', message: error.message }
-  if (SessionError.isInstance(error)) return { type: 'refused', reason: 'store', message: `${error.message} (${error.code})` }
-  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    return { type: 'refused', reason: 'port-taken', message: error.message }
-  }
-  return undefined
+  if (SessionError.isInstance(error)) return { type: 'refused', reason: 'store', message: `${nameOfStore()}${error.message} (${error.code})` }
+  return isPortTaken(error) ? { type: 'refused', reason: 'port-taken', message: error.message } : undefined
+}
+
+/** Nothing for the default. The value may hold a password. */
+function nameOfStore(): string {
+  return process.env.DEMO_STORE ? 'DEMO_STORE: ' : ''
 }
 
 function tell(message: ServerMessage): void {

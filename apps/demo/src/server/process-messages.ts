@@ -1,8 +1,21 @@
 /** What the server process tells the supervisor. */
 export type ServerMessage =
-  | { readonly type: 'ready'; readonly url: string }
+  | { readonly type: 'ready'; readonly url: string; readonly runtimeId: string }
   /** It cannot start, and starting it again would not help. */
   | { readonly type: 'refused'; readonly reason: 'port-taken' | 'settings' | 'store'; readonly message: string }
+
+/** What the supervisor tells its server processes if there are several, whenever one of them comes or goes. */
+export interface SupervisorMessage {
+  readonly type: 'processes'
+  readonly processes: readonly ServerProcess[]
+}
+
+/** A server process of the demo. */
+export interface ServerProcess {
+  readonly name: string
+  /** Absent while it is down. */
+  readonly up?: { readonly pid: number; readonly runtimeId: string }
+}
 
 /** The exit code of a server process that refused to start. */
 export const refusedExitCode = 78

@@ -22,6 +22,11 @@ export function portFrom(env: Environment): number {
   return port
 }
 
+/** `DEMO_SERVER`: the supervisor has named this process, because there are several. */
+export function isOneOfSeveral(env: Environment): boolean {
+  return Boolean(env.DEMO_SERVER)
+}
+
 /** A mistake in the environment: starting again would not help. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'

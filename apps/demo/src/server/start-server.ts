@@ -11,13 +11,15 @@ import { createPace, speedFrom } from '../pace.ts'
 import { createDemoAgent, demoAgentName } from './agents.ts'
 import { chooseModel } from './choose-model.ts'
 import type { ModelChoice } from './choose-model.ts'
-import { chooseStore } from './choose-store.ts'
+import { createStore } from './create-store.ts'
 import { createDemoFetch } from './demo-fetch.ts'
 import { holdsToken, readPageToken } from './page-token.ts'
-import { dataFolderFrom, pageFolderFrom, portFrom } from './settings.ts'
+import type { ServerProcess } from './process-messages.ts'
+import { createServerGroup } from './server-group.ts'
+import { demoTenant } from './session-key.ts'
+import { dataFolderFrom, isOneOfSeveral, pageFolderFrom, portFrom } from './settings.ts'
 import type { Environment } from './settings.ts'
-
-export const demoTenant = 'demo'
+import { storeChoiceFrom } from './store-choice.ts'
 
 const reader: Principal = {
   id: 'page',
@@ -25,8 +27,18 @@ const reader: Principal = {
   scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals'],
 }
 
-/** Store, runtime, API and page in this process. Throws for a mistake in the environment. */
-export async function startServer(env: Environment): Promise<RunningServer> {
+/** How soon another process takes up what a dead one did, if nothing tells of the death. */
+const leaseOfSeveral = { ttlMs: 3000, heartbeatMs: 1000 }
+
+export interface StartedServer extends RunningServer {
+  readonly runtimeId: string
+}
+
+/**
+ * Store, runtime, API and page in this process. `processes` gives all server processes, if this is one of several. Throws for
+ * a mistake in the environment.
+ */
+export async function startServer(env: Environment, processes: () => readonly ServerProcess[]): Promise<StartedServer> {
   const port = portFrom(env)
   const { runtime, choice } = await createDemoRuntime(env)
   await runtime.start()
@@ -36,9 +48,12 @@ export async function startServer(env: Environment): Promise<RunningServer> {
     auth: async (request) => (holdsToken(request, port, token) ? reader : null),
     agents: { [demoAgentName]: {} },
   })
-  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), pageFolder: pageFolderFrom(env), api })
+  const group = isOneOfSeveral(env) ? { group: createServerGroup(runtime.store, processes) } : {}
+  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), ...group, pageFolder: pageFolderFrom(env), api })
   try {
-    return await serve({ ...api, fetch }, { host: '127.0.0.1', port })
+    // One of several is reached through the supervisor, which has the port of the page.
+    const running = await serve({ ...api, fetch }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
+    return { ...running, runtimeId: runtime.id }
   } catch (error) {
     await runtime.stop()
     throw error
@@ -53,7 +68,9 @@ export async function createDemoRuntime(env: Environment) {
   const pace = createPace(speed, systemClock)
   const choice = await chooseModel(env, () => offlineModel({ pace }))
   const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder }, speed)
-  return { choice, runtime: createRuntime({ agents: [agent], store: chooseStore(env, dataFolder) }) }
+  const storeChoice = storeChoiceFrom(env)
+  const store = await createStore(storeChoice, dataFolder)
+  return { choice, runtime: createRuntime({ agents: [agent], store, ...(storeChoice.kind === 'postgres' && { lease: leaseOfSeveral }) }) }
 }
 
 function infoOf(choice: ModelChoice, env: Environment): DemoInfo {

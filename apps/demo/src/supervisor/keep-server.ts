@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import type { ServerMessage } from '../server/process-messages.ts'
+import type { ServerMessage, SupervisorMessage } from '../server/process-messages.ts'
 
 type Refusal = Extract<ServerMessage, { type: 'refused' }>
 
@@ -11,13 +11,22 @@ export type ServerEnd = { readonly type: 'stopped' } | Refusal | { readonly type
 export interface KeptServer {
   /** Settles when the server is not kept any more. Never rejects. */
   readonly ended: Promise<ServerEnd>
+  /** Sends this to the process, if there is one. */
+  tell(message: SupervisorMessage): void
   /** Ends the process cleanly and does not start another one. */
   stop(): void
 }
 
+export interface ReadyServer {
+  readonly url: string
+  readonly pid: number
+  /** Of the runtime in this process: it is the owner of the runs that the process executes. */
+  readonly runtimeId: string
+}
+
 export interface KeepServerOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly onReady: (url: string) => void
+  readonly onReady: (server: ReadyServer) => void
   /** The process is gone; another one starts after the delay. */
   readonly onGone: (exit: string, restartInMs: number) => void
 }
@@ -43,7 +52,7 @@ export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptSer
       if (message.type === 'refused') refusal = message
       else {
         failures = 0
-        onReady(message.url)
+        onReady({ url: message.url, pid: process.pid ?? 0, runtimeId: message.runtimeId })
       }
     })
     // Without a process there is no exit event.
@@ -67,12 +76,16 @@ export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptSer
   start()
   return {
     ended,
+    tell(message) {
+      // A process that has just died needs to be told nothing.
+      if (child?.connected) child.send(message, () => undefined)
+    },
     stop() {
       if (stopping) return
       stopping = true
       clearTimeout(timer)
       if (!child) end({ type: 'stopped' })
-      else child.disconnect()
+      else if (child.connected) child.disconnect()
     },
   }
 }

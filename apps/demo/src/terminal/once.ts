@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { SessionError } from '@bowline/sessions'
 import { SettingsError } from '../server/settings.ts'
 import type { Environment } from '../server/settings.ts'
-import { createDemoRuntime, demoTenant } from '../server/start-server.ts'
+import { sessionKeyOf } from '../server/session-key.ts'
+import { createDemoRuntime } from '../server/start-server.ts'
 
 /** One message, one answer, with the agent and the store of the page. Gives the exit code. */
 export async function once(text: string, env: Environment): Promise<number> {
@@ -11,7 +12,7 @@ export async function once(text: string, env: Environment): Promise<number> {
     if (choice.problem) console.error(choice.problem.message)
     await runtime.start({ keepAlive: true })
     try {
-      const session = runtime.session(`tenant:${demoTenant}:s:cli_${randomUUID()}`, { metadata: { title: text.slice(0, 80) } })
+      const session = runtime.session(sessionKeyOf(`cli_${randomUUID()}`), { metadata: { title: text.slice(0, 80) } })
       const result = await (await session.send(text)).result()
       if (result.text !== '') console.log(result.text)
       if (result.status === 'completed') return 0

@@ -1,5 +1,6 @@
 import { freePort } from '../../src/supervisor/free-port.ts'
 import { keepServer } from '../../src/supervisor/keep-server.ts'
+import { keepServers } from '../../src/supervisor/keep-servers.ts'
 import { cleanEnv, makeDataFolder, removeDataFolder } from '../demo-process.ts'
 import type { DemoEnv } from '../demo-process.ts'
 
@@ -18,16 +19,22 @@ export interface KeptDemoParts {
   readonly nodeOptions: string
 }
 
-/** The server of `npm start`, kept alive by what keeps it alive there, with data of its own and without delays. */
+/**
+ * The server of `npm start`, or the two that it starts on Postgres, kept alive by what keeps them alive there, with data of their
+ * own and without delays.
+ */
 export async function keepDemo({ pageFolder, nodeOptions }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
   const dataFolder = await makeDataFolder()
-  const port = String(await freePort(0))
+  const port = await freePort(0)
   const env: Record<string, string | undefined> = {
-    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: port, DEMO_SPEED: '0' },
+    ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: String(port), DEMO_SPEED: '0' },
     ...change,
   }
   const ready = Promise.withResolvers<string>()
-  const server = keepServer({ env, onReady: ready.resolve, onGone: () => undefined })
+  const onGone = (): void => undefined
+  const server = env['DEMO_STORE']?.startsWith('postgres')
+    ? await keepServers({ env, port, names: ['A', 'B'], onAllReady: ready.resolve, onBack: () => undefined, onGone })
+    : keepServer({ env, onReady: ({ url }) => ready.resolve(url), onGone })
   void server.ended.then((end) => ready.reject(new Error(`The demo has ended: ${JSON.stringify(end)}`)))
   return {
     url: await ready.promise,

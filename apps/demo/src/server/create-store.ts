@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import type { SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { sqliteStore } from '@bowline/sessions/sqlite'
+import type { StoreChoice } from './store-choice.ts'
+
+/** Opens nothing yet: the runtime does. The code for Postgres is loaded only for it. */
+export async function createStore(choice: StoreChoice, dataFolder: string): Promise<SessionStore> {
+  switch (choice.kind) {
+    case 'memory':
+      return memoryStore()
+    case 'sqlite':
+      return sqliteStore({ file: choice.file ?? join(dataFolder, 'data.db') })
+    case 'postgres': {
+      const { postgresStore } = await import('@bowline/sessions/postgres')
+      return postgresStore({ connectionString: choice.connectionString })
+    }
+    default:
+      return choice satisfies never
+  }
+}

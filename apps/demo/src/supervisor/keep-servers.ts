@@ -1,0 +1,61 @@
+import type { ServerProcess } from '../server/process-messages.ts'
+import { openFront } from './front.ts'
+import { keepServer } from './keep-server.ts'
+import type { KeepServerOptions, KeptServer, ReadyServer, ServerEnd } from './keep-server.ts'
+
+export interface KeepServersOptions {
+  readonly env: KeepServerOptions['env']
+  readonly names: readonly string[]
+  /** Where the page is, whichever process gives it. */
+  readonly port: number
+  /** All of them are up, for the first time. */
+  readonly onAllReady: (url: string) => void
+  /** One of them is up again. */
+  readonly onBack: (name: string) => void
+  readonly onGone: (name: string, exit: string, restartInMs: number) => void
+}
+
+/**
+ * Keeps one server process for each name and tells all of them which are up. A front before them gives each request to one
+ * that is. If one of them cannot be kept, all are stopped. Rejects with `EADDRINUSE` if the port is taken.
+ */
+export async function keepServers({ env, names, port, onAllReady, onBack, onGone }: KeepServersOptions): Promise<Omit<KeptServer, 'tell'>> {
+  const up = new Map<string, ReadyServer>()
+  const front = await openFront({ port, urls: () => [...up.values()].map(({ url }) => url) })
+  const missing = new Set(names)
+  const servers = names.map((name) =>
+    keepServer({
+      env: { ...env, DEMO_SERVER: name },
+      onReady(server) {
+        up.set(name, server)
+        tellAll()
+        if (!missing.delete(name)) onBack(name)
+        else if (missing.size === 0) onAllReady(`http://127.0.0.1:${front.port}`)
+      },
+      onGone(exit, restartInMs) {
+        up.delete(name)
+        tellAll()
+        onGone(name, exit, restartInMs)
+      },
+    }),
+  )
+  const tellAll = (): void => {
+    const processes = names.map((name): ServerProcess => ({ name, ...upOf(up.get(name)) }))
+    for (const server of servers) server.tell({ type: 'processes', processes })
+  }
+  const stop = (): void => servers.forEach((server) => server.stop())
+  return { ended: endOf(servers, stop).finally(() => front.close()), stop }
+}
+
+/** How the first of them ended. Resolves when all have. */
+async function endOf(servers: readonly KeptServer[], stop: () => void): Promise<ServerEnd> {
+  const ends = servers.map(({ ended }) => ended)
+  const first = await Promise.race(ends)
+  stop()
+  await Promise.all(ends)
+  return first
+}
+
+function upOf(server: ReadyServer | undefined): Pick<ServerProcess, 'up'> {
+  return server ? { up: { pid: server.pid, runtimeId: server.runtimeId } } : {}
+}
