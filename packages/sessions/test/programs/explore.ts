@@ -2,16 +2,16 @@ import { explorePrograms, type ExploreProgramsOptions } from '@bowline/sessions/
 import { describe, it } from 'vitest'
 import { testSeed } from '../../../../scripts/test-length.ts'
 
-const perTest = 25
-
 export interface ExploreOptions extends Pick<ExploreProgramsOptions, 'store' | 'reopen'> {
   readonly programs: number
   /** Stores that run the same programs say less than stores that run different ones. */
   readonly firstSeed: number
+  /** Default 25. */
+  readonly perTest?: number
 }
 
-/** The tests of one store, 25 programs in each. */
-export function explore(name: string, { programs, firstSeed, ...parts }: ExploreOptions): void {
+/** The tests of one store. */
+export function explore(name: string, { programs, firstSeed, perTest = 25, ...parts }: ExploreOptions): void {
   const first = firstSeed + (testSeed - 1) * 100_000
   const blocks = Array.from({ length: programs / perTest }, (_, index) => first + index * perTest)
   describe(`programs on ${name}`, () => {

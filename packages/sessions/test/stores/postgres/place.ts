@@ -9,6 +9,8 @@ export interface PostgresPlace {
   readonly url: string
   /** A store over tables with nothing in them. */
   empty(options?: PostgresStoreOptions): Promise<SessionStore>
+  /** Removes all that is in the tables. */
+  clear(): Promise<void>
   /** One more store over the same tables. */
   store(options?: PostgresStoreOptions): SessionStore
   /** Statements from outside. */
@@ -32,14 +34,16 @@ export function postgresPlace(): PostgresPlace {
   })
   afterAll(() => outside?.end())
   const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ ...(options.pool ? {} : { connectionString: database.url }), ...options })
+  const clear = async (): Promise<void> => void (await query(`truncate ${tables}`))
   return {
     get url() {
       return database.url
     },
     async empty(options) {
-      await query(`truncate ${tables}`)
+      await clear()
       return store(options)
     },
+    clear,
     store,
     query,
   }

@@ -1,0 +1,15 @@
+import { rounds } from '../../../../scripts/test-length.ts'
+import { postgresPlace, ServerClock } from '../stores/postgres/place.ts'
+import { explore } from './explore.ts'
+
+const place = postgresPlace()
+
+explore('the Postgres store', {
+  // Each takes a second where others take a tenth.
+  ...{ programs: rounds({ short: 6, long: 2_000 }), firstSeed: 80_001, perTest: 2 },
+  async store() {
+    await place.clear()
+    const clock = new ServerClock()
+    return clock.under(place.store({ clock, migrate: false, poolSize: 2 }))
+  },
+})
