@@ -19,25 +19,21 @@ const longestWaitMs = 10_000
 export async function ownPool(connectionString: string, size: number): Promise<Pool> {
   const { Pool } = await loadPg()
   const pool = new Pool({
-    ...{ connectionString, max: size, connectionTimeoutMillis: longestWaitMs, application_name: 'bowline', keepAlive: true },
+    // `acquire` gives up before that, with a text of its own.
+    ...{ connectionString, max: size, connectionTimeoutMillis: 2 * longestWaitMs, application_name: 'bowline', keepAlive: true },
     ...{ pipeline: true, allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
   })
-  const connections = openPool(pool)
-  return {
-    ...connections,
-    async close() {
-      await connections.close()
-      await pool.end()
-    },
-  }
+  // It keeps its listener: the server may end a connection that is being closed.
+  return openPool(pool, () => pool.end())
 }
 
 /** A pool of the user, who closes it. */
 export function givenPool(pool: PostgresPool): Pool {
-  return openPool(pool)
+  return openPool(pool, async (onError) => void pool.removeListener('error', onError))
 }
 
-function openPool(pool: PostgresPool): Pool {
+/** `end` is called when no connection is taken any more. */
+function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void>): Pool {
   // Without a listener the process would end when an idle connection is lost: the pool has dropped it already.
   const onError = (): void => undefined
   pool.on('error', onError)
@@ -55,7 +51,7 @@ function openPool(pool: PostgresPool): Pool {
     },
     async close() {
       await Promise.all(taken)
-      pool.removeListener('error', onError)
+      await end(onError)
     },
   }
 }

@@ -101,8 +101,9 @@ export class PostgresConnection {
       const steps = makeSteps()
       result = await (isCareful ? walkCarefully(flight, steps) : walk(flight, steps))
     } catch (error) {
-      // The caller need not wait for it.
-      void takeBack(flight)
+      const takenBack = takeBack(flight)
+      // What is done again must not meet locks of its own: a claim passes over them. Any other caller need not wait.
+      if (isPassing(error)) await takenBack
       throw error
     }
     return commit(flight, result)

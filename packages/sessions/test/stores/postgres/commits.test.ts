@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { systemClock } from '@bowline/llm'
 import type { Batch, SessionStore, Write } from '@bowline/sessions'
 import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
-import pg from 'pg'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { postgresPlace } from './place.ts'
+import { watchedPool, type Watch } from './watched-pool.ts'
 
 const place = postgresPlace()
 const closing: (() => Promise<unknown>)[] = []
@@ -26,35 +26,17 @@ const event = (): Write => ({ op: 'event.append', events: [{ event: { type: 'run
 const entry = (id: string, parentId: string | null): Write => ({ op: 'entry.append', entries: [{ id, parentId, type: 'note', text: 'x', at: 1 }] })
 const request = { owner: 'owner-a', max: 10, leaseMs: 10_000, agents: ['assistant'], holds: [] }
 
-/** Sees each statement before it is sent, and may send another one in its place. */
-type Watch = (query: PostgresQuery, client: pg.PoolClient) => PostgresQuery | undefined
-
-function watchedPool(watch: Watch): PostgresPool {
-  const pool = new pg.Pool({ connectionString: place.url, max: 4 })
-  closing.push(() => pool.end())
-  return {
-    async connect() {
-      const client = await pool.connect()
-      return {
-        ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: (destroy?: boolean) => client.release(destroy) },
-        set pipeline(isOn: boolean) {
-          Object.assign(client, { pipeline: isOn })
-        },
-        query(query: PostgresQuery) {
-          return client.query(watch(query, client) ?? query)
-        },
-      }
-    },
-    on: (name, listener) => pool.on(name, listener),
-    removeListener: (name, listener) => pool.removeListener(name, listener),
-  }
+function watched(watch: Watch): PostgresPool {
+  const { pool, end } = watchedPool(place.url, watch)
+  closing.push(end)
+  return pool
 }
 
 /** Counts how often something was sent after an answer had come: that is a round trip. */
 function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
   let trips = 0
   let isAnswered = true
-  const pool = watchedPool(() => {
+  const pool = watched(() => {
     if (isAnswered) trips += 1
     isAnswered = false
     return undefined
@@ -142,7 +124,7 @@ describe('commits to Postgres', () => {
   ])('S195: after %s at any statement a commit is done again, and once', async (_name, code) => {
     await (await place.empty()).close()
     let left = Infinity
-    const pool = watchedPool(() => {
+    const pool = watched(() => {
       left -= 1
       return left === 0 ? { text: `do $$ begin raise exception using errcode = '${code}'; end $$` } : undefined
     })
@@ -159,7 +141,7 @@ describe('commits to Postgres', () => {
   it('S195: whenever the connection is lost, a commit is applied once, or says that it may not be; its repeat tells', async () => {
     await (await place.empty()).close()
     let left = Infinity
-    const pool = watchedPool((_query, client) => {
+    const pool = watched((_query, client) => {
       left -= 1
       if (left === 0) (Reflect.get(Reflect.get(client, 'connection') as object, 'stream') as Socket).destroy()
       return undefined

@@ -1,0 +1,31 @@
+import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
+import pg from 'pg'
+
+/** Sees each statement before it is sent, and may send another one in its place. */
+export type Watch = (query: PostgresQuery, client: pg.PoolClient) => PostgresQuery | undefined
+
+export interface WatchedPool {
+  readonly pool: PostgresPool
+  end(): Promise<void>
+}
+
+export function watchedPool(connectionString: string, watch: Watch): WatchedPool {
+  const pool = new pg.Pool({ connectionString, max: 4 })
+  const watched: PostgresPool = {
+    async connect() {
+      const client = await pool.connect()
+      return {
+        ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: (destroy?: boolean) => client.release(destroy) },
+        set pipeline(isOn: boolean) {
+          Object.assign(client, { pipeline: isOn })
+        },
+        query(query: PostgresQuery) {
+          return client.query(watch(query, client) ?? query)
+        },
+      }
+    },
+    on: (name, listener) => pool.on(name, listener),
+    removeListener: (name, listener) => pool.removeListener(name, listener),
+  }
+  return { pool: watched, end: () => pool.end() }
+}

@@ -1,0 +1,147 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterEach } from 'vitest'
+import { ask, placeOf } from './support.ts'
+import type { Place } from './support.ts'
+
+/**
+ * What happens to a statement on its way: its connection is cut before it arrives, or after it was done and before its
+ * answer arrives, or the server ends the process of the connection while the statement is on its way.
+ */
+export type Cut = 'before' | 'behind' | 'terminate'
+
+export interface WireProxy {
+  /** Of the same database. */
+  readonly url: string
+  /** Asked for each statement. `text` is given for statements that are not prepared. Undefined: it passes. */
+  cut: (text: string | undefined) => Cut | undefined
+  /** Cuts all connections. */
+  cutAll(): void
+}
+
+/** Returns how to start proxies that understand what passes to a server, and are stopped after each test. */
+export function wireProxies(): (url: string) => Promise<WireProxy> {
+  const stops: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop()
+  })
+  return async (url) => {
+    const target = placeOf(url)
+    const open = new Set<Socket>()
+    const proxy: WireProxy = { url: '', cut: () => undefined, cutAll: () => open.forEach((socket) => socket.destroy()) }
+    const server = createServer((client) => connectThrough(client, target, proxy, open))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    stops.push(async () => {
+      proxy.cutAll()
+      server.close()
+      await once(server, 'close')
+    })
+    const { user = '', password, database = '' } = target
+    const secret = password === undefined ? '' : `:${encodeURIComponent(String(password))}`
+    return Object.assign(proxy, { url: `postgresql://${user}${secret}@127.0.0.1:${(server.address() as AddressInfo).port}/${database}` })
+  }
+}
+
+function connectThrough(client: Socket, target: Place, proxy: WireProxy, open: Set<Socket>): void {
+  const upstream = target.host?.startsWith('/') === true ? connect(`${target.host}/.s.PGSQL.${target.port}`) : connect(target.port ?? 5432, target.host)
+  const cut = (): void => void [client, upstream].forEach((socket) => socket.destroy())
+  for (const socket of [client, upstream]) {
+    open.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      open.delete(socket)
+      cut()
+    })
+  }
+  const wire = new Wire(target, proxy, cut)
+  client.on('data', (part) => void wire.fromClient(part).forEach((frame) => upstream.write(frame)))
+  upstream.on('data', (part) => void wire.fromServer(part).forEach((frame) => client.write(frame)))
+}
+
+/** One connection: counts what was asked and answered, and cuts where the proxy says so. */
+class Wire {
+  readonly #target: Place
+  readonly #proxy: WireProxy
+  readonly #cut: () => void
+  readonly #client = new Frames({ startsUntyped: true })
+  readonly #server = new Frames({ startsUntyped: false })
+  #asked = 0
+  #answered = -1
+  #pid = 0
+  /** Nothing passes to the client any more, and after the answer to this statement the connection is cut. */
+  #cutBehind: number | undefined
+  #isCut = false
+
+  constructor(target: Place, proxy: WireProxy, cut: () => void) {
+    this.#target = target
+    this.#proxy = proxy
+    this.#cut = cut
+  }
+
+  fromClient(part: Buffer): readonly Buffer[] {
+    const passed: Buffer[] = []
+    for (const frame of this.#client.take(part)) {
+      if (this.#isCut) break
+      if (isStatement(frame)) this.#meet(frame)
+      if (!this.#isCut) passed.push(frame)
+    }
+    return passed
+  }
+
+  fromServer(part: Buffer): readonly Buffer[] {
+    const passed: Buffer[] = []
+    for (const frame of this.#server.take(part)) {
+      const type = String.fromCharCode(frame[0] ?? 0)
+      if (type === 'K') this.#pid = frame.readInt32BE(5)
+      if (type === 'Z') this.#answered += 1
+      if (this.#cutBehind === undefined) passed.push(frame)
+      else if (this.#answered >= this.#cutBehind) this.#cut()
+    }
+    return passed
+  }
+
+  #meet(frame: Buffer): void {
+    this.#asked += 1
+    const how = this.#proxy.cut(frame[0] === query ? frame.toString('utf8', 5, frame.length - 1) : undefined)
+    if (how === 'before') {
+      this.#isCut = true
+      this.#cut()
+    }
+    if (how === 'behind') this.#cutBehind = this.#asked
+    if (how === 'terminate') void ask(this.#target, 'select pg_terminate_backend($1)', [this.#pid])
+  }
+}
+
+const query = 'Q'.charCodeAt(0)
+const sync = 'S'.charCodeAt(0)
+
+/** Each is answered by a word that the server is ready. */
+function isStatement(frame: Buffer): boolean {
+  return frame[0] === query || frame[0] === sync
+}
+
+/** Cuts a stream into the messages of the protocol: a type, the length of what follows with itself, and that. */
+class Frames {
+  #rest = Buffer.alloc(0)
+  #isUntyped: boolean
+
+  constructor({ startsUntyped }: { readonly startsUntyped: boolean }) {
+    this.#isUntyped = startsUntyped
+  }
+
+  take(part: Buffer): readonly Buffer[] {
+    this.#rest = Buffer.concat([this.#rest, part])
+    const frames: Buffer[] = []
+    for (;;) {
+      const typeBytes = this.#isUntyped ? 0 : 1
+      if (this.#rest.length < typeBytes + 4) return frames
+      const length = typeBytes + this.#rest.readInt32BE(typeBytes)
+      if (this.#rest.length < length) return frames
+      frames.push(this.#rest.subarray(0, length))
+      this.#rest = this.#rest.subarray(length)
+      this.#isUntyped = false
+    }
+  }
+}
