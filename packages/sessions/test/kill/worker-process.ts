@@ -15,6 +15,8 @@ export type WorkerMessage =
   | { readonly type: 'event'; readonly event: LoggedEvent }
   | { readonly type: 'moment'; readonly what: string }
   | { readonly type: 'done' }
+  | { readonly type: 'aborted' }
+  | { readonly type: 'fault'; readonly code: string }
 
 export interface EffectLine {
   readonly name: string
@@ -50,8 +52,12 @@ export class Workplace {
     return lines.map((line) => JSON.parse(line) as EffectLine).filter((line) => name === undefined || line.name === name)
   }
 
-  async remove(): Promise<void> {
+  async killAll(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.kill()))
+  }
+
+  async remove(): Promise<void> {
+    await this.killAll()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }
@@ -95,6 +101,17 @@ export class WorkerProcess {
     await this.#exited
     if (this.#child.signalCode !== 'SIGKILL') throw new Error(`the worker ended: ${this.#errors}`)
     return seen
+  }
+
+  /** Everything that it says from now on until it has ended, in whatever way. */
+  async readToEnd(): Promise<WorkerMessage[]> {
+    const seen: WorkerMessage[] = []
+    for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) seen.push(JSON.parse(line.value) as WorkerMessage)
+    return seen
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
   async eventsUntil(type: LoggedEvent['type']): Promise<LoggedEvent[]> {
