@@ -1,3 +1,6 @@
+/** Fewer and shorter trials, to try the benchmarks themselves: such figures are never written into the report. */
+export const isShort = process.env['BENCH_SHORT'] === '1'
+
 export interface Variant {
   readonly name: string
   /** Does the work once. A variant that times only a part of its work gives the milliseconds itself. */

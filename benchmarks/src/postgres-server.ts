@@ -1,0 +1,28 @@
+import pg from 'pg'
+import { startPostgres } from '../../scripts/postgres/start-postgres.ts'
+
+/** A server whose commits wait for the disk, and a connection to it that no store uses. */
+export interface BenchServer {
+  /** Through a socket. */
+  readonly url: string
+  /** Through TCP, with a password. */
+  readonly tcpUrl: string
+  query<Row extends object = Readonly<Record<string, unknown>>>(text: string, values?: unknown[]): Promise<readonly Row[]>
+}
+
+/** Starts a server for this work alone, and ends it after that. */
+export async function withPostgres<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
+  const server = await startPostgres({ durable: true })
+  const client = new pg.Client({ connectionString: server.url })
+  try {
+    await client.connect()
+    return await work({
+      url: server.url,
+      tcpUrl: server.tcpUrl,
+      query: async <Row extends object>(text: string, values?: unknown[]) => (await client.query<Row>(text, values)).rows,
+    })
+  } finally {
+    await client.end()
+    await server.stop()
+  }
+}
