@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, inject } from 'vitest'
 import { findPgBouncer } from './postgres/find-pgbouncer.ts'
 import { startPgBouncer } from './postgres/start-pgbouncer.ts'
 import type { PoolMode } from './postgres/start-pgbouncer.ts'
+import type {} from './postgres/test-setup.ts'
 
 export { startPostgres } from './postgres/start-postgres.ts'
 export type { PostgresServer } from './postgres/start-postgres.ts'

@@ -23,13 +23,13 @@ export function App() {
   const timeline = useFold(sessionId, session.events, timelineFold)
   const activity = useActivity(sessionId, session, margins, () => pick(sessionId))
   const word = useConnectionWord(connection.state)
-  const info = useInfo(word === 'resumed' ? 'resumed' : 'start')
+  const info = useInfo(word === 'resumed' ? 'resumed' : 'start', sessionId)
   const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}`)
   // How a turn failed stands below its last message.
   const trouble = error === undefined || error === view.error ? undefined : error
   return (
     <PageShell
-      header={{ info, connection: word, onReconnect: () => session.reconnect(), onKill: killServer }}
+      header={{ info, connection: word, onReconnect: () => session.reconnect(), onKill: (delayMs) => killServer(delayMs, sessionId) }}
       sessions={{ sessions, current: sessionId, onPick: pick, onNew: startNew }}
       timeline={timeline}
       conversation={{

@@ -143,8 +143,8 @@ export class DemoPage {
   }
 
   /** Kills the server as a reader does, by the button. */
-  async killServer(): Promise<void> {
-    await this.page.getByRole('button', { name: 'Kill the server', exact: true }).click()
+  async killServer(button = 'Kill the server'): Promise<void> {
+    await this.page.getByRole('button', { name: button, exact: true }).click()
     await this.page.getByRole('button', { name: 'Kill it', exact: true }).click()
   }
 

@@ -1,21 +1,48 @@
 import { Skull } from 'lucide-react'
 import { useRef, useState } from 'react'
+import type { ServerInfo } from '../../info.ts'
 
 const delays = [0, 1, 2, 3, 5] as const
 
-interface KillButtonProps {
+interface KillTexts {
+  readonly label: string
+  readonly question: string
+  /** What happens then. */
+  readonly outlook: string
+}
+
+interface KillButtonProps extends KillTexts {
   readonly onKill: (delayMs: number) => Promise<void>
 }
 
-/** Ends the server process by SIGKILL, after a question. The supervisor starts the next one. */
-export function KillButton({ onKill }: KillButtonProps) {
+/** Names what is killed: of several servers the one that runs the session. */
+export function killTexts(servers: readonly ServerInfo[] | undefined): KillTexts {
+  if (!servers) {
+    return {
+      label: 'Kill the server',
+      question: 'Kill the server process?',
+      outlook: 'A new process takes up the open runs. With a delay you can start something first and have it hit in the middle.',
+    }
+  }
+  const owner = servers.find(({ isOwner }) => isOwner)
+  const label = owner ? `Kill server ${owner.name}` : 'Kill a server'
+  return {
+    label,
+    question: `${label}?`,
+    outlook:
+      'The other server takes up its runs, and this page keeps its stream. With a delay you can start something first: then the server that runs this session by then is hit.',
+  }
+}
+
+/** Ends a server process by SIGKILL, after a question. The supervisor starts the next one. */
+export function KillButton({ label, question, outlook, onKill }: KillButtonProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [seconds, setSeconds] = useState<number>(0)
   return (
     <>
       <button type="button" className="button text-bad" onClick={() => dialog.current?.showModal()}>
         <Skull className="size-4" aria-hidden="true" />
-        Kill the server
+        {label}
       </button>
       <dialog
         ref={dialog}
@@ -24,11 +51,10 @@ export function KillButton({ onKill }: KillButtonProps) {
       >
         <form method="dialog" onSubmit={() => void onKill(seconds * 1000)}>
           <h2 id="kill-title" className="text-lg font-semibold">
-            Kill the server process?
+            {question}
           </h2>
           <p className="mt-2 text-sm text-ink-soft">
-            It gets a SIGKILL: no farewell, nothing is saved on the way out. A new process takes up the open runs. With a delay you can
-            start something first and have it hit in the middle.
+            It gets a SIGKILL: no farewell, nothing is saved on the way out. {outlook}
           </p>
           <label className="mt-4 flex items-center gap-3 text-sm">
             When

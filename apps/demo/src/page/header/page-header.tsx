@@ -1,8 +1,9 @@
 import type { DemoInfo } from '../../info.ts'
 import type { ConnectionWord } from '../session/connection-word.ts'
 import { ConnectionBadge } from './connection-badge.tsx'
-import { KillButton } from './kill-button.tsx'
+import { KillButton, killTexts } from './kill-button.tsx'
 import { ModelBadge } from './model-badge.tsx'
+import { ServerList } from './server-list.tsx'
 
 interface PageHeaderProps {
   readonly info: DemoInfo | undefined
@@ -20,9 +21,10 @@ export function PageHeader({ info, connection, onReconnect, onKill }: PageHeader
           Bowline
         </h1>
         <ModelBadge info={info} />
+        {info?.servers && <ServerList servers={info.servers} />}
         <div className="ml-auto flex items-center gap-4">
           <ConnectionBadge word={connection} onReconnect={onReconnect} />
-          {info?.canKill && <KillButton onKill={onKill} />}
+          {info?.canKill && <KillButton {...killTexts(info.servers)} onKill={onKill} />}
         </div>
       </div>
       {info?.problem && (

@@ -2,15 +2,38 @@ import { useEffect, useState } from 'react'
 import type { DemoInfo } from '../../info.ts'
 import { loadInfo } from './demo-routes.ts'
 
-/** Which model answers. Read again for every `reason`: a server that was started anew may have another one. */
-export function useInfo(reason: string): DemoInfo | undefined {
+const everyMs = 400
+
+/**
+ * Which model answers, and which servers there are. Read again for every `reason`, because a server that was started anew may
+ * have another model; if there are several servers, also every now and then, because they come and go without a word.
+ */
+export function useInfo(reason: string, sessionId: string): DemoInfo | undefined {
   const [info, setInfo] = useState<DemoInfo>()
+  const hasSeveral = info?.servers !== undefined
   useEffect(() => {
     const leaving = new AbortController()
-    loadInfo(leaving.signal).then(setInfo, (error: unknown) => {
-      if (!leaving.signal.aborted) console.warn('The header could not be filled.', error)
-    })
-    return () => leaving.abort()
-  }, [reason])
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const load = async (): Promise<void> => {
+      try {
+        const loaded = await loadInfo(sessionId, leaving.signal)
+        setInfo((before) => (isSame(before, loaded) ? before : loaded))
+      } catch (error) {
+        if (leaving.signal.aborted) return
+        // Of several servers the one that was asked may just have died.
+        if (!hasSeveral) console.warn('The header could not be filled.', error)
+      }
+      if (hasSeveral && !leaving.signal.aborted) timer = setTimeout(() => void load(), everyMs)
+    }
+    void load()
+    return () => {
+      leaving.abort()
+      clearTimeout(timer)
+    }
+  }, [reason, sessionId, hasSeveral])
   return info
+}
+
+function isSame(one: DemoInfo | undefined, other: DemoInfo): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
 }
