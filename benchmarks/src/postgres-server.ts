@@ -26,3 +26,9 @@ export async function withPostgres<T>(work: (server: BenchServer) => Promise<T>)
     await server.stop()
   }
 }
+
+/** Returns how many bytes of log the server has written so far. */
+export async function walBytes({ query }: Pick<BenchServer, 'query'>): Promise<number> {
+  const [row] = await query<{ readonly bytes: string }>("select pg_current_wal_insert_lsn() - '0/0' as bytes")
+  return Number(row?.bytes)
+}

@@ -1,0 +1,81 @@
+// node postgres-child.ts <options as JSON>: a process with a runtime over Postgres, which does what its parent says.
+import { defineAgent } from '@bowline/agent-loop'
+import { createRuntime, type Session } from '@bowline/sessions'
+import { postgresStore } from '@bowline/sessions/postgres'
+import { contenderAgent } from './contenders/bowline.ts'
+import { functionModel } from './contenders/bowline-function.ts'
+import { pacedModel, sharedNow } from './paced-model.ts'
+import { pacedAgent, type ChildOptions, type Order, type Report } from './postgres-process.ts'
+
+const { url, concurrency } = JSON.parse(process.argv[2] ?? '') as ChildOptions
+
+function report(what: Report): void {
+  process.send?.(what)
+}
+
+/** Says when it is called, and answers as it is asked to. */
+const model: typeof pacedModel = {
+  ...pacedModel,
+  doStream(options) {
+    report({ kind: 'called', at: sharedNow() })
+    return pacedModel.doStream(options)
+  },
+}
+
+const twoSteps = [{ arguments: 1 }, { text: 1 }]
+const { tools } = contenderAgent(model, 1)
+const runtime = createRuntime({
+  agents: [contenderAgent(functionModel(twoSteps), twoSteps.length), defineAgent({ name: pacedAgent, model, tools: [...tools], limits: { maxSteps: 10 } })],
+  store: postgresStore({ connectionString: url }),
+  concurrency,
+})
+
+let isLoaded = false
+let completed = 0
+
+async function complete(session: Session): Promise<void> {
+  const { status } = await (await session.send('go')).result()
+  if (status !== 'completed') throw new Error(`A run ended ${status}`)
+  completed += 1
+}
+
+/** A session takes so many runs, one after the other. */
+const runsOfSession = 20
+
+async function loop(name: string): Promise<void> {
+  for (let count = 0; isLoaded; count += 1) await complete(runtime.session(`${name}:${Math.floor(count / runsOfSession)}`))
+}
+
+/** So many new sessions with a run each. */
+async function runSessions(name: string, count: number, atOnce: number): Promise<void> {
+  let next = 0
+  const work = async (): Promise<void> => {
+    while (next < count) await complete(runtime.session(`${name}:${next++}`))
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}
+
+async function obey(order: Order): Promise<void> {
+  if (order.kind === 'run') {
+    const startedAt = sharedNow()
+    await runSessions(order.name, order.count, order.atOnce)
+    report({ kind: 'ran', startedAt, endedAt: sharedNow() })
+  } else if (order.kind === 'load') {
+    isLoaded = true
+    await Promise.all(Array.from({ length: order.atOnce }, (_, place) => loop(`${order.name}:${place}`)))
+    report({ kind: 'unloaded' })
+  } else if (order.kind === 'unload') {
+    isLoaded = false
+  } else if (order.kind === 'count') {
+    report({ kind: 'counted', completed })
+  } else {
+    for await (const event of runtime.session(order.session).events()) {
+      if (!event.type.endsWith('-delta')) report({ kind: 'event', cursor: event.cursor, at: sharedNow() })
+    }
+  }
+}
+
+process.on('message', (order: Order) => void obey(order))
+process.on('disconnect', () => void runtime.stop().finally(() => process.exit(0)))
+await runtime.start({ keepAlive: true })
+report({ kind: 'started' })
