@@ -63,7 +63,7 @@ export async function startProcess(options: ChildOptions): Promise<PostgresProce
     asked.set(kind, resolve)
     const report = await Promise.race([promise, ended])
     if (Array.isArray(report)) throw new Error(`The process ended before it said "${kind}"`)
-    return report as Report
+    return report
   }
   await next('started')
   return {

@@ -7,7 +7,7 @@ export interface BenchServer {
   readonly url: string
   /** Through TCP, with a password. */
   readonly tcpUrl: string
-  query<Row extends object = Readonly<Record<string, unknown>>>(text: string, values?: unknown[]): Promise<readonly Row[]>
+  readonly query: <Row extends object = Readonly<Record<string, unknown>>>(text: string, values?: unknown[]) => Promise<readonly Row[]>
 }
 
 /** Starts a server for this work alone, and ends it after that. */
