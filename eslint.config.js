@@ -1,6 +1,6 @@
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
-import { layerConfig } from './eslint.layers.js'
+import { layerConfigs } from './eslint.layers.js'
 
 const tests = ['**/test/**']
 const drawing = "CallExpression[callee.object.name='fc'][callee.property.name=/^(assert|check|sample)$/]"
@@ -19,7 +19,7 @@ export default defineConfig(
       ],
     },
   },
-  { files: ['packages/*/{src,test}/**'], ...layerConfig },
+  ...layerConfigs,
   {
     files: tests,
     rules: {

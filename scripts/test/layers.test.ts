@@ -1,19 +1,13 @@
 import { ESLint } from 'eslint'
 import tseslint from 'typescript-eslint'
 import { describe, expect, it } from 'vitest'
-import { layerConfig, layers } from '../../eslint.layers.js'
+import { layerConfigs, layers } from '../../eslint.layers.js'
 import { root } from '../setup.mjs'
 
 const eslint = new ESLint({
   cwd: root,
   overrideConfigFile: true,
-  baseConfig: [
-    {
-      files: ['**/*.ts', '**/*.tsx'],
-      languageOptions: { parser: tseslint.parser },
-      ...layerConfig,
-    },
-  ],
+  baseConfig: [{ files: ['**/*.ts', '**/*.tsx'], languageOptions: { parser: tseslint.parser } }, ...layerConfigs],
 })
 
 /** Whether the layer rule lets `file` (which need not exist) hold this code. */
