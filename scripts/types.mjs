@@ -11,4 +11,7 @@ const programs = [
   'apps/demo/test/e2e/tsconfig.json',
 ]
 
-for (const program of programs) if (!compile(['--noEmit', '-p', program])) process.exitCode = 1
+// Each checker works out for itself what the files have in common: one takes four fifths of the CPU time of four.
+const checkers = ['--checkers', '1']
+
+for (const program of programs) if (!compile(['--noEmit', ...checkers, '-p', program])) process.exitCode = 1
