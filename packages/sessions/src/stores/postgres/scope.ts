@@ -12,7 +12,7 @@ export function channelOf(scope: ProcessScope): string {
 }
 
 /** Each part comes with its length, so that no two lists of parts give the same text. */
-function hashIn({ schema, namespace }: ProcessScope, ...parts: readonly string[]): Buffer {
+export function hashIn({ schema, namespace }: ProcessScope, ...parts: readonly string[]): Buffer {
   const hash = createHash('sha256')
   for (const part of [schema, namespace, ...parts]) hash.update(`${Buffer.byteLength(part)}:${part}`)
   return hash.digest()

@@ -10,7 +10,7 @@ import { HintSender } from '../../../src/stores/postgres/hint-sender.ts'
 import type { Queries } from '../../../src/stores/postgres/pg-session.ts'
 import { channelOf } from '../../../src/stores/postgres/scope.ts'
 import { SessionConnection } from '../../../src/stores/postgres/session-connection.ts'
-import { ask, clientsFor, placeOf, queriesOf } from './support.ts'
+import { ask, clientsFor, placeOf, queriesOf } from './clients.ts'
 
 const database = testDatabase()
 const opened: SessionConnection[] = []

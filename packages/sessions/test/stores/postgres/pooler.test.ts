@@ -4,7 +4,7 @@ import { isPgBouncerMissing, pgBouncers, testDatabase, titleWithPgBouncer } from
 import { PgSession } from '../../../src/stores/postgres/pg-session.ts'
 import { isPooledByTransaction } from '../../../src/stores/postgres/pooler.ts'
 import { SessionConnection } from '../../../src/stores/postgres/session-connection.ts'
-import { ask, clientsFor, placeOf } from './support.ts'
+import { ask, clientsFor, placeOf } from './clients.ts'
 
 const database = testDatabase()
 const startPooler = pgBouncers()

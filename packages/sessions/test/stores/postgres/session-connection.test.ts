@@ -5,8 +5,9 @@ import { startPostgres, testDatabase } from '../../../../../scripts/postgres.ts'
 import { SessionError } from '../../../src/errors.ts'
 import { SessionConnection } from '../../../src/stores/postgres/session-connection.ts'
 import type { SessionConnectionOptions, SessionUser } from '../../../src/stores/postgres/session-connection.ts'
-import { ask, clientsFor, placeOf, proxies } from './support.ts'
-import type { Place } from './support.ts'
+import { ask, clientsFor, placeOf } from './clients.ts'
+import type { Place } from './clients.ts'
+import { proxies } from './proxies.ts'
 
 const database = testDatabase()
 const startProxy = proxies()

@@ -1,0 +1,154 @@
+import type { Clock } from '@bowline/llm'
+import type { Session } from './pg-session.ts'
+import { lockWaitMs, namesIn } from './process-table.ts'
+import type { ProcessScope } from './scope.ts'
+import type { RingPlace } from './registration.ts'
+import type { SessionUser } from './session-connection.ts'
+
+export interface WatcherOptions extends ProcessScope {
+  readonly clock: Clock
+  /** The place of this process in the ring. Undefined: it has none yet. */
+  readonly place: () => RingPlace | undefined
+  /**
+   * Takes all that a dead process has. Called under its lock, by one process at a time; again, perhaps by another process,
+   * if it rejects or does not come to its end.
+   */
+  readonly onLost: (owner: string) => Promise<void>
+  /** Cancels the statement of a process of the server. */
+  readonly cancel: (backend: number) => Promise<unknown>
+  /** Called if the row of this place is gone. Must not throw. */
+  readonly onMissing: (place: RingPlace) => void
+  /** Must not throw. */
+  readonly onError: (error: unknown) => void
+}
+
+interface Ring {
+  readonly isMember: boolean
+  readonly next: RingPlace | undefined
+}
+
+/** After an outage the other processes have so much time to take their locks back. */
+const graceMs = 2000
+
+/** Waits for the lock of the next process in the ring, and takes over what that has when its lock falls free. */
+export class Watcher implements SessionUser {
+  readonly #options: WatcherOptions
+  readonly #table: string
+  readonly #lockFunction: string
+  #wasOpen = false
+  #isClosing = false
+  #takeovers = 0
+  /** The process of the server that waits for a lock. */
+  #backend: number | undefined
+  #isWaiting = false
+  #loop: Promise<void> = Promise.resolve()
+  #wake = (): void => undefined
+
+  constructor(options: WatcherOptions) {
+    this.#options = options
+    const { table, lockFunction } = namesIn(options.schema)
+    this.#table = table
+    this.#lockFunction = lockFunction
+  }
+
+  /** How many processes this one has taken over. */
+  get takeovers(): number {
+    return this.#takeovers
+  }
+
+  async opened(session: Session): Promise<void> {
+    const [row] = await session.query<{ readonly backend: number }>('select pg_backend_pid() as backend')
+    this.#backend = row?.backend
+    const before = this.#loop
+    // One that was taking over when its connection was lost may not have come to its end.
+    this.#loop = this.#watch(session, this.#wasOpen ? graceMs : 0).then(() => before)
+    this.#wasOpen = true
+  }
+
+  lost(): void {
+    this.#wake()
+  }
+
+  async closing(): Promise<void> {
+    this.#isClosing = true
+    this.#wake()
+    // The wait is short: if it cannot be cancelled, it comes to its end.
+    if (this.#isWaiting && this.#backend !== undefined) await this.#options.cancel(this.#backend).catch(this.#options.onError)
+    await this.#loop
+  }
+
+  async #watch(session: Session, startAfterMs: number): Promise<void> {
+    await this.#pause(startAfterMs)
+    while (session.isOpen && !this.#isClosing) {
+      try {
+        if (!(await this.#watchNext(session))) await this.#pause(lockWaitMs)
+      } catch (error) {
+        // The connection reports its own end.
+        if (!session.isOpen) return
+        this.#options.onError(error)
+        await this.#pause(lockWaitMs)
+      }
+    }
+  }
+
+  /** Returns whether there is a process to watch. */
+  async #watchNext(session: Session): Promise<boolean> {
+    const place = this.#options.place()
+    if (!place) return false
+    const { isMember, next } = await this.#readRing(session, place)
+    if (!isMember) this.#options.onMissing(place)
+    if (!next) return false
+    if (!(await this.#waitForLock(session, next))) return true
+    try {
+      if (!this.#isClosing) await this.#takeOver(session, next)
+    } finally {
+      if (session.isOpen) await session.query('select pg_advisory_unlock_all()')
+    }
+    return true
+  }
+
+  async #waitForLock(session: Session, { lockKey }: RingPlace): Promise<boolean> {
+    this.#isWaiting = true
+    try {
+      const [row] = await session.query<{ readonly got: boolean }>(`select ${this.#lockFunction}($1::bigint, ${lockWaitMs}) as got`, [lockKey])
+      return row?.got === true
+    } finally {
+      this.#isWaiting = false
+    }
+  }
+
+  /** The row is removed at the end: if this process dies before, another one takes over again. */
+  async #takeOver(session: Session, { owner }: RingPlace): Promise<void> {
+    const scope = [this.#options.namespace, owner]
+    const rows = await session.query(`select from ${this.#table} where namespace = $1 and owner = $2`, scope)
+    // It has left, or another watcher was first.
+    if (rows.length === 0) return
+    await this.#options.onLost(owner)
+    await session.query(`delete from ${this.#table} where namespace = $1 and owner = $2`, scope)
+    this.#takeovers += 1
+  }
+
+  async #readRing(session: Session, place: RingPlace): Promise<Ring> {
+    const { namespace } = this.#options
+    const [row] = await session.query<{ readonly isMember: boolean; readonly owner: string | null; readonly lockKey: string | null }>(
+      `select exists (select from ${this.#table} where namespace = $1 and owner = $2) as "isMember", next.owner, next.lock_key::text as "lockKey"
+from (select) as one left join lateral (
+  select owner, lock_key from ${this.#table} where namespace = $1 and owner <> $2 order by lock_key > $3::bigint desc, lock_key limit 1
+) as next on true`,
+      [namespace, place.owner, place.lockKey],
+    )
+    const next = row?.owner != null && row.lockKey != null ? { owner: row.owner, lockKey: row.lockKey } : undefined
+    return { isMember: row?.isMember === true, next }
+  }
+
+  /** Ends early when the connection is lost or closed. */
+  async #pause(ms: number): Promise<void> {
+    if (ms === 0) return
+    const { clock } = this.#options
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.setTimer(clock.now() + ms, resolve)
+    this.#wake = resolve
+    await promise
+    cancel()
+  }
+}

@@ -1,0 +1,269 @@
+import { systemClock } from '@bowline/llm'
+import pg from 'pg'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startPostgres, testDatabase } from '../../../../../scripts/postgres.ts'
+import { LiveConnection } from '../../../src/stores/postgres/live-connection.ts'
+import type { LiveConnectionOptions } from '../../../src/stores/postgres/live-connection.ts'
+import { createProcessTable, lockKeyOf } from '../../../src/stores/postgres/process-table.ts'
+import { ask, clientsFor, placeOf, queriesOf } from './clients.ts'
+import type { Place } from './clients.ts'
+import { liveProcesses } from './live-process-handle.ts'
+import type { LiveProcess } from './live-process-handle.ts'
+import { proxies } from './proxies.ts'
+
+const database = testDatabase()
+const startProcess = liveProcesses()
+const startProxy = proxies()
+const opened: LiveConnection[] = []
+const schema = 'bowline'
+const withinMs = 1000
+
+beforeAll(() => createTables(placeOf(database.url)))
+
+afterEach(async () => {
+  for (const live of opened.splice(0)) await live.close()
+  await ask(placeOf(database.url), `truncate ${schema}.process`)
+})
+
+async function createTables(place: Place): Promise<void> {
+  for (const text of [`create schema ${schema}`, ...createProcessTable(schema)]) await ask(place, text)
+}
+
+interface Noted {
+  readonly live: LiveConnection
+  readonly lost: string[]
+  readonly happened: string[]
+  readonly errors: unknown[]
+}
+
+/** A process whose watch is in the process of this test. */
+async function join(namespace: string, owner: string, options: Partial<LiveConnectionOptions> = {}): Promise<Noted> {
+  const [lost, happened, errors]: [string[], string[], unknown[]] = [[], [], []]
+  let ids = 0
+  const live = new LiveConnection({
+    ...{ newClient: clientsFor(placeOf(database.url)), pool: queriesOf(placeOf(database.url)), schema, namespace, owner, clock: systemClock, listen: true },
+    ...{ random: () => 0.5, newId: () => `id${++ids}` },
+    events: {
+      onHint: ({ key }) => void happened.push(`hint ${key}`),
+      onGap: () => undefined,
+      onLost: (name) => Promise.resolve(void lost.push(name)),
+      onFenced: () => void happened.push('fenced'),
+      onRegistered: (name) => void happened.push(name),
+      onWarning: (text) => void happened.push(text),
+      onError: (error) => void errors.push(error),
+    },
+    ...options,
+  })
+  opened.push(live)
+  await live.open()
+  return { live, lost, happened, errors }
+}
+
+function processIn(namespace: string, owner: string, options: { readonly place?: Place; readonly checkMs?: number; readonly answerMs?: number; readonly isIdle?: boolean } = {}): Promise<LiveProcess> {
+  return startProcess({ place: placeOf(database.url), schema, namespace, owner, ...options })
+}
+
+interface LockRow {
+  readonly owner: string
+  readonly pid: number
+  readonly isHeld: boolean
+  readonly began: string
+}
+
+/** The holders of the locks of a namespace, and those who wait for them. */
+function locksOf(namespace: string): Promise<readonly LockRow[]> {
+  return ask<LockRow>(
+    placeOf(database.url),
+    `select owner, pid, granted as "isHeld", query_start::text as began from ${schema}.process
+join pg_locks on locktype = 'advisory' and objsubid = 1 and (classid::bigint << 32 | objid::bigint) = lock_key join pg_stat_activity using (pid) where namespace = $1`,
+    [namespace],
+  )
+}
+
+/** Resolves with the process of the server that waits for the lock of this owner. */
+async function untilWatched(namespace: string, owner: string): Promise<LockRow> {
+  return vi.waitUntil(async () => (await locksOf(namespace)).find((lock) => lock.owner === owner && !lock.isHeld), { timeout: 10_000, interval: 10 })
+}
+
+async function holderOf(namespace: string, owner: string): Promise<number> {
+  return (await locksOf(namespace)).find((lock) => lock.owner === owner && lock.isHeld)?.pid ?? 0
+}
+
+async function terminate(pid: number): Promise<void> {
+  await ask(placeOf(database.url), 'select pg_terminate_backend($1)', [pid])
+}
+
+async function untilGone(pid: number): Promise<void> {
+  await vi.waitFor(async () => expect(await ask(placeOf(database.url), 'select from pg_stat_activity where pid = $1', [pid])).toEqual([]), { timeout: 10_000 })
+}
+
+async function ownersIn(namespace: string): Promise<readonly string[]> {
+  const rows = await ask<{ owner: string }>(placeOf(database.url), `select owner from ${schema}.process where namespace = $1 order by owner`, [namespace])
+  return rows.map(({ owner }) => owner)
+}
+
+async function keysIn(namespace: string): Promise<readonly string[]> {
+  const rows = await ask<{ key: string }>(placeOf(database.url), `select lock_key::text as key from ${schema}.process where namespace = $1`, [namespace])
+  return rows.map(({ key }) => key)
+}
+
+describe('the death of a process', () => {
+  it('S184: is known to one watcher within a second, 20 times of 20', async () => {
+    const watchers = [await join('kills', 'a'), await join('kills', 'b')]
+    const killed: string[] = []
+    for (let n = 1; n <= 20; n++) {
+      const victim = await processIn('kills', `victim-${n}`)
+      await untilWatched('kills', victim.owner)
+      const before = performance.now()
+      victim.signal('SIGKILL')
+      await vi.waitUntil(() => watchers.some(({ lost }) => lost.includes(victim.owner)), { timeout: 10_000, interval: 2 })
+      expect(performance.now() - before).toBeLessThan(withinMs)
+      killed.push(victim.owner)
+    }
+    expect(watchers.flatMap(({ lost }) => lost).toSorted()).toEqual(killed.toSorted())
+    await vi.waitFor(async () => expect(await ownersIn('kills')).toHaveLength(2))
+    expect(watchers.map(({ live }) => live.metrics().takeovers).reduce((sum, n) => sum + n, 0)).toBe(20)
+  })
+
+  it('S184: of two at once is known, each once', async () => {
+    const watcher = await join('two', 'a')
+    const victims = [await processIn('two', 'b'), await processIn('two', 'c')]
+    for (const victim of victims) victim.signal('SIGKILL')
+    await vi.waitFor(() => expect(watcher.lost.toSorted()).toEqual(victims.map(({ owner }) => owner).toSorted()), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await ownersIn('two')).toEqual(['a#id1']))
+    // What the dead ones waited for in the server is over too.
+    await vi.waitFor(async () => expect(await locksOf('two')).toHaveLength(1), { timeout: 10_000 })
+  })
+
+  it('S184: of all processes is known to the next one that starts', async () => {
+    const victims = [await processIn('all', 'a'), await processIn('all', 'b')]
+    for (const victim of victims) victim.signal('SIGKILL')
+    await Promise.all(victims.map(({ exit }) => exit))
+    const next = await join('all', 'c')
+    await vi.waitFor(() => expect(next.lost.toSorted()).toEqual(victims.map(({ owner }) => owner).toSorted()), { timeout: 10_000 })
+  })
+
+  it('S184: is not seen in a process that is only stopped, and that goes on under its name', async () => {
+    const watcher = await join('slow', 'a')
+    const slow = await processIn('slow', 'b', { checkMs: 200, answerMs: 500 })
+    const { owner } = slow
+    const begun = new Set([(await untilWatched('slow', owner)).began])
+    slow.signal('SIGSTOP')
+    // Each wait takes a second: the process stands still for longer than its own check allows.
+    await vi.waitFor(async () => {
+      begun.add((await untilWatched('slow', owner)).began)
+      expect(begun.size).toBeGreaterThanOrEqual(4)
+    }, { timeout: 20_000 })
+    slow.signal('SIGCONT')
+    for (let n = 0; n < 3; n++) expect(await slow.order(`tell room:${n}`)).toMatchObject({ owner, metrics: { reconnects: 0, fences: 0 } })
+    expect([watcher.lost, slow.said.filter(({ fenced, error }) => fenced ?? error)]).toEqual([[], []])
+  })
+
+  it('S184: is not seen in a process that leaves, which leaves neither a row nor a lock nor a connection', async () => {
+    const watcher = await join('leave', 'a')
+    const leaving = await processIn('leave', 'b')
+    const watched = await untilWatched('leave', leaving.owner)
+    const waiting = await untilWatched('leave', 'a#id1')
+    const direct = await holderOf('leave', leaving.owner)
+    await leaving.order('close')
+    expect(await leaving.exit).toEqual({ code: 0, signal: null })
+    for (const pid of [direct, waiting.pid]) await untilGone(pid)
+    expect([await ownersIn('leave'), watcher.lost, watcher.errors]).toEqual([['a#id1'], [], []])
+    await vi.waitFor(async () => expect((await locksOf('leave')).map(({ pid }) => pid)).not.toContain(watched.pid), { timeout: 10_000 })
+  })
+
+  it('S10: nothing of it keeps a process alive', async () => {
+    const idle = await processIn('idle', 'a', { isIdle: true })
+    expect(await idle.exit).toEqual({ code: 0, signal: null })
+  })
+})
+
+describe('the loss of a connection', () => {
+  it('S185: of the lock fences the process, which is taken over and goes on under another name', async () => {
+    const watcher = await join('cut', 'a')
+    const cut = await processIn('cut', 'b')
+    const first = cut.owner
+    await untilWatched('cut', first)
+    await terminate(await holderOf('cut', first))
+    await cut.until(({ fenced }) => fenced === true)
+    await cut.until(({ registered }) => registered !== undefined && registered !== first)
+    await vi.waitFor(() => expect(watcher.lost).toEqual([first]))
+    await vi.waitFor(async () => expect(await ownersIn('cut')).toEqual(['a#id1', cut.owner]))
+    expect(await cut.order('tell room:1')).toMatchObject({ owner: cut.owner, metrics: { reconnects: 1, fences: 1 } })
+    // Under its new name it is watched as before.
+    await untilWatched('cut', cut.owner)
+    cut.signal('SIGKILL')
+    await vi.waitFor(() => expect(watcher.lost).toEqual([first, cut.owner]))
+  })
+
+  it('S184: of the watch loses no process, and the watch goes on', async () => {
+    const watcher = await join('watch', 'a')
+    const watched = await processIn('watch', 'b')
+    await terminate((await untilWatched('watch', watched.owner)).pid)
+    await untilWatched('watch', watched.owner)
+    expect([watcher.lost, watched.said.filter(({ fenced }) => fenced)]).toEqual([[], []])
+    watched.signal('SIGKILL')
+    await vi.waitFor(() => expect(watcher.lost).toEqual([watched.owner]), { timeout: 5000 })
+  })
+
+  it('S185: that only the network knows of is noticed by the check of the process, which takes a new lock', async () => {
+    const proxy = await startProxy(placeOf(database.url))
+    const cut = await processIn('network', 'b', { place: proxy.place, checkMs: 200, answerMs: 500 })
+    const first = cut.owner
+    proxy.silence()
+    await cut.until(({ registered }) => registered !== undefined && registered !== first)
+    expect(cut.said.map(({ registered, fenced }) => registered ?? fenced).filter((each) => each !== undefined)).toEqual([first, true, cut.owner])
+    // The server does not know that the old connection is dead.
+    expect(await ownersIn('network')).toEqual([first, cut.owner].toSorted())
+  })
+
+  it('S185: that the server knows before the process is noticed by the missing row', async () => {
+    const { happened } = await join('missing', 'a')
+    await ask(placeOf(database.url), `delete from ${schema}.process where namespace = 'missing'`)
+    await vi.waitFor(() => expect(happened).toEqual(['a#id1', 'fenced', 'a#id3']), { timeout: 10_000 })
+    expect(await ownersIn('missing')).toEqual(['a#id3'])
+  })
+
+  it('S173, S185: by a restart of the server ends no process, and all go on under their names', async () => {
+    const server = await startPostgres()
+    try {
+      const place = placeOf(server.url)
+      await createTables(place)
+      const all = [await processIn('restart', 'a', { place }), await processIn('restart', 'b', { place }), await processIn('restart', 'c', { place })]
+      const owners = all.map(({ owner }) => owner)
+      await server.restart()
+      for (const each of all) await vi.waitFor(() => expect(each.said.filter(({ registered }) => registered !== undefined)).toHaveLength(2), { timeout: 20_000 })
+      expect(all.map(({ isRunning, owner, lost }) => ({ isRunning, owner, lost }))).toEqual(owners.map((owner) => ({ isRunning: true, owner, lost: [] })))
+      const [victim, ...others] = all
+      victim?.signal('SIGKILL')
+      await vi.waitFor(() => expect(others.flatMap(({ lost }) => lost)).toEqual([victim?.owner]), { timeout: 20_000 })
+      for (const each of all) each.signal('SIGKILL')
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('a registration', () => {
+  it('S184: takes another key if its key is locked by another user of the database', async () => {
+    const scope = { schema, namespace: 'locked' }
+    const other = new pg.Client(placeOf(database.url))
+    await other.connect()
+    await other.query('select pg_advisory_lock($1::bigint)', [lockKeyOf(scope, 'a#id1', 0)])
+    await join('locked', 'a')
+    expect(await keysIn('locked')).toEqual([lockKeyOf(scope, 'a#id1', 1)])
+    await other.end()
+  })
+
+  it('S184: takes another key if a process that has died had its key', async () => {
+    const scope = { schema, namespace: 'taken' }
+    await ask(placeOf(database.url), `insert into ${schema}.process values ('elsewhere', 'x', $1::bigint, 0)`, [lockKeyOf(scope, 'a#id1', 0)])
+    await join('taken', 'a')
+    expect(await keysIn('taken')).toEqual([lockKeyOf(scope, 'a#id1', 1)])
+  })
+
+  it('S184: has keys that differ by schema, namespace, owner and attempt', () => {
+    const scopes = [['s', 'n', 'o', 0], ['s', 'n', 'o', 1], ['s', 'n', 'p', 0], ['s', 'm', 'o', 0], ['t', 'n', 'o', 0], ['sn', '', 'o', 0], ['s', 'no', '', 0]] as const
+    expect(new Set(scopes.map(([name, namespace, owner, attempt]) => lockKeyOf({ schema: name, namespace }, owner, attempt))).size).toBe(scopes.length)
+  })
+})
