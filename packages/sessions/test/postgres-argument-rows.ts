@@ -3,9 +3,12 @@ import { migratePostgres, postgresStore } from '@bowline/sessions/postgres'
 import { boolean, func, made, needed, options, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
+// Nobody listens there.
+const url = 'postgresql://127.0.0.1:1/none'
+const isUrl = (value: unknown): boolean => typeof value === 'string' && /^postgres(ql)?:\/\/./.test(value)
+
 const server = {
-  // Nobody listens there.
-  connectionString: needed({ good: 'postgresql://127.0.0.1:1/none', accepts: (value) => typeof value === 'string' && /^postgres(ql)?:\/\/./.test(value) }),
+  connectionString: needed({ good: url, accepts: isUrl }),
   pool: { good: undefined, accepts: (value: unknown) => value === undefined },
   schema: { good: 'own', accepts: (value: unknown) => value === undefined || (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(value)) },
 }
@@ -13,7 +16,7 @@ const server = {
 /** Of the functions that need a Postgres server. */
 export const postgresRows: Readonly<Record<string, ShapedRow>> = {
   postgresStore: {
-    args: [['', options({ ...server, migrate: boolean, poolSize: whole(1, 1, 1000), onWarning: func(), clock: made(manualClock()) }, false)]],
+    args: [['', options({ ...server, directConnectionString: { good: url, accepts: (value) => value === undefined || isUrl(value) }, listen: { good: true, accepts: (value) => value === undefined || typeof value === 'boolean' }, migrate: boolean, poolSize: whole(1, 1, 1000), onWarning: func(), clock: made(manualClock()) }, false)]],
     call: postgresStore,
   },
   migratePostgres: { args: [['', options(server, false)]], call: migratePostgres },

@@ -69,7 +69,7 @@ export class RunningRuns {
 
   async #tenantOf(name: string): Promise<Tenant> {
     const { runtime, clock } = this.#options
-    this.#unsubscribe ??= runtime.store.subscribe(({ key }) => void this.#onHint(key))
+    this.#unsubscribe ??= runtime.store.subscribe(({ key }) => key !== undefined && void this.#onHint(key))
     const known = this.#tenants.get(name)
     if (known) {
       const tenant = await known

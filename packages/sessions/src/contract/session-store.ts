@@ -67,7 +67,8 @@ export interface SessionStore {
 }
 
 export interface StoreHint {
-  readonly key: string
+  /** Absent: hints were lost, and anything may have happened in any session. */
+  readonly key?: string
   /** There may be something to claim. */
   readonly wake: boolean
   /** Live deltas were pushed, and nothing else happened. */

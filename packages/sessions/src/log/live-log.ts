@@ -178,6 +178,11 @@ export class LiveLog {
     this.#sessions.get(key)?.announce()
   }
 
+  /** Something may have happened in any session. */
+  announceAll(): void {
+    for (const session of [...this.#sessions.values()]) session.announce()
+  }
+
   /** Keeps the session while somebody reads, waits or runs, as its deltas are counted here; returns what lets it go. */
   hold(key: string, watcher: () => void = () => undefined): () => void {
     const unwatch = this.session(key).watch(watcher)

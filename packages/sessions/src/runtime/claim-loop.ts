@@ -110,6 +110,11 @@ export class ClaimLoop {
     if (active) this.#leases.look(active)
   }
 
+  /** As `heed`, for each session of which a run is executed here. */
+  heedAll(): void {
+    this.#leases.lookAtAll()
+  }
+
   /** A run of this session is executed here. */
   executes(key: string): boolean {
     return this.#runs.ofSession(key) !== undefined

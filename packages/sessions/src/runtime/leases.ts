@@ -52,6 +52,11 @@ export class Leases {
       })
   }
 
+  /** Any of them may have been stopped or taken. */
+  lookAtAll(): void {
+    this.#renew(this.#runs.all()).catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
+  }
+
   async #renew(runs: readonly ActiveRun[]): Promise<void> {
     const { store, clock, leaseMs } = this.#options
     const heldUntil = clock.now() + leaseMs

@@ -150,6 +150,7 @@ export class RuntimeParts {
       ...{ store, loop, scheduler },
       openOptions: { namespace, clock, owner: this.id },
       onHint: ({ key, wake, deltas, elsewhere }) => {
+        if (key === undefined) return this.#lookEverywhere()
         if (deltas) return void this.#remoteDeltas()?.fetch(key)
         if (wake) loop.wake(key)
         // The runtime publishes the events of its own runs, so that their readers need not ask the store.
@@ -157,6 +158,13 @@ export class RuntimeParts {
         else if (elsewhere) loop.heed(key)
       },
     })
+  }
+
+  /** Something may have happened in any session. */
+  #lookEverywhere(): void {
+    this.loop.wake()
+    this.loop.heedAll()
+    this.#live.announceAll()
   }
 
   /** Claims what can be claimed in this session, now or at this time. */

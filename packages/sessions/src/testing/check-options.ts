@@ -23,7 +23,6 @@ export const checkStoreKit = record<StoreKitOptions>({
   reopen: requiredFunction,
   destroy: checkFunction,
   second: checkFunction,
-  tells: oneOf('all', 'itself'),
   bytesWritten: checkFunction,
   limitsRecords: required(checkBoolean),
   sharesDeltas: checkBoolean,

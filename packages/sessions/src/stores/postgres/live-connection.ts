@@ -4,6 +4,8 @@ import type { Hint } from './hint-format.ts'
 import { HintListener } from './hint-listener.ts'
 import { HintSender } from './hint-sender.ts'
 import type { NewClient, Queries } from './pg-session.ts'
+import type { ProcessCheck } from '../sql/claim.ts'
+import { processCheck } from './process-table.ts'
 import { Registration } from './registration.ts'
 import { channelOf } from './scope.ts'
 import type { ProcessScope } from './scope.ts'
@@ -12,17 +14,15 @@ import type { ConnectionState, SessionUser } from './session-connection.ts'
 import { Watcher } from './watcher.ts'
 
 export interface LiveConnectionOptions extends ProcessScope {
-  /** Makes clients that keep their sessions. */
-  readonly newClient: NewClient
-  /** Names this process. */
+  /** Makes clients that keep their sessions. Undefined: there are none, and others notice the death of this process by its leases alone. */
+  readonly newClient: NewClient | undefined
+  /** In whose name this process has leases. */
   readonly owner: string
   readonly clock: Clock
   /** At least 0 and below 1. */
   readonly random: () => number
   /** A new text without spaces each time. */
   readonly newId: () => string
-  /** Whether hints of others are listened to. They are sent in any case. */
-  readonly listen: boolean
   /** Sends hints while there is no direct connection. It must not be a connection that a writer waits for. */
   readonly pool: Queries
   readonly events: LiveEvents
@@ -37,15 +37,12 @@ export interface LiveEvents {
   onHint(hint: Hint): void
   /** Hints may have been lost: all that they would have told has to be looked for once. */
   onGap(): void
-  /**
-   * Takes over all that a dead process has: its leases and its tickets, in one statement. Called by one process at a time;
-   * again, perhaps by another process, if it rejects or does not come to its end.
-   */
-  onLost(owner: string): Promise<void>
+  /** This process has taken over another one, and these sessions can be claimed now. */
+  onTakenOver(name: string, keys: readonly string[]): void
   /** This process must not claim any more: other processes may hold it for dead. */
   onFenced(): void
-  /** This process may claim under this name. */
-  onRegistered(owner: string): void
+  /** This process may claim. It is known by this name. */
+  onRegistered(name: string): void
   /** For the operator: something works worse than it could. */
   onWarning(message: string): void
   onError(error: unknown): void
@@ -53,7 +50,7 @@ export interface LiveEvents {
 
 /** What this process has counted since it was opened. */
 export interface LiveMetrics {
-  readonly direct: ConnectionState
+  readonly direct: ConnectionState | 'none'
   readonly reconnects: number
   /** Processes whose lock fell free, and whose work this one has taken over. */
   readonly takeovers: number
@@ -74,8 +71,8 @@ const poolerWarning =
 /** All for which a process needs sessions of the server: its lock, its watch over the next process, and hints. */
 export class LiveConnection {
   readonly #options: LiveConnectionOptions
-  readonly #direct: SessionConnection
-  readonly #watching: SessionConnection
+  readonly #direct: SessionConnection | undefined
+  readonly #watching: SessionConnection | undefined
   readonly #registration: Registration
   readonly #watcher: Watcher
   readonly #sender: HintSender
@@ -86,10 +83,10 @@ export class LiveConnection {
 
   constructor(options: LiveConnectionOptions) {
     this.#options = options
-    const { events, listen } = options
+    const { events, newClient } = options
     this.#registration = new Registration({
       ...options,
-      onRegistered: (owner) => this.#registered(owner),
+      onRegistered: (name) => this.#registered(name),
       onFenced: () => {
         this.#fences += 1
         events.onFenced()
@@ -104,21 +101,28 @@ export class LiveConnection {
       onOwn: (batch) => (this.#notifyLagMs = this.#sender.ageOf(batch) ?? this.#notifyLagMs),
     })
     this.#watcher = this.#makeWatcher()
-    this.#direct = this.#connectionFor(listen ? [this.#listener, this.#registration] : [this.#registration])
-    this.#watching = this.#connectionFor([this.#watcher])
+    this.#direct = newClient && this.#connectionFor(newClient, [this.#listener, this.#registration])
+    this.#watching = newClient && this.#connectionFor(newClient, [this.#watcher])
   }
 
   /** Tries once to open the direct connection. If that fails, goes on trying in the background. */
-  open(): Promise<ConnectionState> {
-    return this.#direct.open()
+  async open(): Promise<ConnectionState | 'none'> {
+    return this.#direct?.open() ?? 'none'
   }
 
-  /**
-   * The name under which this process may claim. Undefined: it must not claim. Through a pooler, the plain name: then nothing
-   * but its leases says that this process lives.
-   */
-  get owner(): string | undefined {
-    return this.#direct.state === 'pooled' ? this.#options.owner : this.#registration.owner
+  /** False: others may hold this process for dead. */
+  get mayClaim(): boolean {
+    return !this.#isWatched || this.#registration.name !== undefined
+  }
+
+  /** What a claim depends on. Undefined: nothing but its leases says that this process lives. */
+  get processCheck(): ProcessCheck | undefined {
+    const { name } = this.#registration
+    return this.#isWatched && name !== undefined ? processCheck({ namespace: this.#options.namespace, name }) : undefined
+  }
+
+  get #isWatched(): boolean {
+    return this.#direct !== undefined && this.#direct.state !== 'pooled'
   }
 
   /** Must be called after the commit. */
@@ -130,8 +134,8 @@ export class LiveConnection {
     const { batches, sent, failed } = this.#sender.counts
     const { received, gaps } = this.#listener.counts
     return {
-      direct: this.#direct.state,
-      reconnects: this.#direct.reconnects,
+      direct: this.#direct?.state ?? 'none',
+      reconnects: this.#direct?.reconnects ?? 0,
       takeovers: this.#watcher.takeovers,
       fences: this.#fences,
       ...{ hintBatches: batches, hintsSent: sent, hintsFailed: failed, hintsReceived: received, gaps },
@@ -143,18 +147,18 @@ export class LiveConnection {
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#sender.close()
-    await this.#watching.close()
-    await this.#direct.close()
+    await this.#watching?.close()
+    await this.#direct?.close()
   }
 
   get #queries(): Queries {
-    return this.#direct.state === 'open' ? this.#direct : this.#options.pool
+    return this.#direct?.state === 'open' ? this.#direct : this.#options.pool
   }
 
   /** There is nothing to watch before this process has its place. */
-  #registered(owner: string): void {
-    if (this.#watching.state === 'closed' && !this.#isClosing) void this.#watching.open()
-    this.#options.events.onRegistered(owner)
+  #registered(name: string): void {
+    if (this.#watching?.state === 'closed' && !this.#isClosing) void this.#watching.open()
+    this.#options.events.onRegistered(name)
   }
 
   #makeWatcher(): Watcher {
@@ -162,20 +166,21 @@ export class LiveConnection {
     return new Watcher({
       ...this.#options,
       place: () => this.#registration.place,
-      onLost: (owner) => events.onLost(owner),
-      cancel: (backend) => this.#direct.query('select pg_cancel_backend($1)', [backend]),
+      onTakenOver: (name, keys) => events.onTakenOver(name, keys),
+      cancel: async (backend) => this.#direct?.query('select pg_cancel_backend($1)', [backend]),
       // The server has ended the connection, and this process has not noticed it yet.
-      onMissing: ({ owner }) => {
-        if (owner === this.#registration.owner) this.#direct.drop()
+      onMissing: ({ name }) => {
+        if (name === this.#registration.name) this.#direct?.drop()
       },
       onError: (error) => events.onError(error),
     })
   }
 
-  #connectionFor(users: readonly SessionUser[]): SessionConnection {
+  #connectionFor(newClient: NewClient, users: readonly SessionUser[]): SessionConnection {
     const { events } = this.#options
     return new SessionConnection({
       ...this.#options,
+      newClient,
       users,
       onError: (error: SessionError) => events.onError(error),
       onPooler: () => events.onWarning(poolerWarning),

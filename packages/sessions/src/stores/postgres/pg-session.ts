@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import type { Clock } from '@bowline/llm'
 import type * as pg from 'pg'
-import { connectionError } from './connection-error.ts'
+import { connectionError } from './postgres-errors.ts'
 
 /** What runs statements. A rejection is a `SessionError`. */
 export interface Queries {

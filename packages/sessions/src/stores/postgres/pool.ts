@@ -1,7 +1,8 @@
 import type * as pg from 'pg'
 import { SessionError } from '../../errors.ts'
 import type { PostgresClient, PostgresPool } from './pool-types.ts'
-import { storeError } from './postgres-errors.ts'
+import type { Queries } from './pg-session.ts'
+import { connectionError, storeError } from './postgres-errors.ts'
 
 /** Where connections come from. */
 export interface Pool {
@@ -56,6 +57,27 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
   }
 }
 
+/** Single statements on any connection of the pool. */
+export function poolQueries(pool: Pool): Queries {
+  return {
+    async query<Row extends object>(text: string, values: readonly unknown[] = []) {
+      const client = await pool.acquire()
+      const onError = (): void => undefined
+      client.on('error', onError)
+      try {
+        const { rows } = await client.query({ text, values: [...values] })
+        client.removeListener('error', onError)
+        client.release()
+        return rows as Row[]
+      } catch (error) {
+        client.removeListener('error', onError)
+        client.release(true)
+        throw connectionError('A statement on a connection to Postgres failed', error)
+      }
+    },
+  }
+}
+
 /** Sends statements without waiting for those before them, also on connections that do not do so by themselves. */
 function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PostgresClient {
   const before = client.pipeline
@@ -93,7 +115,7 @@ function usedUp(): SessionError {
 }
 
 /** Loads the package `pg`, which only this store needs. */
-async function loadPg(): Promise<Pick<typeof pg, 'Pool'>> {
+export async function loadPg(): Promise<Pick<typeof pg, 'Pool' | 'Client'>> {
   try {
     // Where the package is bundled there is nothing but its default export.
     return (await import('pg')).default

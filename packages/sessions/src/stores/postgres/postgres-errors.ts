@@ -63,6 +63,18 @@ const mistakes: Readonly<Record<string, Meaning>> = {
   XX002: { code: 'store-corrupt', text: 'Postgres found a damaged index.' },
 }
 
+/** What became of a connection or a statement that serves no call of the store. `what` is a sentence without its full stop. */
+export function connectionError(what: string, error: unknown): SessionError {
+  const code = faultCode(error)
+  const text = mistakes[code ?? '']?.text
+  const rest = text === undefined ? (code === undefined ? '.' : ` (${code}).`) : `: ${text}`
+  return new SessionError(mistakes[code ?? '']?.code ?? 'store-unavailable', `${what}${rest}`, { cause: new PostgresFault(code) })
+}
+
+function faultCode(error: unknown): string | undefined {
+  return SessionError.isInstance(error) ? faultCode(error.cause) : codeOf(error)
+}
+
 /** Errors of Postgres as errors of the store. `doing` says what was to be done. No text holds a value or where the server is. */
 export function storeError(error: unknown, doing: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error)) return error

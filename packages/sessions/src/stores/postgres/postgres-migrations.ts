@@ -1,10 +1,12 @@
 import { Kysely, sql } from 'kysely'
 import { SessionError } from '../../errors.ts'
-import { migrations } from '../sql/schema.ts'
+import { addState, createTables } from '../sql/schema.ts'
+import type { SqlDialect } from '../sql/dialect.ts'
 import type { Migration } from '../sql/schema.ts'
 import type { Connection, Tables } from '../sql/tables.ts'
 import type { Pool } from './pool.ts'
 import { poolDialect } from './pool-dialect.ts'
+import { createProcessTable } from './process-table.ts'
 import { lockClass, postgresDialect } from './postgres-dialect.ts'
 import { codeOf, storeError } from './postgres-errors.ts'
 
@@ -12,6 +14,25 @@ import { codeOf, storeError } from './postgres-errors.ts'
 const major = 1
 
 const lockTimeoutMs = 5000
+
+function migrationsOf(schema: string): readonly Migration[] {
+  return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema)]
+}
+
+/** What several processes need of each other. The deltas are lost with a crash of the server. */
+async function addProcesses(connection: Connection, { types, changesOften }: SqlDialect, schema: string): Promise<void> {
+  for (const statement of createProcessTable(schema)) await sql.raw(statement).execute(connection)
+  await changesOften(connection.schema.createTable('delta').modifyFront(sql`unlogged`))
+    .addColumn('session', types.number, (column) => column.notNull())
+    .addColumn('base', types.number, (column) => column.notNull())
+    .addColumn('n', types.number, (column) => column.notNull())
+    .addColumn('run', types.number, (column) => column.notNull())
+    .addColumn('epoch', types.number, (column) => column.notNull())
+    .addColumn('events', types.number, (column) => column.notNull())
+    .addColumn('body', types.text, (column) => column.notNull())
+    .addPrimaryKeyConstraint('delta_key', ['session', 'base', 'n'])
+    .execute()
+}
 
 export interface MigrateSchemaOptions {
   readonly pool: Pool
@@ -22,7 +43,7 @@ export interface MigrateSchemaOptions {
 }
 
 /** Brings the tables to the present version, one transaction per step. Refuses those of a newer major version, unchanged. */
-export async function migrateSchema({ pool, schema, migrate, steps = migrations }: MigrateSchemaOptions): Promise<void> {
+export async function migrateSchema({ pool, schema, migrate, steps = migrationsOf(schema) }: MigrateSchemaOptions): Promise<void> {
   const db = new Kysely<Tables>({ dialect: poolDialect(pool) })
   try {
     const version = await readVersion(db, schema)

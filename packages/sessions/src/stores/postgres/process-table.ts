@@ -1,11 +1,17 @@
+import { sql } from 'kysely'
+import type { ProcessCheck } from '../sql/claim.ts'
+import { ask, statement } from '../sql/statement.ts'
+import { lockClass } from './postgres-dialect.ts'
 import { hashIn } from './scope.ts'
+import type { Queries } from './pg-session.ts'
 import type { ProcessScope } from './scope.ts'
 
 /** How long a process waits for the lock of another one before it looks again which one that is. */
 export const lockWaitMs = 1000
 
 /**
- * Returns the statements of the migration that adds what liveness needs to a schema.
+ * Returns the statements of the migration that adds what liveness needs to a schema. Leases are those of an owner; a process
+ * has another name each time that it gets another lock.
  *
  * The table holds the processes that hold a lock, or have died and are not taken over yet. A statement that waits keeps a
  * snapshot, and no row that became garbage since can be removed from any table: so the function waits for a short time,
@@ -16,10 +22,11 @@ export function createProcessTable(schema: string): readonly string[] {
   return [
     `create table ${table} (
   namespace text not null,
+  name text not null,
   owner text not null,
   lock_key bigint not null unique,
   started_at bigint not null,
-  primary key (namespace, owner)
+  primary key (namespace, name)
 )`,
     `create function ${lockFunction}(lock_key bigint, at_most_ms integer) returns boolean language plpgsql as $$
 begin
@@ -34,8 +41,61 @@ end $$`,
   ]
 }
 
+interface ProcessSlots {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** Claims of one process hold this lock together, those who take that process over hold it alone. */
+const keepProcess = statement((db, { name }: ProcessSlots) => db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')))
+
+const findProcess = statement((db, { namespace, name }: ProcessSlots) => db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name))
+
+/** Returns what keeps a process from claiming once others have taken it over. */
+export function processCheck(slots: ProcessSlots): ProcessCheck {
+  return { keep: ask(keepProcess, slots), find: ask(findProcess, slots) }
+}
+
+/**
+ * Takes over all that a dead process has: removes its row and ends its leases. Resolves with the keys of the sessions that can
+ * be claimed now. Undefined: it has left, or another process was first.
+ */
+export async function takeOver(session: Queries, { schema, namespace }: ProcessScope, name: string): Promise<readonly string[] | undefined> {
+  const { table } = namesIn(schema)
+  await session.query('begin')
+  try {
+    // Claims that are under way come to their end, and their leases are seen below.
+    await session.query(`select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [name])
+    const [dead] = await session.query<{ readonly owner: string }>(`delete from ${table} where namespace = $1 and name = $2 returning owner`, [namespace, name])
+    const runs = dead && (await session.query<{ readonly key: string }>(endLeases(schema), [namespace, dead.owner]))
+    await session.query('commit')
+    return runs?.map(({ key }) => key)
+  } catch (error) {
+    await session.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** All leases of an owner, unless it lives under another name. They are locked in the order of those who renew several. */
+function endLeases(schema: string): string {
+  const within = quoted(schema)
+  return `with lost as (
+  select run_state.run from ${within}.run join ${within}.run_state on run_state.run = run.row
+  where run.namespace = $1 and run.status = 'running' and run_state.owner = $2
+    and not exists (select from ${within}.process where namespace = $1 and owner = $2)
+  order by run.row for no key update of run_state
+), ended as (
+  update ${within}.run_state set lease_until = 0 where run in (select run from lost) returning run
+)
+select session.key from ended join ${within}.run on run.row = ended.run join ${within}.session on session.row = run.session`
+}
+
+function quoted(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`
+}
+
 export function namesIn(schema: string): { readonly table: string; readonly lockFunction: string } {
-  const within = `"${schema.replaceAll('"', '""')}"`
+  const within = quoted(schema)
   return { table: `${within}.process`, lockFunction: `${within}.wait_for_process_lock` }
 }
 
@@ -43,6 +103,6 @@ export function namesIn(schema: string): { readonly table: string; readonly lock
  * Returns the key of an advisory lock: 64 bits, as many as there are, of a hash. If another lock of the database has this key,
  * the next `attempt` gives another one.
  */
-export function lockKeyOf(scope: ProcessScope, owner: string, attempt: number): string {
-  return hashIn(scope, 'process', owner, String(attempt)).readBigInt64BE(0).toString()
+export function lockKeyOf(scope: ProcessScope, name: string, attempt: number): string {
+  return hashIn(scope, 'process', name, String(attempt)).readBigInt64BE(0).toString()
 }

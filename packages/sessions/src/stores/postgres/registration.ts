@@ -6,20 +6,20 @@ import type { SessionUser } from './session-connection.ts'
 
 /** A place in the ring of processes, which is ordered by `lockKey`. */
 export interface RingPlace {
-  readonly owner: string
+  readonly name: string
   /** A whole number of 64 bits. */
   readonly lockKey: string
 }
 
 export interface RegistrationOptions extends ProcessScope {
-  /** Names this process. */
+  /** In whose name this process has leases. */
   readonly owner: string
   /** A new text each time. */
   readonly newId: () => string
   /** Called when this process must not claim any more. Must not throw. */
   readonly onFenced: () => void
-  /** Called when this process may claim, under this name. Must not throw. */
-  readonly onRegistered: (owner: string) => void
+  /** Called when this process may claim, with its present name. Must not throw. */
+  readonly onRegistered: (name: string) => void
 }
 
 /** Another holder of one of so many keys is a fault of the database, or of what else uses it. */
@@ -37,9 +37,9 @@ export class Registration implements SessionUser {
     this.#table = namesIn(options.schema).table
   }
 
-  /** The name under which this process may claim. Undefined: it must not claim. */
-  get owner(): string | undefined {
-    return this.#isHeld ? this.#place?.owner : undefined
+  /** The present name of this process. Undefined: it must not claim. */
+  get name(): string | undefined {
+    return this.#isHeld ? this.#place?.name : undefined
   }
 
   /** The place that this process has, or had before it lost its connection. */
@@ -54,7 +54,7 @@ export class Registration implements SessionUser {
     if (!session.isOpen) return
     this.#place = place
     this.#isHeld = true
-    onRegistered(place.owner)
+    onRegistered(place.name)
   }
 
   lost(): void {
@@ -68,7 +68,7 @@ export class Registration implements SessionUser {
     const place = this.#place
     if (!place || !this.#isHeld) return
     this.#isHeld = false
-    await session.query(`delete from ${this.#table} where namespace = $1 and owner = $2`, [this.#options.namespace, place.owner])
+    await session.query(`delete from ${this.#table} where namespace = $1 and name = $2`, [this.#options.namespace, place.name])
     await session.query('select pg_advisory_unlock($1::bigint)', [place.lockKey])
   }
 
@@ -79,26 +79,30 @@ export class Registration implements SessionUser {
   async #takeBack(session: Queries): Promise<RingPlace | undefined> {
     const place = this.#place
     if (!place || !(await this.#lock(session, place.lockKey))) return undefined
-    const rows = await session.query(`select from ${this.#table} where namespace = $1 and owner = $2`, [this.#options.namespace, place.owner])
+    const rows = await session.query(`select from ${this.#table} where namespace = $1 and name = $2`, [this.#options.namespace, place.name])
     if (rows.length > 0) return place
     await session.query('select pg_advisory_unlock($1::bigint)', [place.lockKey])
     return undefined
   }
 
-  /** The lock comes before the row, so that a watcher never finds the lock of a living process free. */
+  /**
+   * The lock comes before the row, so that a watcher never finds the lock of a living process free. With its former row the
+   * process keeps its leases from being ended.
+   */
   async #register(session: Queries): Promise<RingPlace> {
-    const { namespace, newId } = this.#options
-    const owner = `${this.#options.owner}#${newId()}`
+    const { namespace, owner, newId } = this.#options
+    const name = `${owner}#${newId()}`
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
-      const lockKey = lockKeyOf(this.#options, owner, attempt)
+      const lockKey = lockKeyOf(this.#options, name, attempt)
       if (!(await this.#lock(session, lockKey))) continue
       const inserted = await session.query(
-        `insert into ${this.#table} (namespace, owner, lock_key, started_at)
-values ($1, $2, $3::bigint, floor(extract(epoch from clock_timestamp()) * 1000))
-on conflict (lock_key) do nothing returning owner`,
-        [namespace, owner, lockKey],
+        `with former as (delete from ${this.#table} where namespace = $1 and name = $5)
+insert into ${this.#table} (namespace, name, owner, lock_key, started_at)
+values ($1, $2, $3, $4::bigint, floor(extract(epoch from clock_timestamp()) * 1000))
+on conflict (lock_key) do nothing returning name`,
+        [namespace, name, owner, lockKey, this.#place?.name ?? null],
       )
-      if (inserted.length > 0) return { owner, lockKey }
+      if (inserted.length > 0) return { name, lockKey }
       await session.query('select pg_advisory_unlock($1::bigint)', [lockKey])
     }
     throw new SessionError('store-unavailable', `The locks of ${mostAttempts} keys are held by others: look into pg_locks for what else uses advisory locks of this database`)

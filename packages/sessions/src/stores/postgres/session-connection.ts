@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import { SessionError } from '../../errors.ts'
-import { connectionError } from './connection-error.ts'
+import { connectionError } from './postgres-errors.ts'
 import { PgSession } from './pg-session.ts'
 import type { NewClient, Queries, Session } from './pg-session.ts'
 import { isPooledByTransaction } from './pooler.ts'

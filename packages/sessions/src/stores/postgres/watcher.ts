@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 import type { Session } from './pg-session.ts'
-import { lockWaitMs, namesIn } from './process-table.ts'
+import { lockWaitMs, namesIn, takeOver } from './process-table.ts'
 import type { ProcessScope } from './scope.ts'
 import type { RingPlace } from './registration.ts'
 import type { SessionUser } from './session-connection.ts'
@@ -9,11 +9,8 @@ export interface WatcherOptions extends ProcessScope {
   readonly clock: Clock
   /** The place of this process in the ring. Undefined: it has none yet. */
   readonly place: () => RingPlace | undefined
-  /**
-   * Takes all that a dead process has. Called under its lock, by one process at a time; again, perhaps by another process,
-   * if it rejects or does not come to its end.
-   */
-  readonly onLost: (owner: string) => Promise<void>
+  /** Called when this process has taken over another one, with the keys of the sessions that can be claimed now. Must not throw. */
+  readonly onTakenOver: (name: string, keys: readonly string[]) => void
   /** Cancels the statement of a process of the server. */
   readonly cancel: (backend: number) => Promise<unknown>
   /** Called if the row of this place is gone. Must not throw. */
@@ -117,27 +114,23 @@ export class Watcher implements SessionUser {
     }
   }
 
-  /** The row is removed at the end: if this process dies before, another one takes over again. */
-  async #takeOver(session: Session, { owner }: RingPlace): Promise<void> {
-    const scope = [this.#options.namespace, owner]
-    const rows = await session.query(`select from ${this.#table} where namespace = $1 and owner = $2`, scope)
-    // It has left, or another watcher was first.
-    if (rows.length === 0) return
-    await this.#options.onLost(owner)
-    await session.query(`delete from ${this.#table} where namespace = $1 and owner = $2`, scope)
+  async #takeOver(session: Session, { name }: RingPlace): Promise<void> {
+    const keys = await takeOver(session, this.#options, name)
+    if (!keys) return
     this.#takeovers += 1
+    this.#options.onTakenOver(name, keys)
   }
 
   async #readRing(session: Session, place: RingPlace): Promise<Ring> {
     const { namespace } = this.#options
-    const [row] = await session.query<{ readonly isMember: boolean; readonly owner: string | null; readonly lockKey: string | null }>(
-      `select exists (select from ${this.#table} where namespace = $1 and owner = $2) as "isMember", next.owner, next.lock_key::text as "lockKey"
+    const [row] = await session.query<{ readonly isMember: boolean; readonly name: string | null; readonly lockKey: string | null }>(
+      `select exists (select from ${this.#table} where namespace = $1 and name = $2) as "isMember", next.name, next.lock_key::text as "lockKey"
 from (select) as one left join lateral (
-  select owner, lock_key from ${this.#table} where namespace = $1 and owner <> $2 order by lock_key > $3::bigint desc, lock_key limit 1
+  select name, lock_key from ${this.#table} where namespace = $1 and name <> $2 order by lock_key > $3::bigint desc, lock_key limit 1
 ) as next on true`,
-      [namespace, place.owner, place.lockKey],
+      [namespace, place.name, place.lockKey],
     )
-    const next = row?.owner != null && row.lockKey != null ? { owner: row.owner, lockKey: row.lockKey } : undefined
+    const next = row?.name != null && row.lockKey != null ? { name: row.name, lockKey: row.lockKey } : undefined
     return { isMember: row?.isMember === true, next }
   }
 

@@ -12,14 +12,22 @@ import { leaseColumns, progressColumns, runState, selectRuns, withInput } from '
 import type { RunLease, RunProgress } from './runs.ts'
 import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
-import { all, ask, columnsOf, execute, statement, together } from './statement.ts'
-import type { RowOf, Steps } from './statement.ts'
+import { all, ask, columnsOf, execute, executeAll, statement, together } from './statement.ts'
+import type { Call, RowOf, Steps } from './statement.ts'
 import type { Database, RunRow, SessionRow, SessionStateTable } from './tables.ts'
 import { statusColumns, updateRunStatus } from './write-runs.ts'
 import { atMost, numberValue, textValue } from './values.ts'
 
 /** How a run is known to be lost: by its lease, or, in a store of one process, by its owner. */
-export type ClaimContext = StoreView & { readonly loss: 'lease' | 'owner' }
+export type ClaimContext = StoreView & { readonly loss: 'lease' | 'owner'; readonly processCheck?: ProcessCheck | undefined }
+
+/** Keeps a process from claiming that another one holds for dead. */
+export interface ProcessCheck {
+  /** Waits while another process takes over what this one has. From then on that waits until the claim is stored. */
+  readonly keep: Call
+  /** Gives no row if this process was taken over. */
+  readonly find: Call
+}
 
 interface CandidateSlots {
   readonly namespace: string
@@ -157,15 +165,18 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
   return claims
 }
 
-function* candidates(request: ClaimRequest, { namespace, now, loss }: ClaimContext): Steps<readonly number[]> {
+function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck }: ClaimContext): Steps<readonly number[]> {
   const { owner, max, agents, holds, leaseMs, runId = null } = request
   const slots = { namespace, agents, runId, now, max }
   if (loss === 'lease') yield* execute(boundLeases, { namespace, now, leaseMs })
-  const { lost, queued } = yield* together({
+  if (processCheck) yield* executeAll([processCheck.keep])
+  const { lost, queued, living } = yield* together({
     // A lost run may have to wait: it must keep no other one back.
     lost: ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }),
     queued: ask(queuedSessions, slots),
+    living: processCheck?.find,
   })
+  if (processCheck && living.length === 0) return []
   return [...new Set([...lost, ...queued].map(({ session }) => session))]
 }
 

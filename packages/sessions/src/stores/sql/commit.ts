@@ -6,6 +6,7 @@ import { namedInputs, type NamedInput } from '../named-inputs.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { touchSession, withStatus } from '../rules.ts'
 import type { RunState } from '../rules.ts'
+import { replaceDeltas } from './deltas.ts'
 import { checkExpectations } from './expectations.ts'
 import { learn, nameIn } from './known.ts'
 import type { Known } from './known.ts'
@@ -30,6 +31,7 @@ export function* commitBatch(batch: Batch, context: CommitContext): Steps<Commit
   if (before) return before
   checkExpectations(work, batch.expect)
   const result = yield* decide(work, batch)
+  replaceDeltas(work, batch)
   yield* executeAll(work.writes)
   const written = new Set([batch.key])
   for (const { part } of deliveries) {

@@ -1,3 +1,5 @@
+import type { StoreHint } from '../../contract/session-store.ts'
+import type { ProcessCheck } from './claim.ts'
 import type { Steps } from './statement.ts'
 
 type Run = <T>(makeSteps: () => Steps<T>) => T | Promise<T>
@@ -16,6 +18,12 @@ export interface SqlDriver {
   readonly isShared: boolean
   /** How a run is known to be lost. */
   readonly loss: 'lease' | 'owner'
+  /** Whether this process may claim now. */
+  readonly mayClaim: () => boolean
+  /** What a claim depends on besides. */
+  readonly processCheck: () => ProcessCheck | undefined
+  /** Tells other processes what was committed. */
+  readonly tell: (hints: readonly StoreHint[], seq: number) => void
   /** All of it or, when it throws, nothing. */
   readonly transaction: Run
   /** One statement that writes. Reads after it see what is stored by then. */

@@ -5,9 +5,10 @@ import type { Connection } from './tables.ts'
 /** One step of the schema's history. Steps that were published never change. */
 export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
 
+/** Those of SQLite. */
 export const migrations: readonly Migration[] = [createTables, addState]
 
-async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
+export async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
   await connection.schema
     .createTable('meta')
     .addColumn('name', dialect.types.text, (column) => column.primaryKey())
@@ -244,7 +245,7 @@ async function createRest({ schema }: Connection, { types, refersTo }: SqlDialec
 }
 
 /** Records with a version and a time to live. The indexes leave out what is gone. */
-async function addState({ schema }: Connection, { types }: SqlDialect): Promise<void> {
+export async function addState({ schema }: Connection, { types }: SqlDialect): Promise<void> {
   await schema
     .createTable('state')
     .addColumn('namespace', types.text, (column) => column.notNull())

@@ -23,8 +23,8 @@ import type { CommitContext } from './work.ts'
 
 type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
 
-/** The operations of a store over a database that is open. `driver` throws when it is not. */
-export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): SqlOperations {
+/** The operations of a store over a database that is open. `driver` throws when it is not. `listeners` are told of commits. */
+export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, listeners = new Set<(hint: StoreHint) => void>()): SqlOperations {
   async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
     const open = driver()
     return open.transaction(() => steps(open))
@@ -41,10 +41,10 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
     return { ...viewOf(open), isShared, maxRecordBytes, violatesConstraint }
   }
 
-  /** Who writes is in this process: nobody else has to be told. */
-  const listeners = new Set<(hint: StoreHint) => void>()
-  function tell(batch: Batch): void {
-    for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
+  function tell(open: SqlDriver, batch: Batch, seq: number): void {
+    const hints = hintsOf(batch)
+    for (const hint of hints) for (const listener of listeners) listener(hint)
+    open.tell(hints, seq)
   }
 
   return {
@@ -53,13 +53,17 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number): 
       const open = driver()
       try {
         const result = await open.transaction(() => commitBatch(batch, contextOf(open)))
-        if (result.ok && !result.existing) tell(batch)
+        if (result.ok && !result.existing) tell(open, batch, result.lastSeq)
         return result
       } catch (error) {
         return refusal(open, error)
       }
     },
-    claim: (request) => transaction((open) => claimRuns(request, { ...viewOf(open), loss: open.loss })),
+    async claim(request) {
+      const open = driver()
+      if (!open.mayClaim()) return []
+      return open.transaction(() => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck() }))
+    },
     async renew(leases, leaseMs) {
       if (leases.length === 0) return []
       return transaction((open) => renewLeases(leases, leaseMs, viewOf(open)))

@@ -17,6 +17,8 @@ export interface Tables {
   readonly definition: DefinitionTable
   readonly state: StateTable
   readonly meta: MetaTable
+  readonly process: ProcessTable
+  readonly delta: DeltaTable
 }
 
 export type Database = Kysely<Tables>
@@ -191,6 +193,27 @@ export interface StateTable {
   readonly value: Json | null
   readonly used_at: number
   readonly expires_at: number | null
+}
+
+/** Processes that are alive, or died and are not taken over yet. Only where several processes share a database. */
+interface ProcessTable {
+  readonly namespace: string
+  readonly name: string
+  readonly owner: string
+  readonly lock_key: string
+  readonly started_at: number
+}
+
+/** Live deltas of runs that are executed now. Only where several processes share a database. */
+interface DeltaTable {
+  readonly session: number
+  readonly base: number
+  readonly n: number
+  readonly run: number
+  readonly epoch: number
+  /** How many events the body has. */
+  readonly events: number
+  readonly body: Json
 }
 
 export interface MetaTable {

@@ -68,7 +68,7 @@ export class SharedStore {
     const result = await this.base.commit(batch)
     if (!result.ok || result.existing) return result
     await this.#completeTicket(batch.key)
-    for (const { key, wake } of hintsOf(batch)) if (wake) this.#send(key)
+    for (const { key, wake } of hintsOf(batch)) if (wake && key !== undefined) this.#send(key)
     return result
   }
 

@@ -15,8 +15,6 @@ export interface StoreKitOptions {
   readonly destroy?: () => Promise<void>
   /** Another store over the data of this one, at the same time. Leave it out for a store that is alone with its data. */
   readonly second?: (store: SessionStore) => Promise<SessionStore>
-  /** Whom a store tells of its commits: all stores over its data (the default), or its own subscribers alone. */
-  readonly tells?: 'all' | 'itself'
   /** How many bytes this work makes the store write. Leave it out where nothing is written. */
   readonly bytesWritten?: (store: SessionStore, work: () => Promise<void>) => Promise<number>
   /** Whether the store refuses records beyond its `maxRecordBytes`. */

@@ -74,7 +74,7 @@ describe('commits to Postgres', () => {
   it('S182: a commit takes two round trips, whatever is in it, and a claim three', async () => {
     await (await place.empty()).close()
     const { pool, roundTrips } = countingPool()
-    const store = await open(place.store({ pool, migrate: false }))
+    const store = await open(place.store({ pool, directConnectionString: place.url, migrate: false }))
     roundTrips()
     const tripsOf = async (work: () => Promise<unknown>): Promise<number> => {
       expect(await work()).not.toMatchObject({ ok: false })
@@ -128,7 +128,7 @@ describe('commits to Postgres', () => {
       left -= 1
       return left === 0 ? { text: `do $$ begin raise exception using errcode = '${code}'; end $$` } : undefined
     })
-    const store = await open(place.store({ pool, migrate: false }))
+    const store = await open(place.store({ pool, directConnectionString: place.url, migrate: false }))
     await store.commit(batch([ensure()]))
     let seq = 0
     for (let at = 1; at < 16; at++) {
@@ -146,7 +146,7 @@ describe('commits to Postgres', () => {
       if (left === 0) (Reflect.get(Reflect.get(client, 'connection') as object, 'stream') as Socket).destroy()
       return undefined
     })
-    const store = await open(place.store({ pool, migrate: false }))
+    const store = await open(place.store({ pool, directConnectionString: place.url, migrate: false }))
     await store.commit(batch([ensure()]))
     for (let at = 1, seq = 1; at < 16; at++, seq++) {
       left = at

@@ -27,10 +27,8 @@ describe('S177: the kit over the postgres store', () => {
     second: async (store) => under(clockOf(store), place.store({ clock: clockOf(store) })),
     limitsRecords: true,
     loss: 'lease',
-    tells: 'itself',
+    sharesDeltas: true,
     exceptions: [
-      // Each store asks once in a second.
-      'S48: commits of another owner are told, those of another namespace are not',
       // On a server of its own: growth.test.ts.
       'S54: the bytes of a commit after 1,000 others are those after 20',
     ],

@@ -27,7 +27,7 @@ export interface Said {
   readonly warning?: string
   readonly error?: string
   readonly did?: string
-  readonly owner?: string | null
+  readonly mayClaim?: boolean
   readonly metrics?: LiveMetrics
 }
 

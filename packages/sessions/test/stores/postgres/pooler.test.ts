@@ -73,7 +73,7 @@ describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('PgBouncer'), () => {
     expect(await connection.open()).toBe('pooled')
     expect([happened, connection.state]).toEqual([['pooler'], 'pooled'])
     await expect(connection.query('select 1')).rejects.toMatchObject({ code: 'store-unavailable' })
-    expect(await ask(placeOf(url), "select current_setting('synchronous_commit') as kept, count(*) filter (where locktype = 'advisory')::int as locks from pg_locks")).toEqual([{ kept: 'on', locks: 0 }])
+    expect(await ask(placeOf(url), "select current_setting('synchronous_commit') as kept, count(*) filter (where locktype = 'advisory')::int as locks from pg_locks where database = (select oid from pg_database where datname = current_database())")).toEqual([{ kept: 'on', locks: 0 }])
     await connection.close()
     expect(connection.state).toBe('closed')
   })

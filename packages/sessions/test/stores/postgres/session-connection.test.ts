@@ -63,7 +63,7 @@ describe('the direct connection of a process', () => {
     await untilOpenAgain(noted)
     expect(happened).toEqual(['a opened', 'b opened', 'b lost', 'a lost', 'a opened', 'b opened'])
     expect(errors.map(({ code, message }) => ({ code, message }))).toEqual([
-      { code: 'store-unavailable', message: 'The direct connection to Postgres was lost; it is opened again (57P01)' },
+      { code: 'store-unavailable', message: 'The direct connection to Postgres was lost; it is opened again (57P01).' },
     ])
     expect(await connection.query('select 2 as two')).toEqual([{ two: 2 }])
   })
@@ -95,7 +95,7 @@ describe('the direct connection of a process', () => {
       await vi.waitFor(() => expect(waits).toHaveLength(tries))
     }
     expect(waits).toEqual([50, 100, 200, 400, 500, 500])
-    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again (ECONNREFUSED)'])
+    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again (ECONNREFUSED).'])
     await expect(connection.query('select 1')).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 
@@ -130,7 +130,7 @@ describe('the direct connection of a process', () => {
   it('S173: its errors name neither the user nor the server', async () => {
     const { connection, errors } = connectTo({ ...placeOf(database.url), database: 'secret_name' })
     expect(await connection.open()).toBe('down')
-    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again (3D000)'])
+    expect(errors.map(({ message }) => message)).toEqual(['The direct connection to Postgres cannot be opened; it is tried again: The database does not exist: create it, or name another one.'])
     expect(JSON.stringify(errors[0]?.cause, Object.getOwnPropertyNames(errors[0]?.cause))).not.toContain('secret_name')
   })
 

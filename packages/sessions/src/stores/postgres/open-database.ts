@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '@bowline/llm'
+import type { DeltaStore, StoreHint, StoreOpenOptions } from '../../contract/session-store.ts'
+import { warnProcess } from '../../errors.ts'
+import { pushDeltas, readDeltas } from '../sql/deltas.ts'
+import type { SqlDriver } from '../sql/driver.ts'
+import type { Steps } from '../sql/statement.ts'
+import { checkServer } from './check-server.ts'
+import { DeltaWriter } from './delta-writer.ts'
+import { LiveConnection } from './live-connection.ts'
+import type { NewClient } from './pg-session.ts'
+import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
+import type { Pool } from './pool.ts'
+import { PostgresConnection } from './postgres-connection.ts'
+import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
+import { storeError, violatesConstraint } from './postgres-errors.ts'
+import { migrateSchema } from './postgres-migrations.ts'
+import { schemaOf } from './postgres-options.ts'
+import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
+
+/** A store that is open. */
+export interface OpenDatabase {
+  readonly driver: SqlDriver
+  readonly deltas: DeltaStore
+  close(): Promise<void>
+}
+
+/** `hear` is told of what other processes do, and of deltas. */
+export async function openDatabase(options: PostgresStoreOptions, openOptions: StoreOpenOptions, hear: (hint: StoreHint) => void): Promise<OpenDatabase> {
+  const { poolSize = 8, migrate = true, onWarning = warnProcess } = options
+  const schema = schemaOf(options)
+  const pool = await poolOf(options, poolSize)
+  try {
+    await checkServer(pool, onWarning)
+    await migrateSchema({ pool, schema, migrate })
+    const live = await openLive(options, openOptions, pool, hear)
+    const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
+    const driver = postgresDriver(connection, live, openOptions, options.clock)
+    return {
+      driver,
+      deltas: deltaStore(driver, live, hear),
+      async close() {
+        await live.close()
+        await pool.close()
+      },
+    }
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+}
+
+/** Brings the tables to the version of this package, as `postgresStore` does with `migrate: true`. */
+export async function migrateDatabase(options: PostgresOptions): Promise<void> {
+  const pool = await poolOf(options, 1)
+  try {
+    await checkServer(pool, () => undefined)
+    await migrateSchema({ pool, schema: schemaOf(options), migrate: true })
+  } finally {
+    await pool.close()
+  }
+}
+
+async function poolOf({ connectionString, pool }: PostgresOptions, size: number): Promise<Pool> {
+  return pool ? givenPool(pool) : ownPool(connectionString ?? '', size)
+}
+
+function postgresDriver(connection: PostgresConnection, live: LiveConnection, { namespace, clock }: StoreOpenOptions, given: PostgresStoreOptions['clock']): SqlDriver {
+  const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
+    return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
+      try {
+        return await connection[method](makeSteps)
+      } catch (error) {
+        throw violatesConstraint(error) ? error : storeError(error, doing)
+      }
+    }
+  }
+  return {
+    namespace,
+    now: () => given?.now() ?? null,
+    localTime: (at, now) => (given ? at : at + clock.now() - now),
+    isShared: true,
+    loss: 'lease',
+    mayClaim: () => live.mayClaim,
+    processCheck: () => live.processCheck,
+    tell(hints, seq) {
+      // The number is that of the session of the batch, which comes first.
+      for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) live.tell({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
+    },
+    transaction: run('write', 'transaction'),
+    statement: run('write', 'statement'),
+    snapshot: run('read', 'snapshot'),
+    read: run('read', 'read'),
+    violatesConstraint,
+  }
+}
+
+function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {
+  const writer = new DeltaWriter(async (batches) => statement(() => pushDeltas(namespace, batches)))
+  return {
+    async push(batch) {
+      await writer.push(batch)
+      hear({ key: batch.key, wake: false, deltas: true })
+      live.tell({ key: batch.key, seq: undefined, wake: false, deltas: true })
+    },
+    read: async (key, after) => read(() => readDeltas(namespace, key, after)),
+  }
+}
+
+async function openLive(options: PostgresStoreOptions, { namespace, owner }: StoreOpenOptions, pool: Pool, hear: (hint: StoreHint) => void): Promise<LiveConnection> {
+  const { connectionString, directConnectionString = connectionString, listen = true, onWarning = warnProcess } = options
+  if (listen && directConnectionString === undefined) onWarning(noDirectConnection)
+  let failure: unknown
+  const live = new LiveConnection({
+    // What it waits for happens on a server, whatever the clock of the runtime says.
+    ...{ schema: schemaOf(options), namespace, owner, clock: systemClock, random: Math.random, newId: randomUUID },
+    newClient: listen && directConnectionString !== undefined ? await clientsFor(directConnectionString) : undefined,
+    pool: poolQueries(pool),
+    events: {
+      onHint({ key, wake, deltas, seq }) {
+        if (wake || seq !== undefined) hear({ key, wake, elsewhere: true })
+        if (deltas) hear({ key, wake: false, deltas: true, elsewhere: true })
+      },
+      onGap: () => hear({ wake: true, elsewhere: true }),
+      onTakenOver: (_name, keys) => {
+        for (const key of keys) {
+          live.tell({ key, seq: undefined, wake: true, deltas: false })
+          hear({ key, wake: true, elsewhere: true })
+        }
+      },
+      onFenced: () => undefined,
+      onRegistered: () => hear({ wake: true, elsewhere: true }),
+      onWarning,
+      onError(error) {
+        failure ??= error
+        onWarning(error instanceof Error ? error.message : String(error))
+      },
+    },
+  })
+  if ((await live.open()) !== 'down') return live
+  await live.close()
+  throw failure
+}
+
+const noDirectConnection =
+  'postgresStore has a pool and no directConnectionString: this process looks for work each second, and other processes notice its death by its leases ' +
+  'alone. Give it a directConnectionString to the server, or set listen to false.'
+
+async function clientsFor(connectionString: string): Promise<NewClient> {
+  const { Client } = await loadPg()
+  return (settings) => new Client({ connectionString, application_name: 'bowline', ...settings })
+}

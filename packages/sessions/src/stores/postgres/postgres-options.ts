@@ -1,0 +1,91 @@
+import type { Clock } from '@bowline/llm'
+import { configChecks } from '../../arguments.ts'
+import { SessionError } from '../../errors.ts'
+import type { PostgresPool } from './pool-types.ts'
+
+/** Which server and which tables. */
+export interface PostgresOptions {
+  /** `postgresql://user:password@host:port/database`. A pooler may be in between. */
+  readonly connectionString?: string
+  /** A pool of the package `pg`, in place of a connection string. The store never closes it. */
+  readonly pool?: PostgresPool
+  /** Where the tables are. Made when it is missing. Default `bowline`. */
+  readonly schema?: string
+}
+
+export interface PostgresStoreOptions extends PostgresOptions {
+  /**
+   * Where the connections go that must keep their session: straight to the server, or through a pooler in session mode.
+   * Default: `connectionString`.
+   */
+  readonly directConnectionString?: string
+  /**
+   * Default true: two connections are kept besides the pool. With them a process hears within milliseconds of what others
+   * write, and takes over those that die. False, for hosts that freeze processes: it looks each second, and the death of a
+   * process is noticed when its leases end.
+   */
+  readonly listen?: boolean
+  /** False: `open` throws if the tables are not of this version. Default true: it brings them there. */
+  readonly migrate?: boolean
+  /** How many connections to the server the pool may have. Default 8. */
+  readonly poolSize?: number
+  /** Told what works worse than it could, and what was lost and is tried again. Default: a warning of the process. */
+  readonly onWarning?: (message: string) => void
+  /** For tests: in the place of the time of the server. */
+  readonly clock?: Pick<Clock, 'now'>
+}
+
+const schemaForm = /^[a-z_][a-z0-9_]{0,62}$/
+const mostConnections = 1000
+
+const optionsOfServer = {
+  connectionString: configChecks.optionalName,
+  pool: configChecks.methods('connect', 'on', 'removeListener'),
+  schema: (path: string, value: unknown) => {
+    if (value === undefined) return
+    configChecks.checkRequired(path, value, 'a name of 1 to 63 letters a-z, digits and _', (given) => typeof given === 'string' && schemaForm.test(given))
+  },
+} as const
+
+const checkServerOptions = configChecks.record<PostgresOptions>(optionsOfServer)
+
+const checkOptions = configChecks.record<PostgresStoreOptions>({
+  ...optionsOfServer,
+  directConnectionString: configChecks.optionalName,
+  listen: configChecks.checkBoolean,
+  migrate: configChecks.checkBoolean,
+  poolSize: configChecks.whole(1, mostConnections),
+  onWarning: configChecks.checkFunction,
+  clock: configChecks.methods('now'),
+})
+
+export function checkStoreOptions(options: PostgresStoreOptions): void {
+  checkOptions('postgresStore.options', options)
+  checkSource('postgresStore', options)
+  const { directConnectionString: direct, listen } = options
+  if (direct === undefined) return
+  if (!isUrl(direct)) throw new SessionError('invalid-config', `postgresStore.options.directConnectionString must have ${urlForm}.`)
+  if (listen === false) throw new SessionError('invalid-config', 'postgresStore.options has directConnectionString, which is not used with listen: false: leave one of them out.')
+}
+
+export function checkMigrateOptions(options: PostgresOptions): void {
+  checkServerOptions('migratePostgres.options', options)
+  checkSource('migratePostgres', options)
+}
+
+export function schemaOf({ schema = 'bowline' }: PostgresOptions): string {
+  return schema
+}
+
+const urlForm = 'the form postgresql://user:password@host:port/database'
+
+function isUrl(text: string | undefined): text is string {
+  return /^postgres(ql)?:\/\/./.test(text ?? '')
+}
+
+function checkSource(name: string, { connectionString, pool }: PostgresOptions): void {
+  if (connectionString !== undefined && pool) throw new SessionError('invalid-config', `${name}.options has both connectionString and pool: give one of them.`)
+  // It may hold a password: no error shows it.
+  if (pool || isUrl(connectionString)) return
+  throw new SessionError('invalid-config', `${name} needs a server: give it a connectionString of ${urlForm}, or a pool.`)
+}

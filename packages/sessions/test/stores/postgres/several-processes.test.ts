@@ -1,0 +1,264 @@
+import { systemClock } from '@bowline/llm'
+import type { Batch, LoggedEvent, Runtime, SessionStore, StoreHint, Write } from '@bowline/sessions'
+import { postgresStore } from '@bowline/sessions/postgres'
+import type { PostgresStoreOptions } from '@bowline/sessions/postgres'
+import pg from 'pg'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { DeltaBatch } from '../../../src/contract/session-store.ts'
+import { SessionError } from '../../../src/errors.ts'
+import { DeltaWriter } from '../../../src/stores/postgres/delta-writer.ts'
+import { gate, setup } from '../../support.ts'
+import { postgresPlace } from './place.ts'
+
+const place = postgresPlace()
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  warnings.length = 0
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+const warnings: string[] = []
+const onWarning = (message: string): void => void warnings.push(message)
+
+async function open(store: SessionStore, owner: string): Promise<SessionStore> {
+  await store.open({ namespace: 'default', owner, clock: systemClock })
+  closing.push(() => store.close())
+  return store
+}
+
+function runtimeOver(options: PostgresStoreOptions, more: Partial<Parameters<typeof setup>[0]>): Runtime {
+  const { runtime } = setup({ steps: [], store: place.store({ onWarning, ...options }), clock: systemClock, ...more })
+  closing.push(() => runtime.stop())
+  return runtime
+}
+
+let batches = 0
+const ensure: Write = { op: 'session.ensure', session: { id: 'session', agent: 'assistant', metadata: {}, at: 1 } }
+const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
+const batch = (writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: `batch-${++batches}`, key: 'room:1', expect: [], writes, ...fields })
+const requestOf = (owner: string) => ({ owner, max: 10, leaseMs: 60_000, agents: ['assistant'], holds: [] })
+
+const processesOf = (owner: string) => place.query('select name, lock_key::text as key from bowline.process where owner = $1', [owner])
+const directOf = async (owner: string): Promise<unknown> => {
+  const rows = await place.query(
+    `select pid from bowline.process join pg_locks on locktype = 'advisory' and objsubid = 1 and granted and (classid::bigint << 32 | objid::bigint) = lock_key where owner = $1`,
+    [owner],
+  )
+  return rows[0]?.['pid']
+}
+
+/** Keeps what it is told to keep until the test says so, or ends. */
+async function keep(text: string): Promise<{ letGo(): Promise<void> }> {
+  const client = new pg.Client({ connectionString: place.url })
+  await client.connect()
+  await client.query(`begin; ${text}`)
+  let isOver = false
+  const letGo = async (): Promise<void> => {
+    if (isOver) return
+    isOver = true
+    await client.query('rollback')
+    await client.end()
+  }
+  closing.push(letGo)
+  return { letGo }
+}
+
+/** Resolves when a statement like this waits for a lock. */
+async function untilWaiting(like: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const rows = await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()", [like])
+    expect(rows).toHaveLength(1)
+  }, { timeout: 10_000 })
+}
+
+describe('several processes on one Postgres', () => {
+  it('S184: what a dead process has is taken over at once, though its leases have not ended', async () => {
+    const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
+    await dying.commit(batch([ensure, insertRun('run-1')]))
+    expect(await dying.claim(requestOf('dying'))).toHaveLength(1)
+    expect(await living.claim(requestOf('living'))).toEqual([])
+    const woken = new Promise<StoreHint>((resolve) => living.subscribe((hint) => hint.key === 'room:1' && resolve(hint)))
+    const direct = await directOf('dying')
+    const table = await keep('lock table bowline.process in exclusive mode')
+    await place.query('select pg_terminate_backend($1)', [direct])
+    // It comes back behind the one that takes it over.
+    await untilWaiting('delete from "bowline".process%')
+    await table.letGo()
+    await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1 || undefined, { timeout: 10_000, interval: 20 })
+    expect(await woken).toMatchObject({ wake: true, elsewhere: true })
+  })
+
+  it('S185: a process without its direct connection claims nothing, and claims again when it has one', async () => {
+    const store = await open(await place.empty({ onWarning }), 'cut')
+    await store.commit(batch([ensure, insertRun('run-1')]))
+    // It cannot register while the table is kept.
+    const direct = await directOf('cut')
+    const table = await keep('lock table bowline.process in access exclusive mode')
+    await place.query('select pg_terminate_backend($1)', [direct])
+    await vi.waitFor(() => expect(warnings.at(-1)).toContain('The direct connection to Postgres was lost'), { timeout: 10_000 })
+    expect(await store.claim(requestOf('cut'))).toEqual([])
+    await table.letGo()
+    await vi.waitUntil(async () => (await store.claim(requestOf('cut'))).length === 1, { timeout: 10_000, interval: 20 })
+  })
+
+  it('S185: a process that was taken over without knowing it claims nothing: the claim itself looks', async () => {
+    const store = await open(await place.empty({ onWarning }), 'unknowing')
+    await store.commit(batch([ensure, insertRun('run-1')]))
+    const { length } = await processesOf('unknowing')
+    expect(length).toBe(1)
+    await place.query('delete from bowline.process')
+    expect(await store.claim(requestOf('unknowing'))).toEqual([])
+  })
+
+  it('S184: a claim under way is seen by those who take its process over', async () => {
+    const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
+    await dying.commit(batch([ensure, insertRun('run-1')]))
+    // The claim waits for the row, with its process still there.
+    const row = await keep('select 1 from bowline.run_state for update')
+    const claim = dying.claim(requestOf('dying'))
+    await untilWaiting('select%"bowline"."run_state"%')
+    await place.query('select pg_terminate_backend($1)', [await directOf('dying')])
+    await untilWaiting('select pg_advisory_xact_lock(%')
+    await row.letGo()
+    expect(await claim).toHaveLength(1)
+    await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1, { timeout: 10_000, interval: 20 })
+  })
+
+  it('S184: leases stay with a process that has taken another name, and with all others', async () => {
+    const [slow, living] = [await open(await place.empty({ onWarning }), 'slow'), await open(place.store({ onWarning }), 'living')]
+    await slow.commit(batch([ensure, insertRun('run-1')]))
+    await slow.claim(requestOf('slow'))
+    // One with an old name of the process, one of a process without leases: no lock stands behind them.
+    await place.query("insert into bowline.process values ('default', 'slow#former', 'slow', 1, 0), ('default', 'idle#1', 'idle', 2, 0)")
+    await vi.waitFor(async () => expect(await place.query("select name from bowline.process where lock_key in (1, 2)")).toEqual([]), { timeout: 10_000 })
+    expect(await living.claim(requestOf('living'))).toEqual([])
+  })
+
+  it('S187: what one process accepts another one starts without waiting for its next poll', async () => {
+    await (await place.empty({ onWarning })).close()
+    const here = runtimeOver({}, { concurrency: 0 })
+    const times: number[] = []
+    const there = runtimeOver({}, { steps: () => (times.push(performance.now()), Promise.resolve({ text: 'done' })) })
+    await here.start()
+    await there.start()
+    const waits: number[] = []
+    for (let n = 1; n <= 5; n++) {
+      const before = performance.now()
+      const run = await here.session(`room:${n}`).send('go')
+      expect((await run.result()).text).toBe('done')
+      waits.push((times.at(-1) ?? 0) - before)
+    }
+    // A poll each second would bring 500 ms in the middle.
+    expect(waits.toSorted((a, b) => a - b)[0]).toBeLessThan(400)
+  })
+
+  it('S187: with LISTEN off everything passes, slower', async () => {
+    await (await place.empty({ onWarning })).close()
+    const here = runtimeOver({ listen: false }, { concurrency: 0 })
+    const there = runtimeOver({ listen: false }, { steps: [{ text: 'done' }] })
+    await here.start()
+    await there.start()
+    const run = await here.session('room:1').send('go')
+    expect((await run.result()).text).toBe('done')
+    expect(await place.query('select 1 from bowline.process')).toEqual([])
+  })
+
+  it('S188: a reader sees the deltas of a run that another process executes, before their message is whole', async () => {
+    await (await place.empty({ onWarning })).close()
+    const here = runtimeOver({}, { concurrency: 0 })
+    const held = gate()
+    const parts = [
+      { type: 'text-start', id: 't' } as const,
+      { type: 'text-delta', id: 't', delta: 'first ' } as const,
+      { wait: held.passed },
+      { type: 'text-delta', id: 't', delta: 'second' } as const,
+      { type: 'text-end', id: 't' } as const,
+    ]
+    const there = runtimeOver({}, { steps: [{ parts }] })
+    await here.start()
+    await there.start()
+    const run = await here.session('room:1').send('go')
+    const texts: string[] = []
+    for await (const event of run as AsyncIterable<LoggedEvent>) {
+      if (event.type !== 'text-delta') continue
+      texts.push(event.delta)
+      held.open()
+    }
+    // The rest may come with the message that replaces the deltas.
+    expect('first second'.startsWith(texts.join(''))).toBe(true)
+    expect(texts[0]).toBe('first ')
+    expect((await run.result()).text).toBe('first second')
+    expect(await place.query('select 1 from bowline.delta')).toEqual([])
+  })
+
+  it('S193: a process that is closed leaves no connection, no lock and no row', async () => {
+    const store = await open(await place.empty({ onWarning }), 'closing')
+    await store.close()
+    closing.length = 0
+    expect(await processesOf('closing')).toEqual([])
+    const left = `select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`
+    await vi.waitFor(async () => expect(await place.query(left)).toEqual([]), { timeout: 10_000 })
+    expect(await place.query(`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)).toEqual([])
+  })
+
+  it('S190: a process has at most two connections besides its pool', async () => {
+    const store = await open(await place.empty({ onWarning, poolSize: 3 }), 'counted')
+    await Promise.all(Array.from({ length: 20 }, () => store.readSession('room:1')))
+    await vi.waitFor(async () => {
+      const rows = await place.query(`select 1 from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)
+      expect(rows.length).toBe(5)
+    }, { timeout: 10_000 })
+  })
+})
+
+describe('where the direct connection goes', () => {
+  it('S189: a pool alone brings a warning that says what to do, and works', async () => {
+    await (await place.empty({ onWarning })).close()
+    const told: string[] = []
+    const pool = new pg.Pool({ connectionString: place.url, max: 2 })
+    closing.push(() => pool.end())
+    const store = await open(place.store({ pool, onWarning: (message) => void told.push(message) }), 'pooled')
+    await store.commit(batch([ensure, insertRun('run-1')]))
+    expect(await store.claim(requestOf('pooled'))).toHaveLength(1)
+    expect(told).toEqual([expect.stringContaining('Give it a directConnectionString to the server, or set listen to false.')])
+  })
+
+  it('S194: one that cannot be opened ends the start with an error that names no server', async () => {
+    await (await place.empty({ onWarning })).close()
+    const store = postgresStore({ connectionString: place.url, directConnectionString: place.url.replace(/\/test_\d+_\d+/, '/missing_database'), onWarning })
+    await expect(store.open({ namespace: 'default', owner: 'a', clock: systemClock })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('The database does not exist') as string })
+    const left = `select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`
+    await vi.waitFor(async () => expect(await place.query(left)).toEqual([]), { timeout: 10_000 })
+  })
+
+  it('a directConnectionString that is not used is refused', () => {
+    expect(() => postgresStore({ connectionString: 'postgres://localhost/x', directConnectionString: 'postgres://localhost/x', listen: false })).toThrow(/leave one of them out/)
+  })
+})
+
+describe('DeltaWriter', () => {
+  const delta = (n: number): DeltaBatch => ({ key: 'room:1', runId: 'run', epoch: 1, base: 1, n, events: [] })
+
+  it('S188: writes what came meanwhile in one go, and one at a time', async () => {
+    const written: number[][] = []
+    const first = gate()
+    const writer = new DeltaWriter(async (given) => {
+      written.push(given.map(({ n }) => n))
+      await first.passed
+    })
+    const pushes = [1, 2, 3].map((n) => writer.push(delta(n)))
+    expect(written).toEqual([[1]])
+    first.open()
+    await Promise.all(pushes)
+    expect(written).toEqual([[1], [2, 3]])
+  })
+
+  it('S188: a failure is told to those whose deltas were in it, and the next ones are written', async () => {
+    const failure = new SessionError('store-unavailable', 'gone')
+    let writes = 0
+    const writer = new DeltaWriter(() => (++writes === 1 ? Promise.reject(failure) : Promise.resolve()))
+    await expect(writer.push(delta(1))).rejects.toBe(failure)
+    await writer.push(delta(2))
+    expect(writes).toBe(2)
+  })
+})
