@@ -5,7 +5,7 @@ import { startPostgres, type PostgresServer } from '../../../../../scripts/postg
 import { rounds, testSeed } from '../../../../../scripts/test-length.ts'
 import type { RunRecord } from '../../../src/contract/records.ts'
 import { seededRandom } from '../../../src/testing/crash-kit/seeded-random.ts'
-import { ask, placeOf } from '../../stores/postgres/support.ts'
+import { ask, placeOf } from '../../stores/postgres/clients.ts'
 import { wireProxies, type Cut } from '../../stores/postgres/wire-proxy.ts'
 import { expectSound } from '../paying-place.ts'
 import type { WorkerMessage, WorkerProcess } from '../worker-process.ts'

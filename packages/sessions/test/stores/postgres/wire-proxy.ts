@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach } from 'vitest'
-import { ask, placeOf } from './support.ts'
-import type { Place } from './support.ts'
+import { ask, placeOf } from './clients.ts'
+import type { Place } from './clients.ts'
 
 /**
  * What happens to a statement on its way: its connection is cut before it arrives, or after it was done and before its
