@@ -52,8 +52,11 @@ export interface Contender {
 
 /** Something that stores the turns that it runs: one file per contender, which exports it as `contender`. */
 export interface DurableContender {
-  /** Opens the SQLite file, which need not be there. The tool answers with `storedResult`. */
-  open(answers: readonly Answer[], file: string): Promise<Opened>
+  /**
+   * Opens the SQLite file, which need not be there, or the database of this URL, which need not have any tables. The tool
+   * answers with `storedResult`.
+   */
+  open(answers: readonly Answer[], place: string): Promise<Opened>
 }
 
 export const toolName = 'write'

@@ -68,13 +68,14 @@ async function measureStored(contender: DurableContender, answers: readonly Answ
   })
 }
 
-async function whileOpen<Result>(
+/** Opens the place, a file or a database, for this work. */
+export async function whileOpen<Result>(
   contender: DurableContender,
   answers: readonly Answer[],
-  file: string,
+  place: string,
   work: (opened: Opened) => Promise<Result>,
 ): Promise<Result> {
-  const opened = await contender.open(answers, file)
+  const opened = await contender.open(answers, place)
   try {
     return await work(opened)
   } finally {
@@ -82,12 +83,13 @@ async function whileOpen<Result>(
   }
 }
 
-async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
+/** Conversations at once, one turn each. */
+export async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
   await Promise.all(ids.map((id) => runWhole({ run: (watch) => opened.run(id, watch) }, answers)))
 }
 
 /** What was seen must have come to the disk as well. */
-async function checkStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
+export async function checkStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
   const wanted = allOf(answers).toolResults
   for (const id of ids) {
     const stored = await opened.storedToolResults(id)

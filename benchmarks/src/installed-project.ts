@@ -24,7 +24,7 @@ function tarballOf(name: string): string {
 
 function peerVersions(): Readonly<Record<string, string>> {
   const { dependencies } = JSON.parse(readFileSync(join(peersFolder, 'package.json'), 'utf8')) as {
-    readonly dependencies: { readonly ai: string; readonly zod: string }
+    readonly dependencies: { readonly ai: string; readonly pg: string; readonly zod: string }
   }
-  return { ai: dependencies.ai, zod: dependencies.zod }
+  return { ai: dependencies.ai, pg: dependencies.pg, zod: dependencies.zod }
 }

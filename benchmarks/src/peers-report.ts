@@ -19,11 +19,12 @@ export interface PeersReport {
   /** A table each: column by column, with the same rows in all columns. */
   readonly memory: readonly Cell[]
   readonly durable: readonly Cell[]
+  readonly postgres: readonly Cell[]
   readonly rounds: number
   readonly timeoutMs: number
 }
 
-export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport): string {
+export function peersReport({ memory, durable, postgres, rounds, timeoutMs }: PeersReport): string {
   return [
     '## The same work by others\n',
     `${machineLine()} Command: \`npm run bench:peers\`.\n`,
@@ -44,6 +45,12 @@ export function peersReport({ memory, durable, rounds, timeoutMs }: PeersReport)
     '\nBowline waits for the disk at each commit (`synchronous=FULL`) and has 32 turns under way at a time. The others are set up as their documentation has it: their',
     'files are at `synchronous=NORMAL`, which does not wait, so that a power failure may take their last steps.\n',
     ...tableLines(durable, timeoutMs),
+    '\n## The same work, stored in Postgres\n',
+    'Every turn is a new conversation in a new database of one server on this machine, whose commits wait for the disk, through TCP. What was seen must be in it when it is opened',
+    'again. Arguments and result of a call are 300 bytes together. *Log* is what the server has written into its write-ahead log during the turn.\n',
+    ...aboutLines(postgres),
+    '',
+    ...tableLines(postgres, timeoutMs),
   ].join('\n')
 }
 

@@ -31,6 +31,12 @@ export const durableOurs: Competitor = {
   about: 'a session of `@bowline/sessions` on `sqliteStore`, with a model of the AI SDK; a next process takes a turn up where it was',
 }
 
+export const postgresOurs: Competitor = {
+  name: 'Bowline',
+  module: join(import.meta.dirname, 'contenders/bowline-postgres.ts'),
+  about: 'a session of `@bowline/sessions` on `postgresStore`, with a model of the AI SDK; another process takes a turn up where it was',
+}
+
 interface Peer {
   readonly name: string
   readonly file: string
@@ -89,6 +95,33 @@ const durablePeers: readonly Peer[] = [
   },
 ]
 
+const postgresPeers: readonly Peer[] = [
+  {
+    name: 'LangGraph',
+    file: 'langgraph-postgres.ts',
+    packages: [...langGraphPackages, '@langchain/langgraph-checkpoint-postgres'],
+    seam: '`createReactAgent` with `PostgresSaver` and `durability: "sync"`: a turn that is called again goes on at its last step',
+  },
+  {
+    name: 'Mastra',
+    file: 'mastra-postgres.ts',
+    packages: ['@mastra/core', '@mastra/memory', '@mastra/pg'],
+    seam: '`DurableAgent` in a thread of `Memory` on `PostgresStore` with `recovery.durableAgents: "auto"`: a next process takes a turn up at its last step',
+  },
+  {
+    name: 'DBOS',
+    file: 'dbos.ts',
+    packages: ['@dbos-inc/dbos-sdk'],
+    seam: 'a loop of our own in a workflow, with a step for each answer of the model and one for each tool: another process goes on behind the last of them. It stores neither messages nor events',
+  },
+  {
+    name: 'OpenWorkflow',
+    file: 'openworkflow.ts',
+    packages: ['openworkflow', 'postgres'],
+    seam: 'the same loop, with its workflow and its steps',
+  },
+]
+
 /** Ours first, then the others with the versions that their workspace pins. */
 export function competitors(): readonly Competitor[] {
   return [...ours, ...peers.map(competitorOf)]
@@ -97,6 +130,11 @@ export function competitors(): readonly Competitor[] {
 /** Those that store what they do. */
 export function durableCompetitors(): readonly Competitor[] {
   return [durableOurs, ...durablePeers.map(competitorOf)]
+}
+
+/** Those that store what they do in Postgres. */
+export function postgresCompetitors(): readonly Competitor[] {
+  return [postgresOurs, ...postgresPeers.map(competitorOf)]
 }
 
 function competitorOf({ name, file, packages, seam }: Peer): Competitor {

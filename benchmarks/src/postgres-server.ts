@@ -13,17 +13,27 @@ export interface BenchServer {
 /** Starts a server for this work alone, and ends it after that. */
 export async function withPostgres<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
   const server = await startPostgres({ durable: true })
-  const client = new pg.Client({ connectionString: server.url })
   try {
-    await client.connect()
-    return await work({
-      url: server.url,
-      tcpUrl: server.tcpUrl,
-      query: async <Row extends object>(text: string, values?: unknown[]) => (await client.query<Row>(text, values)).rows,
-    })
+    const connected = await connectTo(server.url, server.tcpUrl)
+    try {
+      return await work(connected)
+    } finally {
+      await connected.end()
+    }
   } finally {
-    await client.end()
     await server.stop()
+  }
+}
+
+/** Connects to a server that is there already. */
+export async function connectTo(url: string, tcpUrl: string): Promise<BenchServer & { end(): Promise<void> }> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return {
+    url,
+    tcpUrl,
+    query: async <Row extends object>(text: string, values?: unknown[]) => (await client.query<Row>(text, values)).rows,
+    end: () => client.end(),
   }
 }
 

@@ -1,10 +1,12 @@
 // npm run bench:peers [-- name...]: the same work by us and by others, all in one run. Writes its section of results.md.
 import { spawnSync } from 'node:child_process'
+import { startPostgres } from '../../scripts/postgres/start-postgres.ts'
 import { durableWorkloads } from './durable-workloads.ts'
 import { installTarballs } from './installed-project.ts'
 import { memoryWorkloads } from './memory-workloads.ts'
-import { competitors, durableCompetitors, peersFolder, type Competitor } from './peers.ts'
+import { competitors, durableCompetitors, peersFolder, postgresCompetitors, type Competitor } from './peers.ts'
 import { peersReport, type Cell } from './peers-report.ts'
+import { postgresWorkloads } from './postgres-workloads.ts'
 import { writeSection } from './results-file.ts'
 import { sampleInChild, type ChildWork } from './sample-child.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
@@ -18,11 +20,15 @@ const enoughMs = 10_000
 installPeers()
 const memory = cellsOf(competitors(), memoryWorkloads)
 const durable = cellsOf(durableCompetitors(), durableWorkloads)
+const postgres = cellsOf(postgresCompetitors(), postgresWorkloads)
+const server = await startPostgres({ durable: true })
+process.env['BENCH_POSTGRES_URL'] = server.tcpUrl
 await withTemporaryFolder(async (project) => {
   installTarballs(project)
-  await fill(selected([...memory, ...durable], process.argv.slice(2)), project)
+  await fill(selected([...memory, ...durable, ...postgres], process.argv.slice(2)), project)
 })
-const body = peersReport({ memory, durable, rounds, timeoutMs })
+await server.stop()
+const body = peersReport({ memory, durable, postgres, rounds, timeoutMs })
 console.log(body)
 if (process.argv.length === 2) writeSection('peers', body)
 

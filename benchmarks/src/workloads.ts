@@ -1,7 +1,8 @@
 import { durableWorkloads } from './durable-workloads.ts'
 import { memoryWorkloads } from './memory-workloads.ts'
+import { postgresWorkloads } from './postgres-workloads.ts'
 
-export const workloads = { ...memoryWorkloads, ...durableWorkloads }
+export const workloads = { ...memoryWorkloads, ...durableWorkloads, ...postgresWorkloads }
 
 export type WorkloadName = keyof typeof workloads
 

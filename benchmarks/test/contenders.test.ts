@@ -1,10 +1,12 @@
 import { pathToFileURL } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startPostgres, type PostgresServer } from '../../scripts/postgres/start-postgres.ts'
 import { contender as bowlineDurable } from '../src/contenders/bowline-durable.ts'
 import { allOf, type Contender, type DurableContender } from '../src/contender.ts'
 import { durableWorkloads } from '../src/durable-workloads.ts'
 import { memoryWorkloads } from '../src/memory-workloads.ts'
-import { durableOurs, ours } from '../src/peers.ts'
+import { durableOurs, ours, postgresOurs } from '../src/peers.ts'
+import { postgresWorkloads } from '../src/postgres-workloads.ts'
 import { callsThenText, runWhole } from '../src/turns.ts'
 
 async function contenderOf<Kind>({ module }: { readonly module: string }): Promise<Kind> {
@@ -55,4 +57,24 @@ it('takes no figure from a contender that does not store what it shows', async (
     open: async (answers, file) => ({ ...(await bowlineDurable.open(answers, file)), storedToolResults: () => Promise.resolve(0) }),
   }
   await expect(durableWorkloads['stored-steps'].measure(forgetful, 2)).rejects.toThrow('0 of 2 tool results are stored')
+})
+
+describe('on Postgres', () => {
+  let server: PostgresServer | undefined
+
+  beforeAll(async () => {
+    server = await startPostgres()
+    vi.stubEnv('BENCH_POSTGRES_URL', server.tcpUrl)
+  })
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await server?.stop()
+  })
+
+  it('gives its reader all of a turn, and has it in the database', async () => {
+    const contender = await contenderOf<DurableContender>(postgresOurs)
+    const { value, writtenBytes } = await postgresWorkloads['postgres-steps'].measure(contender, 20)
+    expect(value).toBeGreaterThan(0)
+    expect(writtenBytes).toBeGreaterThan(300)
+  })
 })

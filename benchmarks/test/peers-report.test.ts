@@ -12,11 +12,11 @@ function cell(competitor: Competitor | undefined, rest: Partial<Cell>): Cell {
 }
 
 const rowsWith = (rest: Partial<Cell>) =>
-  peersReport({ memory: [], durable: [cell(durable, rest)], rounds: 5, timeoutMs: 120_000 })
+  peersReport({ memory: [], postgres: [], durable: [cell(durable, rest)], rounds: 5, timeoutMs: 120_000 })
     .split('\n')
     .flatMap((line) => (/per step \|/.test(line) ? [line.split(' | ').at(-1)] : []))
 
-const memoryLines = (...memory: readonly Cell[]) => peersReport({ memory, durable: [], rounds: 5, timeoutMs: 1 }).split('\n')
+const memoryLines = (...memory: readonly Cell[]) => peersReport({ memory, durable: [], postgres: [], rounds: 5, timeoutMs: 1 }).split('\n')
 const samplesOf = (...values: readonly number[]) => values.map((value) => ({ value, peakBytes: 0 }))
 
 it('has a row for each figure of a sample, and none for what the system does not count', () => {
@@ -28,7 +28,7 @@ it('says what took too long, and why something is missing', () => {
   expect(rowsWith({ trouble: { kind: 'timeout' } })).toEqual(['> 120 s |', '> 120 s |', '> 120 s |'])
   const trouble = { kind: 'failed', reason: 'Error: broken' } as const
   expect(rowsWith({ trouble })).toEqual(['– |', '– |', '– |'])
-  const report = peersReport({ memory: [], durable: [cell(durable, { trouble })], rounds: 5, timeoutMs: 1 })
+  const report = peersReport({ memory: [], postgres: [], durable: [cell(durable, { trouble })], rounds: 5, timeoutMs: 1 })
   expect(report).toContain('Left out (–):\n\n- Bowline, One turn of 200 steps with a tool: Error: broken')
 })
 

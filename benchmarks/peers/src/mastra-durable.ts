@@ -1,26 +1,28 @@
 import { Mastra } from '@mastra/core'
 import { DurableAgent } from '@mastra/core/agent/durable'
-import type { DurableContender } from '../../src/contender.ts'
-import { openMemory, resource } from './mastra-memory.ts'
+import type { Answer, DurableContender, Opened } from '../../src/contender.ts'
+import { fileStorage, openMemory, resource } from './mastra-memory.ts'
 import { readChunks } from './mastra.ts'
 
 /** The durable agent of Mastra, each turn a thread: its run is stored at every step, so that a next process can take it up. */
 export const contender: DurableContender = {
-  async open(answers, file) {
-    const { agent, storage, storedToolResults, close } = await openMemory(answers, file)
-    // Its shutdown fails when runs were cleaned up before: they are kept until then.
-    const durable = new DurableAgent({ agent, cleanupTimeoutMs: 0 })
-    const mastra = new Mastra({ agents: { durable }, storage, recovery: { durableAgents: 'auto' }, logger: false })
-    return {
-      async run(id, watch) {
-        const options = { maxSteps: answers.length + 1, memory: { thread: id, resource } }
-        return readChunks((await durable.stream('go', options)).output.fullStream, watch)
-      },
-      storedToolResults,
-      async close() {
-        await mastra.shutdown()
-        await close()
-      },
-    }
-  },
+  open: (answers, file) => openDurable(answers, fileStorage(file)),
+}
+
+export async function openDurable(answers: readonly Answer[], storage: Parameters<typeof openMemory>[1]): Promise<Opened> {
+  const { agent, storedToolResults, close } = await openMemory(answers, storage)
+  // Its shutdown fails when runs were cleaned up before: they are kept until then.
+  const durable = new DurableAgent({ agent, cleanupTimeoutMs: 0 })
+  const mastra = new Mastra({ agents: { durable }, storage, recovery: { durableAgents: 'auto' }, logger: false })
+  return {
+    async run(id, watch) {
+      const options = { maxSteps: answers.length + 1, memory: { thread: id, resource } }
+      return readChunks((await durable.stream('go', options)).output.fullStream, watch)
+    },
+    storedToolResults,
+    async close() {
+      await mastra.shutdown()
+      await close()
+    },
+  }
 }

@@ -1,4 +1,5 @@
 import { Agent } from '@mastra/core/agent'
+import type { MastraCompositeStore } from '@mastra/core/storage'
 import { LibSQLStore } from '@mastra/libsql'
 import { Memory } from '@mastra/memory'
 import { storedResult, type Answer, type DurableContender } from '../../src/contender.ts'
@@ -8,7 +9,7 @@ import { agentConfig, readChunks } from './mastra.ts'
 /** The agent of Mastra with its message history, each turn a thread: messages are stored at the end of every step. */
 export const contender: DurableContender = {
   async open(answers, file) {
-    const { agent, storedToolResults, close } = await openMemory(answers, file)
+    const { agent, storedToolResults, close } = await openMemory(answers, fileStorage(file))
     return {
       async run(id, watch) {
         const options = { maxSteps: answers.length + 1, savePerStep: true, memory: { thread: id, resource } }
@@ -22,13 +23,15 @@ export const contender: DurableContender = {
 
 export const resource = 'benchmark'
 
-/** An agent whose messages go into the file. */
-export async function openMemory(answers: readonly Answer[], file: string) {
-  const storage = new LibSQLStore({ id: 'benchmark', url: `file:${file}` })
+export function fileStorage(file: string): LibSQLStore {
+  return new LibSQLStore({ id: 'benchmark', url: `file:${file}` })
+}
+
+/** An agent whose messages go into this storage. */
+export async function openMemory(answers: readonly Answer[], storage: MastraCompositeStore & { close(): Promise<void> }) {
   await storage.init()
   const memory = new Memory({ storage })
   return {
-    storage,
     agent: new Agent({ ...agentConfig(answersModel(answers), storedResult), memory }),
     async storedToolResults(threadId: string) {
       const { messages } = await memory.recall({ threadId, resourceId: resource, perPage: false })
