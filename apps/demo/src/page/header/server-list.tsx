@@ -4,9 +4,9 @@ import type { ServerInfo } from '../../info.ts'
 
 type State = 'up' | 'owner' | 'down'
 
-const looks: Readonly<Record<State, { readonly icon: LucideIcon; readonly text: string; readonly tone: string }>> = {
+const looks: Readonly<Record<State, { readonly icon: LucideIcon; readonly text: string; readonly detail?: string; readonly tone: string }>> = {
   up: { icon: Server, text: 'up', tone: 'border-line text-ink-soft' },
-  owner: { icon: CirclePlay, text: 'runs this session', tone: 'border-transparent bg-accent-soft text-ink' },
+  owner: { icon: CirclePlay, text: 'runs this', detail: 'session', tone: 'border-transparent bg-accent-soft text-ink' },
   down: { icon: ServerOff, text: 'down', tone: 'border-line border-dashed text-bad' },
 }
 
@@ -16,7 +16,7 @@ export function ServerList({ servers }: { readonly servers: readonly ServerInfo[
     <ul aria-label="Server processes" className="flex flex-wrap items-center gap-1.5 text-sm">
       {servers.map((server) => {
         const state = stateOf(server)
-        const { icon: Icon, text, tone } = looks[state]
+        const { icon: Icon, text, detail, tone } = looks[state]
         return (
           <li
             key={server.name}
@@ -26,7 +26,10 @@ export function ServerList({ servers }: { readonly servers: readonly ServerInfo[
           >
             <Icon className="size-4" aria-hidden="true" />
             <span className="font-medium">Server {server.name}</span>
-            <span>{text}</span>
+            <span>
+              {text}
+              {detail && <span className="hidden sm:inline"> {detail}</span>}
+            </span>
             {server.pid !== undefined && <span className="hidden font-mono text-xs sm:inline">{server.pid}</span>}
           </li>
         )
