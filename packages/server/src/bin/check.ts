@@ -26,6 +26,7 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
   return [
     ['config', config.file ?? 'no file', ''],
     ...settingKeys.map((key): Row => [key, special[key] ?? textOf(config.values[key]), config.originOf(key)]),
+    ['bridge', config.bridge?.agents.join(', ') ?? 'none', ''],
     ['access', Object.keys(config.access).join(', ') || 'the defaults', ''],
   ]
 }

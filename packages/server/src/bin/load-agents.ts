@@ -6,7 +6,7 @@ import type { WholeConfig } from '../config/resolve-config.ts'
 import { describeLoadFailure, loadModule } from '../config/load-module.ts'
 
 /** The agents that are configured. Throws where the configuration names one that there is not. */
-export async function configuredAgents({ agents: file, values, access }: WholeConfig<'agents'>): Promise<readonly Agent[]> {
+export async function configuredAgents({ agents: file, values, access, bridge }: WholeConfig<'agents'>): Promise<readonly Agent[]> {
   const agents = await loadAgents(file)
   checkNames(agents)
   const names = agents.flatMap(({ name }) => name ?? [])
@@ -14,6 +14,7 @@ export async function configuredAgents({ agents: file, values, access }: WholeCo
   const named = [
     ...(defaultAgent === undefined ? [] : [{ path: 'defaultAgent', name: defaultAgent }]),
     ...Object.keys(access).map((name) => ({ path: 'access', name })),
+    ...(bridge?.agents ?? []).map((name) => ({ path: 'bridge.agents', name })),
   ]
   const unknown = named.filter(({ name }) => !names.includes(name))
   if (unknown.length === 0) return agents

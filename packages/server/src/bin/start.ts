@@ -11,6 +11,7 @@ import { closeOnSignals } from '../node/signals.ts'
 import { tracedRuns } from '../node/traced-runs.ts'
 import type { Logger } from '../options.ts'
 import type { CommandCall, Outcome } from './command.ts'
+import { createAgentsBridge, stoppedAfter } from './create-bridge.ts'
 import { createStore } from './create-store.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
@@ -38,9 +39,12 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
   const agents = await configuredAgents(config)
   const metrics = prometheusMetrics()
   const runtime = await runtimeOf(agents, config, { logger, metrics })
-  const server = createNodeServer({ ...serverOptions(config), runtime, auth: config.auth, logger, metrics })
+  const bridge = config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
+  const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
+  const server = createNodeServer({ ...serverOptions(config), ...served, auth: config.auth, logger, metrics })
   await runtime.start()
   try {
+    await bridge?.start()
     const running = await serve(server, socketOptions(config))
     reloadOnHangup(server, readAuth, logger)
     return running

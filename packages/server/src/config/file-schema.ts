@@ -6,7 +6,7 @@ import type { AgentAccess } from '../options.ts'
 import { optional } from '../wire/optional.ts'
 import { sameAs } from '../wire/same.ts'
 import type { Fault } from './config-error.ts'
-import type { ServerConfig } from './server-config.ts'
+import type { BridgeAgents, ServerConfig } from './server-config.ts'
 import { settingKeys, settings, splitKey } from './settings.ts'
 
 const token = z.strictObject({
@@ -50,6 +50,17 @@ const agentAccess = sameAs<AgentAccess>()(
   }),
 )
 
+const bridge = sameAs<BridgeAgents>()(
+  z
+    .strictObject({ agents: z.array(z.string()).min(1, 'must name at least one agent'), defaultAgent: optional(z.string()) })
+    .superRefine(({ agents, defaultAgent }, context) => {
+      const twice = agents.find((name, index) => agents.indexOf(name) < index)
+      if (twice !== undefined) context.addIssue({ code: 'custom', path: ['agents'], message: `names ${twice} twice` })
+      if (defaultAgent === undefined || agents.includes(defaultAgent)) return
+      context.addIssue({ code: 'custom', path: ['defaultAgent'], message: `is ${defaultAgent}, which is not one of bridge.agents` })
+    }),
+)
+
 const isPattern = (value: unknown): boolean => value instanceof RegExp
 
 const redact = z.strictObject({
@@ -69,6 +80,7 @@ const fileSchema = z.strictObject({
   ...sectionSchemas(),
   auth: optional(auth),
   access: optional(z.record(z.string(), agentAccess)),
+  bridge: optional(bridge),
   redact: optional(redact),
 })
 
@@ -102,4 +114,4 @@ function faultsOf(issue: z.core.$ZodIssue, origin: string): readonly Fault[] {
   })
 }
 
-const knownKeys: readonly string[] = [...settingKeys, 'access', 'redact']
+const knownKeys: readonly string[] = [...settingKeys, 'access', 'bridge', 'redact']

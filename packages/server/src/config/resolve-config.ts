@@ -8,6 +8,7 @@ import type { Given } from './given.ts'
 import { findConfigFile, readConfigFile, type FileReading } from './read-file.ts'
 import type { Flags } from './read-flags.ts'
 import { configVariable, readVariables, type Environment } from './read-variables.ts'
+import type { BridgeAgents } from './server-config.ts'
 import { settingKeys, settings, type SettingKey, type SettingValues } from './settings.ts'
 import { parseStore, type StoreChoice } from './store-choice.ts'
 
@@ -22,6 +23,7 @@ export interface ResolvedConfig {
   readonly store: StoreChoice
   readonly auth: Auth | undefined
   readonly access: Readonly<Record<string, AgentAccess>>
+  readonly bridge: BridgeAgents | undefined
   readonly redact: RedactConfig | undefined
 }
 
@@ -78,7 +80,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
     settingKeys.map((key) => [key, winners.get(key)?.value ?? settings[key].default]),
   ) as unknown as SettingValues
   const baseOf = (key: SettingKey): string => winners.get(key)?.base ?? folder
-  const { auth, access = {}, redact } = more
+  const { auth, access = {}, bridge, redact } = more
   const store = parseStore(values.store, baseOf('store'))
   if (store.kind === 'invalid') throw new TypeError(store.fault)
   return {
@@ -89,6 +91,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
     store,
     auth: values.auth === 'none' ? 'none' : auth,
     access,
+    bridge,
     redact,
   }
 }

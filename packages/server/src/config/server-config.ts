@@ -13,7 +13,9 @@ export interface ServerConfig {
   readonly defaultAgent?: string
   /** What clients may do with each agent, by its name. */
   readonly access?: Readonly<Record<string, AgentAccess>>
-  /** `sqlite:<file>` (default `sqlite:./.bowline/data.db`), `file:<folder>` or `memory:`. */
+  /** Which agents clients of MCP reach at `/mcp`. Default: none, and there is no such route. */
+  readonly bridge?: BridgeAgents
+  /** `sqlite:<file>` (default `sqlite:./.bowline/data.db`), `file:<folder>`, `postgres://<user>@<host>/<database>` or `memory:`. */
   readonly store?: string
   /** There is no default: nobody is let in by accident. */
   readonly auth?: Auth
@@ -37,6 +39,13 @@ export interface ServerConfig {
   readonly log?: LogOptions
   /** What is secret in logs, problems, errors and spans besides what always is. */
   readonly redact?: RedactConfig
+}
+
+export interface BridgeAgents {
+  /** Names of agents of this server. Each keeps its conversations in the store of the server. */
+  readonly agents: readonly string[]
+  /** Gets work that names no agent. Default: the first of them. */
+  readonly defaultAgent?: string
 }
 
 export interface LogOptions {
