@@ -2,11 +2,13 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, inject } from 'vitest'
 import { findPgBouncer } from './postgres/find-pgbouncer.ts'
 import { startPgBouncer } from './postgres/start-pgbouncer.ts'
-import type { PoolMode } from './postgres/start-pgbouncer.ts'
+import type { PgBouncer, PoolMode } from './postgres/start-pgbouncer.ts'
+import { startPostgres } from './postgres/start-postgres.ts'
+import type { PostgresServer } from './postgres/start-postgres.ts'
 import type {} from './postgres/test-setup.ts'
 
-export { startPostgres } from './postgres/start-postgres.ts'
-export type { PostgresServer } from './postgres/start-postgres.ts'
+export { startPostgres }
+export type { PostgresServer }
 
 /** A database of one test file. */
 export interface TestDatabase {
@@ -36,6 +38,19 @@ export function testDatabase(): TestDatabase {
   }
 }
 
+/** A database on a server of this major version, which is started before the tests of this file and stopped after them. */
+export function databaseOfVersion(version: number): TestDatabase {
+  let server: PostgresServer | undefined
+  beforeAll(async () => void (server = await startPostgres({ version })))
+  afterAll(() => server?.stop())
+  return {
+    get url() {
+      if (!server) throw new TypeError('The database is there in hooks and tests only.')
+      return server.url
+    },
+  }
+}
+
 /** In CI a missing pooler throws here, so that the job fails. */
 const pgBouncer = findPgBouncer()
 
@@ -57,6 +72,19 @@ export function pgBouncers(): (databaseUrl: string, mode: PoolMode, settings?: R
     const pooler = await startPgBouncer(pgBouncer ?? '', databaseUrl, mode, settings)
     stops.push(() => pooler.stop())
     return pooler.urlOf(databaseUrl)
+  }
+}
+
+/** The same database through a pooler, which is started before the tests of this file and stopped after them. */
+export function pooledDatabase(database: TestDatabase, mode: PoolMode): TestDatabase {
+  let pooler: PgBouncer | undefined
+  beforeAll(async () => void (pooler = await startPgBouncer(pgBouncer ?? '', database.url, mode)))
+  afterAll(() => pooler?.stop())
+  return {
+    get url() {
+      if (!pooler) throw new TypeError('The pooler is there in hooks and tests only.')
+      return pooler.urlOf(database.url)
+    },
   }
 }
 

@@ -15,6 +15,8 @@ export interface StartPostgresOptions {
   readonly durable?: boolean
   /** Settings of the server. */
   readonly settings?: Readonly<Record<string, string>>
+  /** The major version, for example 18. Default: that of other tests. */
+  readonly version?: number
 }
 
 /** A private Postgres server. It ends with this process, however that ends. */
@@ -33,8 +35,9 @@ const sharedMemory = '/dev/shm'
 const smallestMemoryBytes = 2 ** 30
 
 /** Starts a server of its own, on a port of its own. */
-export async function startPostgres({ durable = false, settings = {} }: StartPostgresOptions = {}): Promise<PostgresServer> {
-  const options: KeeperOptions = { programs: findPostgres(), root: rootFolder(durable), durable, settings }
+export async function startPostgres({ durable = false, settings = {}, version }: StartPostgresOptions = {}): Promise<PostgresServer> {
+  const wanted = version === undefined ? {} : { TEST_POSTGRES_VERSION: String(version) }
+  const options: KeeperOptions = { programs: findPostgres({ ...process.env, ...wanted }), root: rootFolder(durable), durable, settings }
   // In a process group of its own, so that a signal of the terminal does not reach it.
   const keeper = spawn(process.execPath, [fileURLToPath(new URL('keeper.ts', import.meta.url)), JSON.stringify(options)], {
     ...{ detached: true, stdio: ['pipe', 'pipe', 'inherit'] },

@@ -29,8 +29,7 @@ export async function checkServer(pool: Pool, onWarning: (message: string) => vo
   if (!found) throw new TypeError('Postgres did not tell its settings.')
   check(found)
   // A pooler reports a process id of its own. Prepared statements behind it may be lost with the next transaction.
-  const told = 'processID' in client ? client.processID : undefined
-  pool.canPrepare = typeof told !== 'number' || told === found.pid
+  pool.canPrepare = client.processID === found.pid
   if (found.commit === 'off') onWarning('Postgres acknowledges commits before they are safe: its synchronous_commit is off. Its crash loses the newest ones. Set it to on.')
 }
 

@@ -7,6 +7,8 @@ export interface PostgresPool {
 
 /** What the store uses of a connection of the package `pg`. */
 export interface PostgresClient {
+  /** The process of the server, as it was said when the connection was made. */
+  readonly processID?: unknown
   query(query: PostgresQuery): Promise<PostgresResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown

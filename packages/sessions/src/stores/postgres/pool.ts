@@ -83,6 +83,7 @@ function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: (
   const before = client.pipeline
   client.pipeline = true
   return {
+    processID: client.processID,
     query: (query) => client.query(query),
     on: (event, listener) => client.on(event, listener),
     removeListener: (event, listener) => client.removeListener(event, listener),

@@ -95,6 +95,19 @@ describe('commits to Postgres', () => {
     expect(await tripsOf(() => store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' }))).toBe(1)
   })
 
+  it('S182, S189: statements are prepared on a connection that says the process of its server, else not', async () => {
+    await (await place.empty()).close()
+    for (const tellsPid of [true, false]) {
+      const names = new Set<string | undefined>()
+      const { pool, end } = watchedPool(place.url, ({ name, types }) => void (types && names.add(name)), { tellsPid })
+      closing.push(end)
+      const store = await open(place.store({ pool, migrate: false }))
+      await store.commit(batch([ensure()]))
+      expect(names.has(undefined)).toBe(!tellsPid)
+      expect(names.size > 1).toBe(tellsPid)
+    }
+  })
+
   it('S164: a definition stays that a commit under way refers to', async () => {
     const store = await open(await place.empty())
     const put = { op: 'definition.put', hash: 'hash', body: { model: 'large' } } as const

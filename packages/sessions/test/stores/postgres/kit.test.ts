@@ -1,36 +1,13 @@
-import type { SessionStore } from '@bowline/sessions'
 import { describe } from 'vitest'
-import { postgresPlace, ServerClock } from './place.ts'
-import { testWholeKit } from '../whole-kit.ts'
+import { databaseOfVersion } from '../../../../../scripts/postgres.ts'
+import { rounds } from '../../../../../scripts/test-length.ts'
+import { postgresPlace } from './place.ts'
+import { testPostgresKit } from './postgres-kit.ts'
 
-const place = postgresPlace()
-const clocks = new WeakMap<SessionStore, ServerClock>()
+describe('S177: the kit over the postgres store', () => testPostgresKit(postgresPlace()))
 
-function under(clock: ServerClock, store: SessionStore): SessionStore {
-  const clocked = clock.under(store)
-  clocks.set(clocked, clock)
-  return clocked
+/** Servers beside the one of this machine, in a long run. */
+const versions = [18].slice(0, rounds({ short: 0, long: 1 }))
+for (const version of versions) {
+  describe(`S177: the kit over the postgres store on Postgres ${version}`, () => testPostgresKit(postgresPlace(databaseOfVersion(version))))
 }
-
-function clockOf(store: SessionStore): ServerClock {
-  return clocks.get(store) ?? new ServerClock()
-}
-
-describe('S177: the kit over the postgres store', () => {
-  testWholeKit({
-    name: 'postgres',
-    async create() {
-      const clock = new ServerClock()
-      return under(clock, await place.empty({ clock }))
-    },
-    reopen: async (store) => under(clockOf(store), place.store({ clock: clockOf(store) })),
-    second: async (store) => under(clockOf(store), place.store({ clock: clockOf(store) })),
-    limitsRecords: true,
-    loss: 'lease',
-    sharesDeltas: true,
-    exceptions: [
-      // On a server of its own: growth.test.ts.
-      'S54: the bytes of a commit after 1,000 others are those after 20',
-    ],
-  })
-})

@@ -2,7 +2,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { migratePostgres, postgresStore, type PostgresStoreOptions } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
-import { testDatabase } from '../../../../../scripts/postgres.ts'
+import { testDatabase, type TestDatabase } from '../../../../../scripts/postgres.ts'
 
 /** Tables of one test file. */
 export interface PostgresPlace {
@@ -17,8 +17,8 @@ export interface PostgresPlace {
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
 }
 
-export function postgresPlace(): PostgresPlace {
-  const database = testDatabase()
+/** `pooled`: the same database, as the stores reach it. */
+export function postgresPlace(database: TestDatabase = testDatabase(), pooled: TestDatabase = database): PostgresPlace {
   let outside: pg.Client | undefined
   let tables = ''
   const query = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
@@ -33,7 +33,7 @@ export function postgresPlace(): PostgresPlace {
     tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
   })
   afterAll(() => outside?.end())
-  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ ...(options.pool ? {} : { connectionString: database.url }), ...options })
+  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ ...(options.pool ? {} : { connectionString: pooled.url }), ...options })
   const clear = async (): Promise<void> => void (await query(`truncate ${tables}`))
   return {
     get url() {

@@ -9,12 +9,14 @@ export interface WatchedPool {
   end(): Promise<void>
 }
 
-export function watchedPool(connectionString: string, watch: Watch): WatchedPool {
+/** `tellsPid` false: it does not say the process of the server, as a pool of another package. */
+export function watchedPool(connectionString: string, watch: Watch, { tellsPid = true } = {}): WatchedPool {
   const pool = new pg.Pool({ connectionString, max: 4 })
   const watched: PostgresPool = {
     async connect() {
       const client = await pool.connect()
       return {
+        ...(tellsPid && { processID: Reflect.get(client, 'processID') as unknown }),
         ...{ on: client.on.bind(client), removeListener: client.removeListener.bind(client), release: (destroy?: boolean) => client.release(destroy) },
         set pipeline(isOn: boolean) {
           Object.assign(client, { pipeline: isOn })
