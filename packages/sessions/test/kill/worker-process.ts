@@ -16,6 +16,7 @@ export type WorkerMessage =
   | { readonly type: 'moment'; readonly what: string }
   | { readonly type: 'done' }
   | { readonly type: 'aborted' }
+  | { readonly type: 'sent'; readonly longestWaitMs: number }
   | { readonly type: 'fault'; readonly code: string }
 
 export interface EffectLine {

@@ -1,27 +1,27 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { RunHandle, Runtime, Session } from '@bowline/sessions'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { rounds } from '../../../../../scripts/test-length.ts'
-import { postgresPlace } from '../../stores/postgres/place.ts'
 import { settleDoubts } from '../../fixtures/paying-client.ts'
-import type { StopAt } from '../../fixtures/stopping-pool.ts'
+import type { StopWhen } from '../../fixtures/stopping-pool.ts'
+import { postgresPlace } from '../../stores/postgres/place.ts'
 import { checkLog } from '../../support.ts'
 import { expectSound } from '../paying-place.ts'
-import type { WorkerMessage, WorkerProcess } from '../worker-process.ts'
+import type { WorkerMessage } from '../worker-process.ts'
 import { startWorld, type WorldProcess } from '../world-process.ts'
 import { Crew } from './crew.ts'
 
 // Each test starts several processes.
 vi.setConfig({ testTimeout: rounds({ short: 60_000, long: 3_600_000 }) })
 
-/** Ends of transactions of the first worker: its claims, its renewals, and the commits of its runs. */
-const commits = rounds({ short: 1, long: 12 })
-const moments = Array.from({ length: commits }, (_, index) => index + 4).flatMap((commit): readonly StopAt[] => [
+/** Of a run, without its last ones: then there is nothing to take over. */
+const commits = rounds({ short: 1, long: 8 })
+const moments = Array.from({ length: commits }, (_, index) => index + 3).flatMap((commit): readonly { commit: number; when: StopWhen }[] => [
   { commit, when: 'behind' },
   { commit, when: 'before' },
 ])
-const isStopped = (message: WorkerMessage): boolean => message.type === 'moment' && message.what === 'stopped'
+const isMoment = (what: string) => (message: WorkerMessage) => message.type === 'moment' && message.what === what
 
-describe('a process over Postgres that is frozen by SIGSTOP, until another one has taken over', () => {
+describe('a process over Postgres that is frozen by SIGSTOP while another one takes over', () => {
   const place = postgresPlace()
   let world: WorldProcess
   let crew: Crew
@@ -35,31 +35,32 @@ describe('a process over Postgres that is frozen by SIGSTOP, until another one h
   })
   afterEach(() => crew.remove())
 
-  /** Another worker ends the run of a frozen one, which then goes on and does the next run alone. */
-  async function takeOver(frozen: WorkerProcess, session: Session, { runId }: RunHandle): Promise<void> {
-    const other = crew.startWorker()
-    const said = other.readToEnd()
+  async function answered(session: Session, { runId }: RunHandle): Promise<void> {
     await settleDoubts(session, runId)
-    const log = await checkLog(session)
-    await other.kill()
-    await said
-    frozen.goOn()
-    const next = await crew.send(session, 'next')
-    await settleDoubts(session, next.runId)
-    expect((await checkLog(session)).slice(0, log.length)).toEqual(log)
+    await checkLog(session)
   }
 
-  it('S36, S57, S75, S185, S197: in a tool: the tool is aborted, nothing of it is accepted, and the process works on', async () => {
+  it('S36, S37, S57, S75, S185, S197: in a tool: the tool is aborted, nothing of it is accepted, and the process works on', async () => {
     const frozen = crew.startWorker()
     const session = client.session('room:0', { agent: 'holder' })
     const run = await crew.send(session, 'first')
     await frozen.readUntil(({ type }) => type === 'slow-started')
     frozen.stop()
     const after = frozen.readUntil(({ type }) => type === 'aborted')
-    await takeOver(frozen, session, run)
+    const other = crew.startWorker()
+    const said = other.readToEnd()
+    await answered(session, run)
+    await other.kill()
+    await said
+    const log = await checkLog(session)
+    frozen.goOn()
     await after
+    const rest = frozen.readToEnd()
+    await answered(session, await crew.send(session, 'next'))
+    expect((await checkLog(session)).slice(0, log.length)).toEqual(log)
     const { sessions, world: { effects } } = await crew.end()
-    const calls = sessions.flatMap((session) => session.calls)
+    await rest
+    const calls = sessions.flatMap((each) => each.calls)
     expect(calls.map(({ name, status, attempt }) => ({ name, status, attempt }))).toMatchObject([
       { name: 'charge', status: 'result' },
       { name: 'hold', status: 'result', attempt: 2 },
@@ -69,14 +70,20 @@ describe('a process over Postgres that is frozen by SIGSTOP, until another one h
     expect(effects.map(({ toolName }) => toolName)).toEqual(['charge', 'charge'])
   })
 
-  it.each(moments)('S36, S57, S75, S185, S197: $when the end of its transaction $commit: nothing that it still writes is accepted, and it works on', async (stopAt) => {
+  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: the next that it writes for the run is refused', async (stopAt) => {
     const frozen = crew.startWorker({ stopAt })
     const session = client.session('room:0')
     const run = await crew.send(session, 'first')
-    await frozen.readUntil(isStopped)
-    const after = frozen.readToEnd()
-    await takeOver(frozen, session, run)
+    await frozen.readUntil(isMoment('stopped'))
+    const other = crew.startWorker({ stopsAtClaim: true })
+    await other.readUntil(isMoment('stopped'))
+    // The run is claimed under another epoch, and nothing was written under that.
+    frozen.goOn()
+    await frozen.readUntil(isMoment('fenced'))
+    const said = [frozen.readToEnd(), other.readToEnd()]
+    other.goOn()
+    await answered(session, run)
     expectSound(await crew.end())
-    await after
+    await Promise.all(said)
   })
 })
