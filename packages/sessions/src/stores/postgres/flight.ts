@@ -29,7 +29,6 @@ export class Flight {
   constructor(client: PostgresClient, statements: Statements) {
     this.#client = client
     this.#statements = statements
-    // Without a listener the process would end at a lost connection.
     client.on('error', this.#onError)
   }
 

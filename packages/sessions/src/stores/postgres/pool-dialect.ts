@@ -52,7 +52,6 @@ class PoolConnection implements DatabaseConnection {
 
   constructor(client: PostgresClient) {
     this.#client = client
-    // Without a listener the process would end at a lost connection.
     client.on('error', this.#onError)
   }
 

@@ -45,7 +45,10 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
       const client = await inTime(pool.connect())
       const { promise, resolve } = Promise.withResolvers<void>()
       taken.add(promise)
+      // As above: the pool listens to idle connections alone.
+      client.on('error', onError)
       return pipelined(client, () => {
+        client.removeListener('error', onError)
         taken.delete(promise)
         resolve()
       })
@@ -62,15 +65,11 @@ export function poolQueries(pool: Pool): Queries {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[] = []) {
       const client = await pool.acquire()
-      const onError = (): void => undefined
-      client.on('error', onError)
       try {
         const { rows } = await client.query({ text, values: [...values] })
-        client.removeListener('error', onError)
         client.release()
         return rows as Row[]
       } catch (error) {
-        client.removeListener('error', onError)
         client.release(true)
         throw connectionError('A statement on a connection to Postgres failed', error)
       }

@@ -198,7 +198,7 @@ async function atEach({ prepare }: Operation, calm: SessionStore, store: Session
 describe('each operation that writes to Postgres', () => {
   let calm: SessionStore
   beforeAll(async () => {
-    calm = place.store({ migrate: false })
+    calm = place.store({ migrate: false, listen: false })
     await openStore(calm)
   })
   afterAll(() => calm.close())
@@ -207,7 +207,7 @@ describe('each operation that writes to Postgres', () => {
     'S195: $name, with a connection that is lost at any statement ($how): it is applied once, or says that it may not be',
     async ({ how, ...operation }) => {
       const proxy = await startProxy(place.url)
-      const store = await open(place.store({ connectionString: proxy.url, migrate: false }))
+      const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
       let left = Infinity
       proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
       const strike = { at: (number: number) => void (left = number), get isLeft() { return left > 0 }, isLost: true }
@@ -223,7 +223,7 @@ describe('each operation that writes to Postgres', () => {
       const watch: Watch = () => ((left -= 1) === 0 ? fails : undefined)
       const { pool, end } = watchedPool(place.url, watch)
       closing.push(end)
-      const store = await open(place.store({ pool, migrate: false }))
+      const store = await open(place.store({ pool, migrate: false, listen: false }))
       const strike = { at: (number: number) => void (left = number), get isLeft() { return left > 0 }, isLost: code === '57P01' }
       expect(await atEach(operation, calm, store, strike)).toBeGreaterThan(0)
     },
@@ -231,7 +231,7 @@ describe('each operation that writes to Postgres', () => {
 
   it('S195: a claim whose answer was lost is not made again by the store, and its caller gets the run', async () => {
     const proxy = await startProxy(place.url)
-    const store = await open(place.store({ connectionString: proxy.url, migrate: false }))
+    const store = await open(place.store({ connectionString: proxy.url, migrate: false, listen: false }))
     const { runId } = await runIn(calm)
     let commits = 0
     proxy.cut = (text) => (text === 'commit' && ++commits === 1 ? 'behind' : undefined)
@@ -264,5 +264,24 @@ describe('each operation that writes to Postgres', () => {
       await store.close()
       await ending
     }
+  })
+
+  it.each(['before', 'behind', 'terminate'] as const)('S195: opening a store, with a connection that is lost at any statement (%s): it opens, or says that it may not be, and opens then', async (how) => {
+    const proxy = await startProxy(place.url)
+    let left = 0
+    proxy.cut = () => ((left -= 1) === 0 ? how : undefined)
+    let number = 0
+    do {
+      left = number += 1
+      const store = place.store({ connectionString: proxy.url, listen: false })
+      const failure: unknown = await openStore(store).catch((error: unknown) => error)
+      if (failure !== undefined) {
+        isUnknown(failure)
+        await openStore(store)
+      }
+      expect(await store.readSession('none')).toEqual({ status: 'missing' })
+      await store.close()
+    } while (left <= 0)
+    expect(number).toBeGreaterThan(2)
   })
 })
