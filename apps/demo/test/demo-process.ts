@@ -48,10 +48,15 @@ export async function startDemo(dataFolder: string, env: DemoEnv = {}): Promise<
   return { ...started, url }
 }
 
+/** The environment of a demo in this folder: at full speed, and the rest as of a machine on which nothing is set. */
+export function demoEnv(dataFolder: string): Record<string, string | undefined> {
+  return { ...process.env, ...cleanEnv, NODE_OPTIONS: inject('nodeOptions'), DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0' }
+}
+
 /** The same with arguments, without waiting for anything. */
 export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
   const child = spawn(process.execPath, [supervisor, ...args], {
-    env: { ...process.env, ...cleanEnv, NODE_OPTIONS: inject('nodeOptions'), DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0', ...env },
+    env: { ...demoEnv(dataFolder), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -1,8 +1,16 @@
 /** What the server process tells the supervisor. */
 export type ServerMessage =
   | { readonly type: 'ready'; readonly url: string; readonly runtimeId: string }
-  /** It cannot start, and starting it again would not help. */
-  | { readonly type: 'refused'; readonly reason: 'port-taken' | 'settings' | 'store'; readonly message: string }
+  | Refusal
+
+/** It cannot start. */
+interface Refusal {
+  readonly type: 'refused'
+  readonly reason: 'port-taken' | 'settings' | 'store'
+  readonly message: string
+  /** It may start later, if it did before. */
+  readonly passing?: boolean
+}
 
 /** What the supervisor tells its server processes if there are several, whenever one of them comes or goes. */
 export interface SupervisorMessage {

@@ -25,7 +25,10 @@ export interface ReadyServer {
 }
 
 export interface KeepServerOptions {
+  /** Of each process that starts, as it is then. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Given if the process is one of several. */
+  readonly name?: string
   readonly onReady: (server: ReadyServer) => void
   /** The process is gone; another one starts after the delay. */
   readonly onGone: (exit: string, restartInMs: number) => void
@@ -37,21 +40,23 @@ const longestDelayMs = 5000
 const mostFailures = 6
 
 /** Starts the server process, and again whenever it dies, a little later each time that it did not get ready. */
-export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptServer {
+export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): KeptServer {
   const { promise: ended, resolve: end } = Promise.withResolvers<ServerEnd>()
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
   let stopping = false
   let failures = 0
+  let hasBeenReady = false
 
   const start = (): void => {
     let refusal: Refusal | undefined
-    const process = startProcess(env)
+    const process = startProcess({ ...env, ...(name !== undefined && { DEMO_SERVER: name }) })
     child = process
     process.on('message', (message: ServerMessage) => {
       if (message.type === 'refused') refusal = message
       else {
         failures = 0
+        hasBeenReady = true
         onReady({ url: message.url, pid: process.pid ?? 0, runtimeId: message.runtimeId })
       }
     })
@@ -59,9 +64,9 @@ export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptSer
     process.on('error', (error) => end({ type: 'failing', exit: error.message }))
     process.on('exit', (code, signal) => {
       child = undefined
-      const exit = signal ?? `exit code ${code}`
+      const exit = refusal?.message ?? signal ?? `exit code ${code}`
       if (stopping) end({ type: 'stopped' })
-      else if (refusal) end(refusal)
+      else if (refusal && !(refusal.passing && hasBeenReady)) end(refusal)
       else if (++failures > mostFailures) end({ type: 'failing', exit })
       else restart(exit)
     })
@@ -93,7 +98,7 @@ export function keepServer({ env, onReady, onGone }: KeepServerOptions): KeptSer
 /** The channel to the parent is also the leash: when it closes, the server ends. */
 function startProcess(env: KeepServerOptions['env']): ChildProcess {
   return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
-    env: { ...env },
+    env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
 }

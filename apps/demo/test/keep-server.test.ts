@@ -1,0 +1,55 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../src/supervisor/free-port.ts'
+import { keepServer } from '../src/supervisor/keep-server.ts'
+import type { ReadyServer } from '../src/supervisor/keep-server.ts'
+import { testDatabase } from '../../../scripts/postgres.ts'
+import { demoEnv, makeDataFolder, removeDataFolder } from './demo-process.ts'
+
+const unreachable = 'postgresql://127.0.0.1:1/demo'
+
+/** Keeps a server until the end of the test. `ready` and `gone` give what happens next. */
+async function keep(store: string) {
+  const dataFolder = await makeDataFolder()
+  const env = { ...demoEnv(dataFolder), DEMO_PORT: String(await freePort(0)), DEMO_STORE: store }
+  let ready = Promise.withResolvers<ReadyServer>()
+  let gone = Promise.withResolvers<string>()
+  const server = keepServer({ env, onReady: (up) => ready.resolve(up), onGone: (exit) => gone.resolve(exit) })
+  onTestFinished(async () => {
+    server.stop()
+    await server.ended
+    await removeDataFolder(dataFolder)
+  })
+  return {
+    ...{ env, ended: server.ended },
+    async ready() {
+      const up = await ready.promise
+      ready = Promise.withResolvers()
+      return up
+    },
+    async gone() {
+      const exit = await gone.promise
+      gone = Promise.withResolvers()
+      return exit
+    },
+  }
+}
+
+describe('a server that is kept', { timeout: 60_000 }, () => {
+  const database = testDatabase()
+
+  it('is not given up if its store is out of reach for a while', async () => {
+    const { env, ready, gone } = await keep(database.url)
+    const { pid } = await ready()
+    env.DEMO_STORE = unreachable
+    process.kill(pid, 'SIGKILL')
+    expect(await gone()).toBe('SIGKILL')
+    expect(await gone()).toContain('Postgres cannot be reached')
+    env.DEMO_STORE = database.url
+    expect((await ready()).pid).not.toBe(pid)
+  })
+
+  it('is given up if its store was never there', async () => {
+    const { ended } = await keep(unreachable)
+    expect(await ended).toMatchObject({ type: 'refused', reason: 'store' })
+  })
+})
