@@ -27,6 +27,11 @@ export function checkKey(key: string, path = 'key'): void {
   }
 }
 
+/** The tenant that a key names in its first parts: `tenant:<id>:…`. Undefined: none. */
+export function tenantOf(key: string): string | undefined {
+  return /^tenant:([^:]+):/.exec(key)?.[1]
+}
+
 /** Also the key of a child session: that of its parent with an agent and a suffix, which no key from outside has. */
 export function checkAnyKey(key: string, path = 'key'): void {
   keyChecks.checkName(path, key)

@@ -93,7 +93,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
             {
               agents: needed(list([agent], (item) => item === agent)),
               ...{ store: made(memoryStore()), namespace: { good: 'default', accepts: (value: unknown) => typeof value === 'string' && /^[a-z0-9]/.test(value) } },
-              ...{ concurrency: whole(), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), durability: oneOf('boundary', 'turn') },
+              ...{ concurrency: whole(), maxRunsPerTenant: whole(1), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), durability: oneOf('boundary', 'turn') },
               onDefinitionChange: { good: 'pin', accepts: (value) => ['continue', 'pin', 'refuse'].includes(value as string) || typeof value === 'function' },
               ...{ onUnknownOutcome: oneOf('stop', 'tell-model'), onFailedTurn: oneOf('keep', 'rewind') },
               lease: options({ ttlMs: ms(1), heartbeatMs: ms(1) }),

@@ -34,6 +34,7 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   store,
   namespace: configChecks.optional((_path, value) => checkNamespace(value as string)),
   concurrency: configChecks.whole(0),
+  maxRunsPerTenant: configChecks.whole(1),
   onBusy: configChecks.oneOf('queue', 'steer', 'interrupt', 'reject'),
   durability: configChecks.oneOf('boundary', 'turn'),
   onDefinitionChange,

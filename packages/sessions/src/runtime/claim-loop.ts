@@ -5,7 +5,7 @@ import { Leases } from './leases.ts'
 import type { RuntimeOptions } from './types.ts'
 
 export interface ClaimLoopOptions
-  extends Pick<RuntimeOptions, 'concurrency' | 'lease' | 'timers'>,
+  extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease' | 'timers'>,
     Omit<ActiveRunsOptions, 'onRest'> {
   readonly owner: string
   /** An execution is over; resolves when what follows from that is stored. Must neither throw nor reject. */
@@ -222,11 +222,11 @@ export class ClaimLoop {
   }
 
   async #claimNow(max: number, runId?: string): Promise<readonly Claim[]> {
-    const { store, owner, directory, clock } = this.#options
+    const { store, owner, directory, clock, maxRunsPerTenant } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
     const request = { owner, max, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
     this.#mayBeMore = true
-    const claims = await store.claim({ ...request, ...(runId === undefined ? {} : { runId }) })
+    const claims = await store.claim({ ...request, ...(runId !== undefined && { runId }), ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
     // A store of many processes passes over what another one is writing to.
     if (runId === undefined) this.#mayBeMore = claims.length === max || store.capabilities.processes === 'many'

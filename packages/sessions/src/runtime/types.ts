@@ -16,6 +16,12 @@ export interface RuntimeOptions {
   readonly namespace?: string
   /** Runs at once in this process. Default 32. */
   readonly concurrency?: number
+  /**
+   * Runs at once of the sessions of one tenant, in all processes of this store together; further ones wait, and keep no other
+   * tenant waiting. Two processes that claim in the same moment may exceed it. Keys of sessions name the tenant:
+   * `tenant:<id>:…`. Runs that an agent has started for another one do not count. Default: no limit.
+   */
+  readonly maxRunsPerTenant?: number
   /** Default `queue`. */
   readonly onBusy?: OnBusy
   /**

@@ -4,6 +4,7 @@ import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, W
 import { runMoves, statusOfRun, type InboxKind, type Lane, type RunKind, type RunRecord, type RunStatus, type SessionRecord, type StoredEvent, type TerminalStatus } from '../contract/records.ts'
 import { isOpen } from '../contract/run-status.ts'
 import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts'
+import { tenantOf } from '../keys.ts'
 import { refuseUnless } from './refused.ts'
 
 /** A run without its input, which never changes. */
@@ -218,6 +219,36 @@ export type FilledIn = { readonly message?: unknown } | { readonly input?: unkno
 
 /** Rows of these kinds become a run, if no run is there to take them. */
 export const inputKindsThatStart: readonly InboxKind[] = ['steer', 'child-settled']
+
+/** The tenant for whose sake this run may be left waiting. Null: there is none. */
+export function tenantOfRun(session: string, { parent }: Pick<RunState, 'parent'>): string | null {
+  return parent ? null : (tenantOf(session) ?? null)
+}
+
+/** How many running runs tenants have, as a claim goes on. */
+export class TenantCounts {
+  readonly #most: number
+  readonly #counts: Map<string, number>
+
+  constructor(most: number, running: Iterable<readonly [tenant: string, runs: number]>) {
+    this.#most = most
+    this.#counts = new Map(running)
+  }
+
+  /** Those that have as many as they may have. */
+  full(): readonly string[] {
+    return [...this.#counts].flatMap(([tenant, count]) => (count >= this.#most ? [tenant] : []))
+  }
+
+  /** Whether the run may be claimed; then it counts. One that is running already does. */
+  take({ tenant, status }: { readonly tenant: string | null; readonly status: RunStatus }): boolean {
+    if (tenant === null || status !== 'queued') return true
+    const count = this.#counts.get(tenant) ?? 0
+    if (count >= this.#most) return false
+    this.#counts.set(tenant, count + 1)
+    return true
+  }
+}
 
 /** What others are told of a batch that was applied. */
 export function hintsOf({ key, writes, deliver = [] }: Batch): readonly StoreHint[] {

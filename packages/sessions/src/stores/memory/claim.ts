@@ -1,7 +1,7 @@
 import type { Claim, ClaimRequest } from '../../contract/session-store.ts'
 import { waitingKinds } from '../../contract/records.ts'
 import type { RunRecord } from '../../contract/records.ts'
-import { claimableAt, claimRun, hasExpired } from '../rules.ts'
+import { claimableAt, claimRun, hasExpired, tenantOfRun, TenantCounts } from '../rules.ts'
 import { afterRuns, firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import type { Space } from './space.ts'
@@ -42,17 +42,29 @@ interface Claimable {
 function firstClaimable(space: Space, request: ClaimRequest, now: number): readonly Claimable[] {
   const { index, sessionOfRun } = space
   const max = Math.max(0, request.max)
+  const tenants = tenantCounts(space, request)
   const find = (sessions: Iterable<HeldSession>, most = Infinity): Claimable[] => {
     const found: Claimable[] = []
     for (const held of sessions) {
       if (found.length >= most) break
-      found.push(...claimableOf(space, held, request, now))
+      found.push(...claimableOf(space, held, request, now).filter(({ first }) => tenants?.take({ ...first, tenant: tenantOfRun(held.record.key, first) }) ?? true))
     }
     return found
   }
   if (request.runId !== undefined) return find([sessionOfRun.get(request.runId)].filter((held) => held !== undefined)).slice(0, max)
   const found = [...find(index.running.values()), ...find(index.queued.values(), max)]
   return found.sort((a, b) => a.first.createdAt - b.first.createdAt).slice(0, max)
+}
+
+function tenantCounts({ index }: Space, { maxRunsPerTenant }: ClaimRequest): TenantCounts | undefined {
+  if (maxRunsPerTenant === undefined) return undefined
+  const running = new Map<string, number>()
+  for (const held of index.running.values()) {
+    const first = firstOpenRun(held)
+    const tenant = first && tenantOfRun(held.record.key, first)
+    if (tenant) running.set(tenant, (running.get(tenant) ?? 0) + 1)
+  }
+  return new TenantCounts(maxRunsPerTenant, running)
 }
 
 function claimableOf(space: Space, held: HeldSession, request: ClaimRequest, now: number): readonly Claimable[] {

@@ -3,7 +3,7 @@ import type { Claim, ClaimRequest, Lease, LeaseState } from '../../contract/sess
 import { statusOfRun } from '../../contract/records.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
-import { claimableAt, claimRun, hasExpired } from '../rules.ts'
+import { claimableAt, claimRun, hasExpired, TenantCounts } from '../rules.ts'
 import type { RunState } from '../rules.ts'
 import type { SqlDialect } from './dialect.ts'
 import { askWaiting, inboxRecord } from './inbox.ts'
@@ -38,10 +38,13 @@ interface CandidateSlots {
   readonly max: number
 }
 
+type QueuedSlots = CandidateSlots & { readonly fullTenants: readonly string[] }
+
 /** Each by an index that holds the runs of this status alone, in the order of acceptance. */
-const queuedSessions = statement((db, slots: CandidateSlots, dialect) =>
+const queuedSessions = statement((db, slots: QueuedSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('queued'))
+    .where((where) => where.or([where('run.tenant', 'is', null), where.not(dialect.isOneOf(where.ref('run.tenant').$notNull(), slots.fullTenants, 'text'))]))
     .where((where) => where.or([where('run.not_before', 'is', null), where('run.not_before', '<=', dialect.time(slots.now))]))
     .where((where) =>
       where.not(
@@ -98,6 +101,16 @@ function selectCandidates(db: Database, { namespace, runId, agents, now, max }: 
   return lock(candidates, 'session_state', 'skip')
 }
 
+const runningPerTenant = statement((db, slots: { readonly namespace: string }) =>
+  db
+    .selectFrom('run')
+    .select((select) => ['tenant', select.fn.countAll<number>().as('runs')])
+    .where('namespace', '=', slots.namespace)
+    .where('status', '=', sql.lit('running'))
+    .where('tenant', 'is not', null)
+    .groupBy('tenant'),
+)
+
 interface LeaseSlots {
   readonly namespace: string
   readonly now: number | null
@@ -149,23 +162,36 @@ function selectOpen(db: Database, { sessions }: SessionsSlots, { isOneOf, lock }
 
 /** Claims are decided by what is there under the lock of the sessions. */
 export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<readonly Claim[]> {
-  const { max, agents } = request
+  const { max, agents, maxRunsPerTenant } = request
   if (max < 1 || agents.length === 0) return []
-  const sessions = yield* candidates(request, context)
-  if (sessions.length === 0) return []
-  const { states, runs, waiting } = yield* together({
-    runs: [ask(holdingRuns, { sessions }), ask(nextRuns, { sessions })],
-    // Behind the locks.
-    states: askSessionRows(context.now, sessions),
-    waiting: askWaiting(sessions),
-  })
-  const found = states.flatMap((session) => claimable(session, runs, request, context))
+  const tenants = maxRunsPerTenant === undefined ? undefined : yield* countTenants(context, maxRunsPerTenant)
   const claims: Claim[] = []
-  for (const each of found.sort((a, b) => a.run.created_at - b.run.created_at || a.run.row - b.run.row).slice(0, max)) claims.push(yield* claimOne(each, request, waiting))
-  return claims
+  const seen = new Set<number>()
+  for (;;) {
+    const sessions = (yield* candidates({ ...request, max: max - claims.length }, context, tenants?.full() ?? [])).filter((session) => !seen.has(session))
+    for (const session of sessions) seen.add(session)
+    if (sessions.length === 0) return claims
+    const { states, runs, waiting } = yield* together({
+      runs: [ask(holdingRuns, { sessions }), ask(nextRuns, { sessions })],
+      // Behind the locks.
+      states: askSessionRows(context.now, sessions),
+      waiting: askWaiting(sessions),
+    })
+    const found = states.flatMap((session) => claimable(session, runs, request, context))
+    const inOrder = found.sort((a, b) => a.run.created_at - b.run.created_at || a.run.row - b.run.row)
+    const taken = inOrder.filter(({ run }) => tenants?.take(run) ?? true).slice(0, max - claims.length)
+    for (const each of taken) claims.push(yield* claimOne(each, request, waiting))
+    // Runs behind those of a tenant that has become full were not looked at.
+    if (claims.length === max || taken.length === inOrder.length) return claims
+  }
 }
 
-function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck }: ClaimContext): Steps<readonly number[]> {
+function* countTenants({ namespace }: ClaimContext, most: number): Steps<TenantCounts> {
+  const rows = yield* all(runningPerTenant, { namespace })
+  return new TenantCounts(most, rows.flatMap(({ tenant, runs }) => (tenant === null ? [] : [[tenant, runs] as const])))
+}
+
+function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck }: ClaimContext, fullTenants: readonly string[]): Steps<readonly number[]> {
   const { owner, max, agents, holds, leaseMs, runId = null } = request
   const slots = { namespace, agents, runId, now, max }
   if (loss === 'lease') yield* execute(boundLeases, { namespace, now, leaseMs })
@@ -173,7 +199,7 @@ function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck
   const { lost, queued, living } = yield* together({
     // A lost run may have to wait: it must keep no other one back.
     lost: ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }),
-    queued: ask(queuedSessions, slots),
+    queued: ask(queuedSessions, { ...slots, fullTenants }),
     living: processCheck?.find,
   })
   if (processCheck && living.length === 0) return []

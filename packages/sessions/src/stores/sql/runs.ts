@@ -90,7 +90,7 @@ function selectOf(db: Database, slots: ListSlots, { isOneOf }: SqlDialect) {
 /** Named one by one: a column that a later version adds must not change what a prepared statement gives. */
 export const runColumns = [
   ...(['run.row', 'run.session', 'run.namespace', 'run.id', 'run.n', 'run.first_seq', 'run.kind', 'run.place', 'run.status'] as const),
-  ...(['run.not_before', 'run.parent_run', 'run.parent_session', 'run.input_id', 'run.input_hash', 'run.created_at', 'run.ended_at'] as const),
+  ...(['run.not_before', 'run.tenant', 'run.parent_run', 'run.parent_session', 'run.input_id', 'run.input_hash', 'run.created_at', 'run.ended_at'] as const),
 ]
 
 export const runStateColumns = [

@@ -75,6 +75,7 @@ async function createRun({ schema }: Connection, { types, rowNumber, refersTo, c
     .addColumn('place', types.number, (column) => column.notNull())
     .addColumn('status', types.text, (column) => column.notNull())
     .addColumn('not_before', types.number)
+    .addColumn('tenant', types.text)
     .addColumn('parent_run', types.text)
     .addColumn('parent_session', types.text)
     .addColumn('input_id', types.text)

@@ -97,6 +97,8 @@ interface RunTable {
   readonly place: number
   readonly status: RunStatus
   readonly not_before: number | null
+  /** Null: it is of no tenant, or has a parent. */
+  readonly tenant: string | null
   readonly parent_run: string | null
   readonly parent_session: string | null
   readonly input_id: string | null

@@ -2,7 +2,7 @@ import type { NewRun, RunPatch } from '../../contract/batch.ts'
 import { statusOfRun } from '../../contract/records.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { refuseUnless } from '../refused.ts'
-import { newRun, patchRun, withOutcome } from '../rules.ts'
+import { newRun, patchRun, tenantOfRun, withOutcome } from '../rules.ts'
 import type { RunState } from '../rules.ts'
 import { nameIn } from './known.ts'
 import { columnsOf, statement } from './statement.ts'
@@ -18,7 +18,7 @@ const insertRow = statement((db, slots: NewRunRow) =>
     .values(
       columnsOf(slots, [
         ...(['row', 'session', 'namespace', 'id', 'n', 'first_seq', 'kind', 'place', 'status'] as const),
-        ...(['not_before', 'parent_run', 'parent_session'] as const),
+        ...(['not_before', 'tenant', 'parent_run', 'parent_session'] as const),
         ...(['input_id', 'input_hash', 'created_at', 'ended_at'] as const),
       ]),
     ),
@@ -41,7 +41,7 @@ export function insertRun(work: Work, run: NewRun): void {
   const { input, ...state } = newRun(session.record, run)
   const body = recordText(work.context, input, `The input of run ${run.id}`)
   const row = takeRow(known.newRuns)
-  write(work, insertRow, { ...newRow(state, session.row, work.context.namespace), row })
+  write(work, insertRow, { ...newRow(work, state, session.row), row })
   write(work, insertInput, { run: row, body })
   runs.set(state.id, { row, before: undefined, state, openCalls: 0, changed: true, batchId: null, lastResult: null })
   work.runsMoved = true
@@ -55,9 +55,9 @@ export function takeRow(numbers: number[]): number {
   return row
 }
 
-function newRow(run: RunState, session: number, namespace: string): Omit<NewRunRow, 'row'> {
+function newRow({ key, context: { namespace } }: Work, run: RunState, session: number): Omit<NewRunRow, 'row'> {
   const { id, n, firstSeq, kind, inputId = null, inputHash, createdAt, parent } = run
-  const parents = { parent_run: parent?.runId ?? null, parent_session: parent?.session ?? null }
+  const parents = { tenant: tenantOfRun(key, run), parent_run: parent?.runId ?? null, parent_session: parent?.session ?? null }
   return { ...statusColumns(run), ...parents, session, namespace, id, n, first_seq: firstSeq, kind, input_id: inputId, input_hash: inputHash, created_at: createdAt }
 }
 

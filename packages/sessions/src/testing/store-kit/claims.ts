@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { manualClock } from '@bowline/llm/testing'
-import { waitingKinds, type InboxKind, type InboxRecord } from '../../contract/records.ts'
+import { waitingKinds, type InboxKind, type InboxRecord, type RunRecord } from '../../contract/records.ts'
+import type { ClaimRequest } from '../../contract/session-store.ts'
 import { ensure, fence, insertRun, patchRun, putAnswers, room, startMs } from './bench.ts'
 import type { Topic } from './kit.ts'
 
@@ -28,6 +29,31 @@ export const claims: Topic = ({ it, options }) => {
     await bench.commit([{ op: 'inbox.put', rows: [row('steer', 'last')] }, { op: 'inbox.take', ids: ['row-9'] }])
     const [claim] = await bench.claim()
     assert.deepEqual(claim?.inbox, [...waiting.slice(1), row('steer', 'last')])
+  })
+
+  it('S186: a tenant with as many running runs as it may have keeps no other tenant waiting', async (bench) => {
+    const keys = [...Array.from({ length: 5 }, (_, index) => `tenant:busy:${index}`), 'tenant:other:1', 'room:1']
+    for (const [index, key] of keys.entries()) await bench.commit([ensure(key), insertRun(key, { at: startMs + index })], { key })
+    const idsOf = async (fields: Partial<ClaimRequest>) => (await bench.claim({ holds: keys, ...fields })).map(({ run }) => run.id)
+    assert.deepEqual(await idsOf({ max: 3, maxRunsPerTenant: 2 }), ['tenant:busy:0', 'tenant:busy:1', 'tenant:other:1'])
+    // Those that wait in front are left, whatever there is room for.
+    assert.deepEqual(await idsOf({ max: 1, maxRunsPerTenant: 2 }), ['room:1'])
+    assert.deepEqual(await idsOf({ maxRunsPerTenant: 2 }), [])
+    assert.deepEqual(await idsOf({ runId: 'tenant:busy:2', maxRunsPerTenant: 2 }), [])
+    assert.deepEqual(await idsOf({ maxRunsPerTenant: 3 }), ['tenant:busy:2'])
+    assert.deepEqual(await idsOf({}), ['tenant:busy:3', 'tenant:busy:4'])
+  })
+
+  it('S186: a lost run is taken over whatever its tenant has, and a child neither counts nor waits', async (bench) => {
+    const parent = { runId: 'tenant:busy:0', session: 'tenant:busy:0', toolCallId: 'call', mode: 'awaited' } as unknown as NonNullable<RunRecord['parent']>
+    const key = 'tenant:busy:0~helper~1'
+    await bench.commit([ensure('tenant:busy:0'), insertRun('tenant:busy:0')], { key: 'tenant:busy:0' })
+    await bench.claim({ maxRunsPerTenant: 1 })
+    await bench.commit([ensure(key), insertRun('child', { parent })], { key })
+    assert.deepEqual((await bench.claim({ holds: ['tenant:busy:0', 'child'], maxRunsPerTenant: 1 })).map(({ run }) => run.id), ['child'])
+    await bench.clock.advance(20_000)
+    const taken = await bench.claim({ owner: 'owner-b', maxRunsPerTenant: 1 })
+    assert.deepEqual(taken.map(({ run }) => run.id), ['tenant:busy:0', 'child'])
   })
 
   it('S55: of many claimers at once one gets each run', async (bench) => {
