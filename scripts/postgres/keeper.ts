@@ -6,8 +6,8 @@ import { createCluster, createClusterFolder, removeClusterFolder, startServer } 
 import type { ClusterOptions, StartedServer } from './cluster.ts'
 import { removeLeftClusters } from './left-clusters.ts'
 
-/** What the parent writes into standard input, one a line: the server ends at once, as after a loss of power, and starts again. */
-export const restartOrder = 'restart'
+/** What the parent writes into standard input, one a line. `end`: the server ends at once, as after a loss of power. */
+export type KeeperOrder = 'end' | 'start'
 
 export type KeeperOptions = Omit<ClusterOptions, 'folder'> & { readonly root: string }
 
@@ -30,9 +30,9 @@ async function serve(cluster: ClusterOptions): Promise<void> {
   try {
     console.log(JSON.stringify(address))
     for await (const order of createInterface({ input: process.stdin })) {
-      if (order !== restartOrder) throw new TypeError(`The keeper does not know the order ${order}.`)
-      await endServer(server)
-      ;({ server, address } = await startServer(cluster, address.port))
+      if (order === ('end' satisfies KeeperOrder)) await endServer(server)
+      else if (order === ('start' satisfies KeeperOrder)) ({ server, address } = await startServer(cluster, address.port))
+      else throw new TypeError(`The keeper does not know the order ${order}.`)
       console.log(JSON.stringify(address))
     }
   } finally {

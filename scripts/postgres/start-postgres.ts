@@ -7,8 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ClusterAddress } from './cluster.ts'
 import { findPostgres } from './find-postgres.ts'
-import { restartOrder } from './keeper.ts'
-import type { KeeperOptions } from './keeper.ts'
+import type { KeeperOptions, KeeperOrder } from './keeper.ts'
 
 export interface StartPostgresOptions {
   /** Commits wait for the disk, and the files are not in memory. Default false. */
@@ -26,7 +25,11 @@ export interface PostgresServer {
   readonly url: string
   /** Through TCP, with a password. */
   readonly tcpUrl: string
-  /** Ends the server at once, as after a loss of power, and starts it again. */
+  /** Ends the server at once, as after a loss of power. */
+  end(): Promise<void>
+  /** Starts it again on its port. */
+  start(): Promise<void>
+  /** Both, one after the other. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -51,6 +54,10 @@ export async function startPostgres({ durable = false, settings = {}, version }:
     if (line.done) throw new Error('The Postgres server ended: see standard error.')
     return JSON.parse(line.value) as ClusterAddress
   }
+  async function order(text: KeeperOrder): Promise<void> {
+    stdin.write(`${text}\n`)
+    await nextAddress()
+  }
   const address = await nextAddress()
   // A process that has nothing else to do may end, and the server with it.
   for (const each of [keeper, stdin, stdout]) if ('unref' in each && typeof each.unref === 'function') each.unref()
@@ -58,9 +65,11 @@ export async function startPostgres({ durable = false, settings = {}, version }:
     address,
     url: urlOf(address),
     tcpUrl: `postgresql://postgres:${address.password}@127.0.0.1:${address.port}/postgres`,
+    end: () => order('end'),
+    start: () => order('start'),
     async restart() {
-      stdin.write(`${restartOrder}\n`)
-      await nextAddress()
+      await order('end')
+      await order('start')
     },
     async stop() {
       keeper.ref()

@@ -1,3 +1,7 @@
 export { migratePostgres, postgresStore } from './stores/postgres/postgres-store.ts'
+export type { PostgresMetrics, PostgresStore } from './stores/postgres/postgres-store.ts'
+export type { PostgresReport, PostgresWarning } from './stores/postgres/check-database.ts'
+export type { ConnectionState } from './stores/postgres/session-connection.ts'
+export type { PoolMetrics } from './stores/postgres/pool.ts'
 export type { PostgresOptions, PostgresStoreOptions } from './stores/postgres/postgres-options.ts'
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './stores/postgres/pool-types.ts'

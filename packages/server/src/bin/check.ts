@@ -1,7 +1,9 @@
 import { nameStore } from '../config/store-choice.ts'
 import { settingKeys } from '../config/settings.ts'
 import type { ResolvedConfig } from '../config/resolve-config.ts'
+import type { StoreChoice } from '../config/store-choice.ts'
 import type { Agent } from '@bowline/agent-loop'
+import { systemClock } from '@bowline/llm'
 import type { CommandCall, Outcome } from './command.ts'
 import { columns, textOf } from './help.ts'
 import { configuredAgents } from './load-agents.ts'
@@ -10,9 +12,11 @@ import { readConfig } from './read-config.ts'
 export async function check(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
   const agents = await configuredAgents(config)
-  await call.print(columns(describeConfig(config, agents)).join('\n'))
+  await call.print(columns([...describeConfig(config, agents), ...(await describeDatabase(config.store))]).join('\n'))
   return 'done'
 }
+
+const msPerSecond = 1000
 
 type Row = readonly [key: string, value: string, origin: string]
 
@@ -29,6 +33,25 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
     ['bridge', config.bridge?.agents.join(', ') ?? 'none', ''],
     ['access', Object.keys(config.access).join(', ') || 'the defaults', ''],
   ]
+}
+
+/** What is found in a database that several servers share. Changes nothing in it, and fails if the server could not start on it. */
+async function describeDatabase(store: StoreChoice): Promise<readonly Row[]> {
+  if (store.kind !== 'postgres') return []
+  const { postgresStore } = await import('@bowline/sessions/postgres')
+  const warnings: string[] = []
+  const database = postgresStore({ connectionString: store.connectionString, migrate: false, listen: false, poolSize: 1, onWarning: (message) => warnings.push(message) })
+  await database.open({ namespace: 'default', owner: 'check', clock: systemClock })
+  try {
+    const { processes, waiting, oldestWaitMs, warnings: found } = await database.check()
+    const oldest = oldestWaitMs === undefined ? '' : `, the oldest for ${Math.round(oldestWaitMs / msPerSecond)} s`
+    return [
+      ['database', `${processes} servers, ${waiting} runs wait${oldest}`, ''],
+      ...[...warnings, ...found.map(({ message }) => message)].map((message): Row => ['warning', message, '']),
+    ]
+  } finally {
+    await database.close()
+  }
 }
 
 function describeAuth({ auth }: ResolvedConfig): string {

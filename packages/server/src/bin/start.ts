@@ -62,6 +62,7 @@ async function runtimeOf(
 ): Promise<Runtime> {
   return createRuntime({
     agents,
+    maxRunsPerTenant: config.values['limits.runsPerTenant'],
     ...tracedRuns({ store: metrics.measure(await createStore(config.store)) }),
     onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
   })

@@ -1,9 +1,10 @@
 import type { SessionView } from '@bowline/client'
-import { describe, expect, it } from 'vitest'
-import { testDatabase } from '../../../../scripts/postgres.ts'
+import pg from 'pg'
+import { describe, expect, it, vi } from 'vitest'
+import { startPostgres, testDatabase } from '../../../../scripts/postgres.ts'
 import { nameStore, parseStore, type StoreChoice } from '../../src/config/store-choice.ts'
 import { say, temporaryFolder } from '../support/bench.ts'
-import { commandResult, servingCommand } from '../support/command.ts'
+import { bundledAgents, commandResult, servingCommand } from '../support/command.ts'
 import { allFrames, completion, framesUntil, type Frame } from '../support/frames.ts'
 
 const mine = '/api/agent/session/mine'
@@ -23,6 +24,8 @@ it('V90: the name of a Postgres store holds no password, wherever the address ha
 
 describe('bowline-server on Postgres', () => {
   const database = testDatabase()
+  const untouched = testDatabase()
+  const usual = ['--agents', bundledAgents(), '--auth', 'none']
 
   it('S191, V86: migrate makes the tables, and any number of servers work on them', async () => {
     const folder = temporaryFolder()
@@ -37,9 +40,44 @@ describe('bowline-server on Postgres', () => {
     expect(views[1]).toEqual(views[0])
     const replayed = await framesUntil(await fetch(`${two.url}${mine}/events?from=start`), isType('settled'))
     expect(replayed.map(({ data }) => data.type)).toContain('message-end')
+    const figures = await (await fetch(`${two.url}/metrics`)).text()
+    expect(figures).toMatch(/^bowline_store_direct_connection 1$/m)
+    expect(figures).toMatch(/^bowline_store_connections [1-8]$/m)
+    const checked = await commandResult(['check', ...usual, ...storeFlag], { folder })
+    expect(checked).toMatchObject({ code: 0, stderr: '' })
+    expect(checked.stdout).toMatch(/database +2 servers, 0 runs wait$/m)
     for (const { child, ended } of [one, two]) {
       child.kill('SIGTERM')
       expect(await ended).toBe(0)
+    }
+  })
+
+  it('S191: check changes nothing in a database, and says what a start would', async () => {
+    const { code, stdout, stderr } = await commandResult(['check', ...usual, '--store', untouched.url], { folder: temporaryFolder() })
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain('run bowline-server migrate')
+    const client = new pg.Client({ connectionString: untouched.url })
+    await client.connect()
+    expect((await client.query("select 1 from pg_namespace where nspname = 'bowline'")).rows).toEqual([])
+    await client.end()
+  })
+
+  it('S199, V84: a server is not ready while Postgres is away, does not end, and is ready again by itself', async () => {
+    const server = await startPostgres()
+    try {
+      const { url, child, ended } = await servingCommand(['--store', server.tcpUrl], { folder: temporaryFolder() })
+      const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status
+      expect(await readiness()).toBe(200)
+      await server.end()
+      expect(await readiness()).toBe(503)
+      expect((await fetch(`${url}/healthz`)).status).toBe(200)
+      await server.start()
+      await vi.waitFor(async () => expect(await readiness()).toBe(200), { timeout: 20_000 })
+      expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
+      child.kill('SIGTERM')
+      expect(await ended).toBe(0)
+    } finally {
+      await server.stop()
     }
   })
 

@@ -7,6 +7,7 @@ import { createInstruments } from './instruments.ts'
 import { measuredStore } from './measured-store.ts'
 import { countModelCalls } from './model-calls.ts'
 import { requestMeter } from './request-meter.ts'
+import { storeGauges } from './store-gauges.ts'
 
 export interface PrometheusOptions {
   /** Default: one of its own. */
@@ -35,6 +36,7 @@ export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMe
     text: () => registry.metrics(),
     measure(store) {
       required(methods('commit'))('store', store)
+      storeGauges(store, registry)
       return measuredStore(store, instruments)
     },
     close: countModelCalls(instruments),

@@ -5,12 +5,15 @@ import { warnProcess } from '../../errors.ts'
 import { pushDeltas, readDeltas } from '../sql/deltas.ts'
 import type { SqlDriver } from '../sql/driver.ts'
 import type { Steps } from '../sql/statement.ts'
+import { checkDatabase } from './check-database.ts'
+import type { PostgresReport } from './check-database.ts'
 import { checkServer } from './check-server.ts'
 import { DeltaWriter } from './delta-writer.ts'
 import { LiveConnection } from './live-connection.ts'
+import type { LiveMetrics } from './live-connection.ts'
 import type { NewClient } from './pg-session.ts'
 import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
-import type { Pool } from './pool.ts'
+import type { Pool, PoolMetrics } from './pool.ts'
 import { PostgresConnection } from './postgres-connection.ts'
 import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
 import { storeError, violatesConstraint } from './postgres-errors.ts'
@@ -22,8 +25,13 @@ import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.t
 export interface OpenDatabase {
   readonly driver: SqlDriver
   readonly deltas: DeltaStore
+  metrics(): DatabaseMetrics
+  check(): Promise<PostgresReport>
   close(): Promise<void>
 }
+
+/** Of one process, since it was opened. */
+export type DatabaseMetrics = LiveMetrics & { readonly pool: PoolMetrics }
 
 /** `hear` is told of what other processes do, and of deltas. */
 export async function openDatabase(options: PostgresStoreOptions, openOptions: StoreOpenOptions, hear: (hint: StoreHint) => void): Promise<OpenDatabase> {
@@ -39,6 +47,8 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
     return {
       driver,
       deltas: deltaStore(driver, live, hear),
+      metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
+      check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
       async close() {
         await live.close()
         await pool.close()

@@ -3,6 +3,10 @@ export interface PostgresPool {
   connect(): Promise<PostgresClient>
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
+  /** Counted by the package: all connections, those without work, and callers that wait for one. */
+  readonly totalCount?: number
+  readonly idleCount?: number
+  readonly waitingCount?: number
 }
 
 /** What the store uses of a connection of the package `pg`. */

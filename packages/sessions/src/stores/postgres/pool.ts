@@ -10,8 +10,21 @@ export interface Pool {
   canPrepare: boolean
   /** Rejects with `store-unavailable` if there is none in time. */
   acquire(): Promise<PostgresClient>
+  /** What it has done so far. */
+  metrics(): PoolMetrics
   /** Waits until all that is under way is answered. */
   close(): Promise<void>
+}
+
+/** Of one process. A pool that does not count its connections has none here. */
+export interface PoolMetrics {
+  readonly connections: number
+  readonly idle: number
+  /** Callers that wait for a connection now. */
+  readonly waiting: number
+  /** Callers that had to wait so far, and for how long in sum. */
+  readonly waits: number
+  readonly waitedMs: number
 }
 
 const longestWaitMs = 10_000
@@ -39,10 +52,21 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
   const onError = (): void => undefined
   pool.on('error', onError)
   const taken = new Set<Promise<void>>()
+  const waited = { waits: 0, waitedMs: 0 }
   return {
     canPrepare: true,
     async acquire() {
-      const client = await inTime(pool.connect())
+      const hasIdle = (pool.idleCount ?? 1) > (pool.waitingCount ?? 0)
+      const { totalCount: connections } = pool
+      const askedAt = performance.now()
+      const connecting = pool.connect()
+      // With room for one more connection, the pool has begun to open it.
+      const isWaiting = !hasIdle && pool.totalCount === connections
+      const client = await inTime(connecting)
+      if (isWaiting) {
+        waited.waits += 1
+        waited.waitedMs += performance.now() - askedAt
+      }
       const { promise, resolve } = Promise.withResolvers<void>()
       taken.add(promise)
       // As above: the pool listens to idle connections alone.
@@ -53,6 +77,7 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
         resolve()
       })
     },
+    metrics: () => ({ connections: pool.totalCount ?? 0, idle: pool.idleCount ?? 0, waiting: pool.waitingCount ?? 0, ...waited }),
     async close() {
       await Promise.all(taken)
       await end(onError)

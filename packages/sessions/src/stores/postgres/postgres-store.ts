@@ -2,29 +2,47 @@ import { checkedSessionStore } from '../../contract/checked-calls.ts'
 import type { SessionStore, StoreHint } from '../../contract/session-store.ts'
 import { SessionError } from '../../errors.ts'
 import { sqlOperations } from '../sql/sql-store.ts'
+import type { PostgresReport } from './check-database.ts'
 import { migrateDatabase, openDatabase } from './open-database.ts'
-import type { OpenDatabase } from './open-database.ts'
+import type { DatabaseMetrics, OpenDatabase } from './open-database.ts'
 import { checkMigrateOptions, checkStoreOptions } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
 
 const maxRecordBytes = 16 * 1024 * 1024
 
+export interface PostgresStore extends SessionStore {
+  /** What this process has counted since the store was opened. Throws `store-unavailable` if it is not open. */
+  metrics(): PostgresMetrics
+  /** Looks at the database once: what waits, and what an operator should know. */
+  check(): Promise<PostgresReport>
+}
+
+export interface PostgresMetrics extends DatabaseMetrics {
+  /** Runs that were claimed here, and how many of them other processes had lost, by death or by the end of a lease. */
+  readonly claims: number
+  readonly recovered: number
+}
+
 /** Keeps sessions in Postgres, for many processes. */
-export function postgresStore(options: PostgresStoreOptions): SessionStore {
+export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkStoreOptions(options)
   const listeners = new Set<(hint: StoreHint) => void>()
   let database: OpenDatabase | undefined
+  let counts = { claims: 0, recovered: 0 }
 
   function opened(): OpenDatabase {
     if (!database) throw new SessionError('store-unavailable', 'The database of this store is not open: start the runtime that has it, or call open(), first.')
     return database
   }
 
-  return checkedSessionStore({
+  const operations = sqlOperations(() => opened().driver, maxRecordBytes, listeners)
+  return checkedSessionStore<PostgresStore>({
+    ...operations,
     name: 'postgres',
     capabilities: { durable: 'power', processes: 'many', maxRecordBytes },
     async open(openOptions) {
       if (database) throw new SessionError('store-locked', 'The database is open in this store already: make another store for another runtime.')
+      counts = { claims: 0, recovered: 0 }
       database = await openDatabase(options, openOptions, (hint) => {
         for (const listener of listeners) listener(hint)
       })
@@ -34,7 +52,14 @@ export function postgresStore(options: PostgresStoreOptions): SessionStore {
       database = undefined
       await closing?.close()
     },
-    ...sqlOperations(() => opened().driver, maxRecordBytes, listeners),
+    async claim(request) {
+      const claims = await operations.claim(request)
+      counts.claims += claims.length
+      counts.recovered += claims.filter(({ previous }) => previous === 'running').length
+      return claims
+    },
+    metrics: () => ({ ...opened().metrics(), ...counts }),
+    check: async () => opened().check(),
     deltas: {
       push: async (batch) => opened().deltas.push(batch),
       read: async (key, after) => opened().deltas.read(key, after),

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@bowline/sessions'
-import { migratePostgres, postgresStore, type PostgresStoreOptions } from '@bowline/sessions/postgres'
+import { migratePostgres, postgresStore, type PostgresStore, type PostgresStoreOptions } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import { testDatabase, type TestDatabase } from '../../../../../scripts/postgres.ts'
@@ -8,11 +8,11 @@ import { testDatabase, type TestDatabase } from '../../../../../scripts/postgres
 export interface PostgresPlace {
   readonly url: string
   /** A store over tables with nothing in them. */
-  empty(options?: PostgresStoreOptions): Promise<SessionStore>
+  empty(options?: PostgresStoreOptions): Promise<PostgresStore>
   /** Removes all that is in the tables. */
   clear(): Promise<void>
   /** One more store over the same tables. */
-  store(options?: PostgresStoreOptions): SessionStore
+  store(options?: PostgresStoreOptions): PostgresStore
   /** Statements from outside. */
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
 }
@@ -33,7 +33,9 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
   })
   afterAll(() => outside?.end())
-  const store = (options: PostgresStoreOptions = {}): SessionStore => postgresStore({ ...(options.pool ? {} : { connectionString: pooled.url }), ...options })
+  const store = (options: PostgresStoreOptions = {}): PostgresStore =>
+    // A test that gives a pool wants nothing beside it.
+    postgresStore({ ...(options.pool ? { listen: options.directConnectionString !== undefined } : { connectionString: pooled.url }), ...options })
   const clear = async (): Promise<void> => void (await query(`truncate ${tables}`))
   return {
     get url() {

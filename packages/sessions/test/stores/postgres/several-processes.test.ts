@@ -217,7 +217,7 @@ describe('where the direct connection goes', () => {
     const told: string[] = []
     const pool = new pg.Pool({ connectionString: place.url, max: 2 })
     closing.push(() => pool.end())
-    const store = await open(place.store({ pool, onWarning: (message) => void told.push(message) }), 'pooled')
+    const store = await open(place.store({ pool, listen: true, onWarning: (message) => void told.push(message) }), 'pooled')
     await store.commit(batch([ensure, insertRun('run-1')]))
     expect(await store.claim(requestOf('pooled'))).toHaveLength(1)
     expect(told).toEqual([expect.stringContaining('Give it a directConnectionString to the server, or set listen to false.')])

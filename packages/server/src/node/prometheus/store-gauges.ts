@@ -1,0 +1,43 @@
+import type { SessionStore } from '@bowline/sessions'
+import type { PostgresMetrics } from '@bowline/sessions/postgres'
+import { Gauge, type Registry } from 'prom-client'
+
+const msPerSecond = 1000
+
+type Reading = (metrics: PostgresMetrics) => number | undefined
+
+const readings: readonly (readonly [name: string, help: string, read: Reading])[] = [
+  ['bowline_store_connections', 'Connections of the pool to the database.', ({ pool }) => pool.connections],
+  ['bowline_store_pool_waiting', 'Callers that wait for a connection.', ({ pool }) => pool.waiting],
+  ['bowline_store_pool_waits_total', 'Callers that had to wait for a connection.', ({ pool }) => pool.waits],
+  ['bowline_store_pool_wait_seconds_total', 'How long they waited in sum.', ({ pool }) => pool.waitedMs / msPerSecond],
+  ['bowline_store_direct_connection', 'Whether this process listens to the others: 1 or 0.', ({ direct }) => (direct === 'open' ? 1 : 0)],
+  ['bowline_store_reconnects_total', 'How often that connection was opened again.', ({ reconnects }) => reconnects],
+  ['bowline_store_takeovers_total', 'Processes that died and whose runs this one has freed.', ({ takeovers }) => takeovers],
+  ['bowline_store_notify_lag_seconds', 'What the last hint took to come back.', ({ notifyLagMs }) => notifyLagMs === undefined ? undefined : notifyLagMs / msPerSecond],
+]
+
+/** Reads a store that counts, each time that the figures are asked for. Others have no such figures. */
+export function storeGauges(store: SessionStore, registry: Registry): void {
+  if (!('metrics' in store) || typeof store.metrics !== 'function') return
+  const read = store.metrics.bind(store) as () => PostgresMetrics
+  for (const [name, help, of] of readings) {
+    new Gauge({
+      ...{ name, help, registers: [registry] },
+      collect() {
+        const value = valueOf(read, of)
+        if (value === undefined) this.remove()
+        else this.set(value)
+      },
+    })
+  }
+}
+
+/** Undefined: the store is not open. */
+function valueOf(read: () => PostgresMetrics, of: Reading): number | undefined {
+  try {
+    return of(read())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,95 @@
+import { storeError } from './postgres-errors.ts'
+import type { Pool } from './pool.ts'
+import type { LiveMetrics } from './live-connection.ts'
+import type { ProcessScope } from './scope.ts'
+
+/** What a look at the database has found. Times are by its clock. */
+export interface PostgresReport {
+  /** Processes that hold a lock, in the namespace of this store. */
+  readonly processes: number
+  /** Runs that could be claimed now, at most 10,000. */
+  readonly waiting: number
+  /** How long the oldest of them could have been claimed. Absent: none waits. */
+  readonly oldestWaitMs?: number
+  /** How long the oldest snapshot of any transaction on this server is held. Absent: none is, or this user may not see it. */
+  readonly oldestSnapshotMs?: number
+  readonly warnings: readonly PostgresWarning[]
+}
+
+export interface PostgresWarning {
+  readonly code: 'old-snapshot' | 'nobody-claims' | 'work-waits' | 'no-direct-connection'
+  /** What is wrong and what to do about it. */
+  readonly message: string
+}
+
+const mostCounted = 10_000
+const longestWaitMs = 60_000
+const longestSnapshotMs = 60_000
+
+export interface Found {
+  readonly processes: number
+  readonly waiting: number
+  readonly oldest: number | null
+  readonly snapshot: number | null
+}
+
+/** The first run of a session that holds none is what can be claimed; the rest waits behind it. */
+function question(schema: string): string {
+  return `with claimable as (
+  select greatest(coalesce(run.not_before, 0), run.created_at) as since from "${schema}".run
+  where run.namespace = $1 and run.status = 'queued' and (run.not_before is null or run.not_before <= floor(extract(epoch from statement_timestamp()) * 1000))
+    and not exists (
+      select from "${schema}".run as other
+      where other.session = run.session and other.row <> run.row and other.ended_at is null and (other.place < run.place or other.status <> 'queued')
+    )
+  order by run.created_at, run.row limit ${mostCounted}
+)
+select (select count(*) from "${schema}".process where namespace = $1)::int as processes, count(*)::int as waiting,
+  (extract(epoch from statement_timestamp()) * 1000 - min(since))::float8 as oldest,
+  (select max(extract(epoch from statement_timestamp() - xact_start) * 1000) from pg_stat_activity where backend_xmin is not null)::float8 as snapshot
+from claimable`
+}
+
+/** Asks the server once. `metrics` are those of this process. */
+export async function checkDatabase(pool: Pool, { schema, namespace }: ProcessScope, metrics: LiveMetrics): Promise<PostgresReport> {
+  const client = await pool.acquire()
+  let found: Found
+  try {
+    ;[found] = (await client.query({ text: question(schema), values: [namespace] })).rows as [Found]
+  } catch (error) {
+    client.release(true)
+    throw storeError(error, 'look at the database')
+  }
+  client.release()
+  const { processes, waiting, oldest, snapshot } = found
+  return {
+    ...{ processes, waiting },
+    ...(oldest !== null && { oldestWaitMs: Math.max(0, Math.round(oldest)) }),
+    ...(snapshot !== null && { oldestSnapshotMs: Math.max(0, Math.round(snapshot)) }),
+    warnings: [...warningsOf(found), ...(['down', 'pooled'].includes(metrics.direct) ? [noDirectConnection] : [])],
+  }
+}
+
+/** What is wrong with what was found. */
+export function warningsOf({ processes, waiting, oldest, snapshot }: Found): readonly PostgresWarning[] {
+  const warnings: PostgresWarning[] = []
+  const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
+  if (waiting > 0 && processes === 0) {
+    const message = `${waiting} runs wait and no process that listens is there to claim them: start one, or call drain() from a host that comes and goes.`
+    warnings.push({ code: 'nobody-claims', message })
+  }
+  if (oldest !== null && oldest > longestWaitMs) {
+    const message = `A run has waited for ${seconds(oldest)}: start more processes, raise concurrency, or look for agents that no process has.`
+    warnings.push({ code: 'work-waits', message })
+  }
+  if (snapshot !== null && snapshot > longestSnapshotMs) {
+    const message = `A transaction has held a snapshot for ${seconds(snapshot)}: until it ends, dead rows stay and all slows down. Look for backend_xmin in pg_stat_activity.`
+    warnings.push({ code: 'old-snapshot', message })
+  }
+  return warnings
+}
+
+const noDirectConnection: PostgresWarning = {
+  code: 'no-direct-connection',
+  message: 'This process has no direct connection: it looks for work each second, and its death is noticed when its leases end. Set directConnectionString to the server.',
+}
