@@ -71,7 +71,7 @@ class Stage {
     this.#start()
     const until = this.#scene.clock.now() + this.#restWithinMs
     for (let waitMs = 0; this.#scene.clock.now() < until; waitMs = stepMs) {
-      await this.#scene.clock.advance(waitMs)
+      await this.#scene.pass(waitMs)
       for (const { process } of this.#all) process.finishWaking()
       if (this.#scene.isStruck) await this.#replaceStruck()
       else if (await this.#isOver()) return this.#firstFailure()
@@ -97,7 +97,7 @@ class Stage {
     let isStopped = false
     void Promise.allSettled(stops).then(() => (isStopped = true))
     for (let steps = 0; !isStopped && steps < 100; steps++) {
-      await this.#scene.clock.advance(stepMs)
+      await this.#scene.pass(stepMs)
       for (const { process } of this.#all) process.finishWaking()
     }
     for (const { process } of this.#all) process.kill()

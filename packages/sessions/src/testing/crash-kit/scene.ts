@@ -1,7 +1,9 @@
 import type { IdSource } from '@bowline/agent-loop'
 import { fakeIds } from '@bowline/agent-loop/testing'
-import { manualClock, type ManualClock } from '@bowline/llm/testing'
+import type { Clock } from '@bowline/llm'
 import type { SessionStore } from '../../contract/session-store.ts'
+import { ProgramTime } from '../programs/program-time.ts'
+import { untilQuiet } from '../until-quiet.ts'
 import { PointCounter, type CrashPlan, type PointKind } from './crash-plan.ts'
 import type { CrashProcess } from './crash-process.ts'
 import { OutsideWorld } from './outside-world.ts'
@@ -9,9 +11,14 @@ import { RunOwners } from './run-owners.ts'
 import { seededRandom } from './seeded-random.ts'
 import type { AcknowledgedInput } from './types.ts'
 
+/** What does not end by then goes on with the next timer. */
+const mostTurns = 20_000
+
 /** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
 export class Scene {
-  readonly clock: ManualClock = manualClock()
+  readonly clock: Clock
+  readonly #time = new ProgramTime(0)
+  readonly #asked: (() => Promise<void>)[] = []
   readonly ids: IdSource = fakeIds()
   readonly random: () => number
   readonly store: SessionStore
@@ -36,6 +43,31 @@ export class Scene {
     this.plan = plan
     this.counter = new PointCounter(plan)
     this.random = seededRandom(seed)
+    this.clock = this.#time.clock
+  }
+
+  /** Lets time pass. A timer runs when all that the one before set off has happened, in the store too. */
+  pass(ms: number): Promise<void> {
+    return this.#time.pass(ms, () => this.#settle())
+  }
+
+  /** Asks the store when nothing else happens any more, so that equal scenes go equal ways on a store that takes its time. */
+  ask<T>(process: CrashProcess, go: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    this.#asked.push(async () => {
+      // What a dead process asked is not done any more.
+      if (process.state !== 'dead') await go().then(resolve, reject)
+    })
+    return promise
+  }
+
+  async #settle(): Promise<void> {
+    for (let turn = 0; turn < mostTurns; turn++) {
+      await untilQuiet()
+      const answer = this.#asked.shift()
+      if (!answer) return
+      await answer()
+    }
   }
 
   log(process: CrashProcess, what: string): void {

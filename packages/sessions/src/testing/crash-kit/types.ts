@@ -21,7 +21,7 @@ export interface CrashScenario {
    * it belongs to one. Their tools write what they do outside into the world.
    */
   readonly agents: (world: World) => readonly AgentOptions[]
-  /** A store over nothing. Called for each run of the scenario. Default: a memory store. */
+  /** A store over nothing. Called for each run of the scenario; each process opens it, also while a stopped one has it open. Default: a memory store. */
   readonly store?: () => SessionStore
   /** Makes the runtime of one process. Default: `createRuntime`. It must use what it is given. */
   readonly runtime?: (options: RuntimeOptions) => Runtime

@@ -18,7 +18,7 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
 
   async function open(options: StoreOpenOptions): Promise<void> {
     // The time of the store is nobody's own: it goes on while a process is stopped.
-    await scene.store.open({ ...options, clock: scene.clock })
+    await scene.ask(process, () => scene.store.open({ ...options, clock: scene.clock }))
     isOpen = true
   }
 
@@ -56,8 +56,9 @@ export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore 
     return states
   }
 
-  const store = aroundStore(scene.store, async (operation, args, go) => {
+  const store = aroundStore(scene.store, async (operation, args, ask) => {
     await process.pass('store')
+    const go = (): Promise<unknown> => scene.ask(process, ask)
     switch (operation) {
       case 'open':
         return open(args[0] as StoreOpenOptions)

@@ -7,8 +7,6 @@ interface Timer {
   readonly run: () => void
 }
 
-const startMs = 1_000_000_000
-
 /**
  * The time of a program. It passes only through `pass`. As on a real machine the clock can be set without time passing,
  * and a timer then still runs when so much time has passed as was left when it was set.
@@ -17,10 +15,11 @@ export class ProgramTime {
   readonly clock: Clock
   readonly #timers = new Set<Timer>()
   #passed = 0
-  #offset = startMs
+  #offset: number
   #order = 0
 
-  constructor() {
+  constructor(startMs = 1_000_000_000) {
+    this.#offset = startMs
     this.clock = { now: () => this.now, setTimer: (atMs, run) => this.#set(atMs, run) }
   }
 

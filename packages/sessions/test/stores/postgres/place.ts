@@ -33,9 +33,12 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
   })
   afterAll(() => outside?.end())
-  const store = (options: PostgresStoreOptions = {}): PostgresStore =>
+  const store = (options: PostgresStoreOptions = {}): PostgresStore => {
     // A test that gives a pool wants nothing beside it.
-    postgresStore({ ...(options.pool ? { listen: options.directConnectionString !== undefined } : { connectionString: pooled.url }), ...options })
+    const source = options.pool ? { listen: options.directConnectionString !== undefined } : { connectionString: pooled.url }
+    const direct = pooled === database || options.listen === false ? {} : { directConnectionString: database.url }
+    return postgresStore({ ...source, ...direct, ...options })
+  }
   const clear = async (): Promise<void> => void (await query(`truncate ${tables}`))
   return {
     get url() {
