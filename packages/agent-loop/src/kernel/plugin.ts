@@ -25,12 +25,18 @@ export function compile(plugins: readonly Plugin[]): Plugins {
   const names = plugins.map(({ name }) => name)
   const twice = names.find((name, place) => names.indexOf(name) !== place)
   if (twice !== undefined) refuseConfig(`plugins has two plug-ins named "${twice}": rename one of them or leave it out`)
-  const lists = Object.fromEntries(hookNames.map((name) => [name, listOf(plugins, name)]))
+  const asked = new Map<HookName, Plugin[]>()
+  for (const plugin of plugins) {
+    for (const name of Object.keys(plugin.hooks) as HookName[]) if (plugin.hooks[name]) asked.set(name, [...(asked.get(name) ?? []), plugin])
+  }
+  const lists = Object.fromEntries(hookNames.map((name) => [name, listOf(asked.get(name), name)]))
   return { ...(lists as unknown as Plugins), delegation: plugins.find(({ delegation }) => delegation)?.delegation }
 }
 
-function listOf<Name extends HookName>(plugins: readonly Plugin[], name: Name): HookList<Name> {
-  const asked = plugins.filter(({ hooks }) => hooks[name] !== undefined)
+const noHooks = { asks: [], foreign: undefined }
+
+function listOf<Name extends HookName>(asked: readonly Plugin[] | undefined, name: Name): HookList<Name> {
+  if (!asked) return noHooks
   const foreign = asked.map((plugin) => plugin.foreign?.[name] ?? false) as HookList<Name>['foreign']
   return { asks: asked.map(({ hooks }) => hooks[name] as Hooks[Name]), foreign: foreign?.some((each) => each !== false) ? foreign : undefined }
 }

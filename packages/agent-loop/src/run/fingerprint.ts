@@ -71,10 +71,14 @@ async function pinnedTool({ name, description, inputSchema, effect }: Tool): Pro
   return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
 }
 
+/** How `JSON.stringify` writes half of a character that takes two units. Text that looks like it, such as `\\ud8`, matches too. */
+const halfCharacter = /\\ud[89a-f]/
+
 /** As it comes out of a store: without what JSON cannot say. */
 function plainJson<Value>(value: Value): Value {
-  const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? item.toWellFormed() : item))
-  return JSON.parse(text) as Value
+  const text = JSON.stringify(value)
+  if (!halfCharacter.test(text)) return JSON.parse(text) as Value
+  return JSON.parse(JSON.stringify(value, (_key, item: unknown) => (typeof item === 'string' ? item.toWellFormed() : item))) as Value
 }
 
 interface OwnModel {
