@@ -30,6 +30,7 @@ const runtime = createRuntime({
   concurrency,
 })
 
+const watching = new AbortController()
 let isLoaded = false
 let completed = 0
 
@@ -69,13 +70,16 @@ async function obey(order: Order): Promise<void> {
   } else if (order.kind === 'count') {
     report({ kind: 'counted', completed })
   } else {
-    for await (const event of runtime.session(order.session).events()) {
+    for await (const event of runtime.session(order.session).events({ abortSignal: watching.signal })) {
       if (!event.type.endsWith('-delta')) report({ kind: 'event', cursor: event.cursor, at: sharedNow() })
     }
   }
 }
 
 process.on('message', (order: Order) => void obey(order))
-process.on('disconnect', () => void runtime.stop().finally(() => process.exit(0)))
+process.on('disconnect', () => {
+  watching.abort()
+  void runtime.stop().finally(() => process.exit(0))
+})
 await runtime.start({ keepAlive: true })
 report({ kind: 'started' })
