@@ -227,4 +227,4 @@ export type NewSessionRow = Omit<SessionTable, 'row'> & { readonly row: number }
 export type NewRunRow = Omit<RunTable, 'row'> & { readonly row: number }
 export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session' | 'namespace'>
 export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
-export type { DefinitionTable, EntryTable, EventTable, InboxTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }
+export type { DefinitionTable, DeltaTable, EntryTable, EventTable, InboxTable, ProcessTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }
