@@ -3,6 +3,7 @@ import { systemClock } from '@bowline/llm'
 import type { Batch, SessionStore, Write } from '@bowline/sessions'
 import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { setup } from '../../support.ts'
 import { postgresPlace } from './place.ts'
 import { watchedPool, type Watch } from './watched-pool.ts'
 
@@ -32,31 +33,29 @@ function watched(watch: Watch): PostgresPool {
   return pool
 }
 
-/** Counts how often something was sent after an answer had come: that is a round trip. */
+/** Counts how often something was sent on a connection that had no answer to wait for: each time is a round trip. */
 function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
   let trips = 0
-  let isAnswered = true
-  const pool = watched(() => {
-    if (isAnswered) trips += 1
-    isAnswered = false
-    return undefined
-  })
+  const pool = watched(() => undefined)
+  const unanswered = new WeakMap<object, number>()
   const counting: PostgresPool = {
     ...pool,
     async connect() {
       const client = await pool.connect()
-      return new Proxy(client, {
-        get(target, name) {
-          if (name !== 'query') return Reflect.get(target, name) as unknown
-          return async (query: PostgresQuery) => {
-            try {
-              return await target.query(query)
-            } finally {
-              isAnswered = true
-            }
-          }
-        },
-      })
+      const change = (by: number): number => {
+        const before = unanswered.get(client) ?? 0
+        unanswered.set(client, before + by)
+        return before
+      }
+      const query = async (asked: PostgresQuery) => {
+        if (change(1) === 0) trips += 1
+        try {
+          return await client.query(asked)
+        } finally {
+          change(-1)
+        }
+      }
+      return new Proxy(client, { get: (target, name) => (name === 'query' ? query : (Reflect.get(target, name) as unknown)) })
     },
   }
   return {
@@ -64,7 +63,6 @@ function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
     roundTrips() {
       const counted = trips
       trips = 0
-      isAnswered = true
       return counted
     },
   }
@@ -93,6 +91,31 @@ describe('commits to Postgres', () => {
     expect(await tripsOf(() => store.readEvents('room:1', 0, 100))).toBeLessThanOrEqual(2)
     expect(await tripsOf(() => store.due(10))).toBe(1)
     expect(await tripsOf(() => store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' }))).toBe(1)
+  })
+
+  it('S182: a plain turn takes at most 24 round trips from its input to its end, with a reader of its session', async () => {
+    await (await place.empty()).close()
+    const { pool, roundTrips } = countingPool()
+    const store = place.store({ pool, directConnectionString: place.url, migrate: false })
+    const { runtime, faults } = setup({ steps: [{ text: 'one' }, { text: 'two' }], store, clock: systemClock })
+    await runtime.start()
+    closing.push(() => runtime.stop())
+    const session = runtime.session('room:1')
+    await (await session.send('first')).result()
+    // The first sweep, and what is stored behind the first run.
+    await runtime.sweep()
+    const { cursor } = await session.open()
+    const settled = (async () => {
+      for await (const event of session.events({ cursor })) if (event.type === 'settled') return
+    })()
+    await store.readSession('room:1')
+    roundTrips()
+    await session.send('go')
+    await settled
+    const trips = roundTrips()
+    expect(trips).toBeGreaterThan(8)
+    expect(trips).toBeLessThanOrEqual(24)
+    expect(faults).toEqual([])
   })
 
   it('S182, S189: statements are prepared on a connection that says the process of its server, else not', async () => {
