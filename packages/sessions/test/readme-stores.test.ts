@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
+import { postgresStore } from '@bowline/sessions/postgres'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { describe, expect, it } from 'vitest'
 
@@ -46,7 +47,7 @@ describe('the table of stores in the README', () => {
   })
 
   it('S181: it says what the stores say of themselves', () => {
-    const stores = [memoryStore(), fileStore({ dir: 'any' }), sqliteStore({ file: 'any.db' })]
+    const stores = [memoryStore(), fileStore({ dir: 'any' }), sqliteStore({ file: 'any.db' }), postgresStore({ connectionString: 'postgresql://any/any' })]
     const said = (row: string) => (claims.find(([name]) => name === row) ?? []).slice(1).map((cell) => cell.replace(/ ?[[(:].*/, ''))
     const lossOf = { none: 'everything', process: 'as the system is set', power: 'nothing' }
     expect(said('power loss loses')).toEqual(stores.map(({ capabilities }) => lossOf[capabilities.durable]))

@@ -201,6 +201,41 @@ describe('several processes on one Postgres', () => {
     expect(await place.query(`select 1 from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`)).toEqual([])
   })
 
+  it('S193: a host that comes and goes does its work in drain, and leaves neither connection, lock nor lease', async () => {
+    await (await place.empty({ onWarning })).close()
+    const wakes: number[] = []
+    const serverless = { listen: false, poolSize: 1 } as const
+    const accepting = runtimeOver(serverless, { concurrency: 0, timers: false, onWake: (atMs) => void wakes.push(atMs) })
+    await accepting.session('room:1').send('go')
+    expect(wakes.length).toBeGreaterThan(0)
+    await accepting.stop()
+    const working = runtimeOver(serverless, { steps: [{ text: 'done' }], timers: false, onWake: (atMs) => void wakes.push(atMs) })
+    expect(await working.drain({ untilMs: Date.now() + 60_000 })).toMatchObject({ ran: 1, left: 0 })
+    expect(await working.session('room:1').info()).toMatchObject({ status: 'completed' })
+    await working.stop()
+    expect(await place.query('select 1 from bowline.run_state where owner is not null or lease_until is not null')).toEqual([])
+    expect(await place.query('select 1 from bowline.process')).toEqual([])
+    await vi.waitFor(async () => expect(await place.query(`select query from pg_stat_activity where application_name = 'bowline' and datname = current_database()`)).toEqual([]), { timeout: 10_000 })
+  })
+
+  it('S194: what a process gives back when it stops, another one goes on with at once', async () => {
+    await (await place.empty({ onWarning })).close()
+    const began = gate()
+    const leaving = runtimeOver({}, { steps: async (call) => (began.open(), await new Promise((_resolve, reject) => call.abortSignal?.addEventListener('abort', () => reject(new Error('stopped'))))) })
+    await leaving.start()
+    const session = leaving.session('room:1')
+    await session.send('go')
+    await began.passed
+    const taken = gate<number>()
+    const going = runtimeOver({}, { steps: async () => (taken.open(performance.now()), { text: 'from the other one' }) })
+    await going.start()
+    await leaving.stop()
+    const stoppedAt = performance.now()
+    expect((await taken.passed) - stoppedAt).toBeLessThan(1000)
+    await vi.waitFor(async () => expect(await going.session('room:1').info()).toMatchObject({ status: 'completed' }), { timeout: 10_000 })
+    expect(await place.query('select epoch::int, attempts::int from bowline.run_state')).toEqual([{ epoch: 2, attempts: 0 }])
+  })
+
   it('S190: a process has at most two connections besides its pool', async () => {
     const store = await open(await place.empty({ onWarning, poolSize: 3 }), 'counted')
     await Promise.all(Array.from({ length: 20 }, () => store.readSession('room:1')))
