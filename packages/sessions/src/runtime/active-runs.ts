@@ -121,7 +121,7 @@ export class ActiveRuns {
   async #execute(claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Leaving> {
     const remainder = await this.#surrounded(claim, abort, onLastCommit).catch((error: unknown): Remainder => {
       this.#report(error, claim)
-      return { kind: 'end', ...failureOf(error) }
+      return failureOf(error)
     })
     // The lease is renewed between the tries. After the last one it runs out, and the next claim counts the loss.
     for (const beats of [...beatsBetweenTries, 0]) {

@@ -30,6 +30,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   const { trigger, instructions } = compactionOrder(run)
   const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
   if (journal.needsFinalize) return { kind: 'finalize' }
+  if (journal.isStoreAway) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
   // Nothing was begun: the agent has no compactions.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }

@@ -14,7 +14,6 @@ import type { Claim, SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { DeltaSharer } from '../log/share-deltas.ts'
-import type { LostRunEnd } from '../writer/close-run.ts'
 import { StoreJournal } from '../writer/store-journal.ts'
 import type { AgentDirectory } from './agent-directory.ts'
 import { checkDefinition, type DefinitionCheck } from './check-definition.ts'
@@ -56,12 +55,13 @@ export async function executeRun(options: ExecutionOptions, claim: Claim, abort:
   if (check.kind === 'refuse') return { kind: 'refuse', diff: check.diff }
   return runAgent(options, { agent, claim, abort, onLastCommit, check, answers: run.turn === undefined ? [] : answersOf(run, claim.inbox) })
 }
-/** Returns the end of a run whose execution threw: its stored input cannot be used, or the store failed. */
-export function failureOf(error: unknown): LostRunEnd {
+/** Returns what remains of a run whose execution threw: its stored input cannot be used, or the store failed. */
+export function failureOf(error: unknown): Remainder {
+  if (SessionError.isInstance(error) && error.retryable) return { kind: 'lost' }
   const isOfCaller = (AgentError.isInstance(error) || SessionError.isInstance(error)) && error.code.startsWith('invalid-')
-  if (!isOfCaller) return { status: 'error', reason: 'journal-error', error: notWritten }
+  if (!isOfCaller) return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
   const code = error.code === 'invalid-config' ? error.code : 'invalid-input'
-  return { status: 'error', reason: 'refused', error: { code, message: error.message } }
+  return { kind: 'end', status: 'error', reason: 'refused', error: { code, message: error.message } }
 }
 
 const unknownAgent = { code: 'definition-changed', message: 'The agent of the run is not among those of this runtime any more.' } as const
@@ -128,7 +128,7 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOpti
 /** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
 function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
   if (journal.needsFinalize) return { kind: 'finalize' }
-  if (error?.code === 'fenced') return { kind: 'lost' }
+  if (error?.code === 'fenced' || (reason === 'journal-error' && journal.isStoreAway)) return { kind: 'lost' }
   if (reason === 'yielded') return { kind: 'give-back' }
   // Somebody else has taken what the run was to tell of.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped

@@ -8,7 +8,7 @@ export type Remainder =
   | { readonly kind: 'settled' }
   | { readonly kind: 'finalize' }
   | { readonly kind: 'give-back' }
-  /** Nothing may be written: the claim of a lost run counts the loss, and waits longer each time. */
+  /** Nothing may be written, or the store is away for now: the claim of a lost run counts the loss, and waits longer each time. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
   | ({ readonly kind: 'end' } & LostRunEnd)

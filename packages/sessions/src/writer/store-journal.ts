@@ -78,6 +78,7 @@ export class StoreJournal implements Journal {
   #hasReminded = false
   #needsFinalize = false
   #hasSettled = false
+  #isStoreAway = false
 
   constructor(options: StoreJournalOptions) {
     const { store, claim, conversation, abort } = options
@@ -99,6 +100,11 @@ export class StoreJournal implements Journal {
   /** The run has ended in a commit that found no other run open and no input waiting, and notified no other session. */
   get hasSettled(): boolean {
     return this.#hasSettled
+  }
+
+  /** The store could not be reached, although it was asked again: the run can go on when the store is back. */
+  get isStoreAway(): boolean {
+    return this.#isStoreAway
   }
 
   load(): Promise<JournalState> {
@@ -235,6 +241,7 @@ export class StoreJournal implements Journal {
     return work.catch((error: unknown) => {
       if (!SessionError.isInstance(error) || !storeFailures.has(error.code)) throw error
       this.#options.onFailure?.(error)
+      this.#isStoreAway ||= error.retryable
       throw new AgentError('journal-failed', `The store failed (${error.code}).`, { cause: error })
     })
   }

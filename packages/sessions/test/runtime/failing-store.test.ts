@@ -41,6 +41,32 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
+  it('S61: a run whose store cannot be reached for a while goes on when it can, and the claim counts the loss', async () => {
+    const clock = manualClock()
+    const faulted = gate()
+    let isAway = false
+    const slow = defineTool({
+      ...{ name: 'slow', description: 'Ends when the store is gone, the first time.', inputSchema: z.object({}), effect: 'pure' },
+      execute: (_input, { attempt }) => {
+        isAway = attempt === 1
+        return 'done'
+      },
+    })
+    const store = faultyStore(memoryStore(), [{ of: 'any', when: () => isAway, fault: 'unavailable' }])
+    const { runtime } = setup({ steps: [call, { text: 'all done' }], tools: [slow], store, clock, onError: () => faulted.open() })
+    await runtime.start()
+    const session = runtime.session('room:1')
+    const run = await session.send('a')
+    await faulted.passed
+    await clock.advance(60_000)
+    isAway = false
+    await clock.advance(1_000)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
+    expect(await store.readRun(run.runId)).toMatchObject({ value: { totalAttempts: 1 } })
+    await checkLog(session)
+    await runtime.stop()
+  })
+
   it('S62, S203: an end that the store never takes is given again after 1, 2, 4 and 8 heartbeats, and then the run counts as lost', async () => {
     const clock = manualClock()
     const triedAt: number[] = []
