@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
 /** The command in a process of its own. It ends with the test. */
-interface RunningCommand {
+export interface RunningCommand {
   readonly child: ChildProcess
   /** What it said so far. */
   stdout(): string
