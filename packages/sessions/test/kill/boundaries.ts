@@ -8,8 +8,11 @@ const boundaries = 47
 /** A death at each boundary of a long run, else at each sixth. The crash kit strikes each in every run, without a process. */
 const stride = rounds({ short: 6, long: 1 })
 
-/** Kills processes with one session at boundaries of its commits, one after the other, from the given one on. */
-export function describeBoundaries(storeName: string, first: number): void {
+/**
+ * Kills processes with one session at boundaries of its commits, one after the other, from the given one on. `prepare` is
+ * called for each test, with where its store is.
+ */
+export function describeBoundaries(storeName: string, first: number, prepare: (store: string) => Promise<void> = async () => undefined): void {
   describe(`a process killed at the boundaries of its commits, over ${storeName}`, () => {
     let world: WorldProcess
     let place: PayingPlace
@@ -17,8 +20,13 @@ export function describeBoundaries(storeName: string, first: number): void {
     afterAll(() => world.end())
     afterEach(() => place.remove())
 
-    it('has as many boundaries as are tried here', async () => {
+    async function newPlace(): Promise<void> {
       place = new PayingPlace(storeName, world, 1)
+      await prepare(place.store)
+    }
+
+    it('has as many boundaries as are tried here', async () => {
+      await newPlace()
       const worker = place.startPaying()
       const said = await place.bury(worker)
       const moments = said.flatMap((message) => (message.type === 'moment' ? [message.what] : []))
@@ -30,7 +38,7 @@ export function describeBoundaries(storeName: string, first: number): void {
     it.each(Array.from({ length: boundaries }, (_, index) => index + 1).filter((boundary) => boundary % stride === first % stride))(
       'S14, S34, S38, S72, S75, S78, S84, S197: killed at boundary %d: no input is lost, nothing happens twice, what is doubtful is said',
       async (boundary) => {
-        place = new PayingPlace(storeName, world, 1)
+        await newPlace()
         const worker = place.startPaying(boundary)
         await place.bury(worker)
         expectSound(await place.finish())
