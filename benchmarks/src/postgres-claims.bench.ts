@@ -6,7 +6,7 @@ import { percentile } from './sse-load.ts'
 const few = 100
 const many = isShort ? 5_000 : 50_000
 const timed = isShort ? 100 : 500
-const drained = isShort ? 400 : 1_000
+const drained = isShort ? 200 : 500
 const rounds = isShort ? 1 : 3
 const parts = [
   { claimers: 4, max: 1 },
