@@ -14,6 +14,7 @@ const readings: readonly (readonly [name: string, help: string, read: Reading])[
   ['bowline_store_direct_connection', 'Whether this process listens to the others: 1 or 0.', ({ direct }) => (direct === 'open' ? 1 : 0)],
   ['bowline_store_reconnects_total', 'How often that connection was opened again.', ({ reconnects }) => reconnects],
   ['bowline_store_takeovers_total', 'Processes that died and whose runs this one has freed.', ({ takeovers }) => takeovers],
+  ['bowline_store_lost_leases_total', 'Leases that had passed to another process.', ({ lostLeases }) => lostLeases],
   ['bowline_store_notify_lag_seconds', 'What the last hint took to come back.', ({ notifyLagMs }) => notifyLagMs === undefined ? undefined : notifyLagMs / msPerSecond],
 ]
 

@@ -21,6 +21,8 @@ export interface PostgresMetrics extends DatabaseMetrics {
   /** Runs that were claimed here, and how many of them other processes had lost, by death or by the end of a lease. */
   readonly claims: number
   readonly recovered: number
+  /** Leases of this process that had passed to another one when it renewed them. */
+  readonly lostLeases: number
 }
 
 /** Keeps sessions in Postgres, for many processes. */
@@ -28,7 +30,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkStoreOptions(options)
   const listeners = new Set<(hint: StoreHint) => void>()
   let database: OpenDatabase | undefined
-  let counts = { claims: 0, recovered: 0 }
+  let counts = { claims: 0, recovered: 0, lostLeases: 0 }
 
   function opened(): OpenDatabase {
     if (!database) throw new SessionError('store-unavailable', 'The database of this store is not open: start the runtime that has it, or call open(), first.')
@@ -42,7 +44,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     capabilities: { durable: 'power', processes: 'many', maxRecordBytes },
     async open(openOptions) {
       if (database) throw new SessionError('store-locked', 'The database is open in this store already: make another store for another runtime.')
-      counts = { claims: 0, recovered: 0 }
+      counts = { claims: 0, recovered: 0, lostLeases: 0 }
       database = await openDatabase(options, openOptions, (hint) => {
         for (const listener of listeners) listener(hint)
       })
@@ -57,6 +59,11 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       counts.claims += claims.length
       counts.recovered += claims.filter(({ previous }) => previous === 'running').length
       return claims
+    },
+    async renew(leases, leaseMs) {
+      const states = await operations.renew(leases, leaseMs)
+      counts.lostLeases += states.filter(({ held }) => !held).length
+      return states
     },
     metrics: () => ({ ...opened().metrics(), ...counts }),
     check: async () => opened().check(),

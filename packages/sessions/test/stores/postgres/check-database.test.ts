@@ -83,7 +83,8 @@ describe('what a Postgres store counts', () => {
     await store.commit(batch('room:1', [ensure('room:1'), insertRun('run-1')]))
     expect(await store.claim(request)).toHaveLength(1)
     expect(await store.claim({ ...request, owner: 'owner-a' })).toHaveLength(1)
-    expect(store.metrics()).toMatchObject({ claims: 2, recovered: 1 })
+    expect(await store.renew([{ runId: 'run-1', epoch: 1 }, { runId: 'run-1', epoch: 2 }], 10_000)).toMatchObject([{ held: false }, { held: true }])
+    expect(store.metrics()).toMatchObject({ claims: 2, recovered: 1, lostLeases: 1 })
   })
 
   it('S199: callers that wait for a connection, and for how long', async () => {

@@ -152,6 +152,27 @@ describe('several processes on one Postgres', () => {
     expect(waits.toSorted((a, b) => a - b)[0]).toBeLessThan(400)
   })
 
+  it('S173: what was stored while nobody listened is looked for when the connection is there again', async () => {
+    await (await place.empty({ onWarning })).close()
+    const [began, aborted] = [gate(), gate()]
+    const working = runtimeOver({}, {
+      lease: { ttlMs: 600_000, heartbeatMs: 300_000 },
+      steps: async ({ abortSignal }) => {
+        began.open()
+        await new Promise((_resolve, reject) => abortSignal?.addEventListener('abort', () => (aborted.open(), reject(new Error('aborted')))))
+        return { text: 'never' }
+      },
+    })
+    await working.start()
+    await working.session('room:1').send('go')
+    await began.passed
+    await place.query("update bowline.run_state set stop = $1", [JSON.stringify({ at: Date.now() })])
+    const [row] = await place.query('select owner from bowline.process')
+    await place.query('select pg_terminate_backend($1)', [await directOf(String(row?.['owner']))])
+    await aborted.passed
+    await vi.waitFor(async () => expect(await working.session('room:1').info()).toMatchObject({ status: 'stopped' }), { timeout: 10_000 })
+  })
+
   it('S187: with LISTEN off everything passes, slower', async () => {
     await (await place.empty({ onWarning })).close()
     const here = runtimeOver({ listen: false }, { concurrency: 0 })
