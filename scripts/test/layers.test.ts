@@ -70,6 +70,10 @@ const illegal: readonly (readonly [string, string])[] = [
   ['packages/client/src/probe.ts', "import { readFile } from 'node:fs'"],
   ['packages/client/src/probe.ts', "import { demo } from '../../../apps/demo/src/supervisor.ts'"],
   ['packages/sessions/src/probe.ts', "import { expect } from 'vitest'"],
+  // Files of no package.
+  ['packages/llm/src/probe.ts', "import config from '../../../vitest.config.ts'"],
+  ['packages/sessions/test/probe.test.ts', "import { layers } from '../../../eslint.layers.js'"],
+  ['packages/llm/src/probe.ts', "import { layers } from '../../../no-such-file.js'"],
 ]
 
 describe('layer table', () => {
