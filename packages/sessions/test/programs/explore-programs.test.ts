@@ -55,7 +55,8 @@ describe('programs', () => {
 
   it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {
     const faults = [fault('a lost steer')]
-    const { failures } = await explorePrograms({ programs: 1, seed: 14, faults })
+    // It has ten steps and three crashes, and takes a fifth of the time of others to shrink.
+    const { failures } = await explorePrograms({ programs: 1, seed: 65, faults })
     const [failure] = failures
     expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
     const run = (given: readonly ProgramFault[]) => {
