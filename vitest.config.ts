@@ -54,8 +54,8 @@ export default defineConfig({
     ],
     // Module state is nobody's: files share workers and what they have loaded, which saves a third of the time.
     isolate: false,
-    // With room for what they soon forget the tests take an eighth less time.
-    execArgv: ['--max-semi-space-size=64'],
+    // With room for what they soon forget, from the start, the tests take an eighth less time.
+    execArgv: ['--min-semi-space-size=64', '--max-semi-space-size=64'],
     env: temporaryFiles(),
     // More than cores: many tests wait for another process or for a timer.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
