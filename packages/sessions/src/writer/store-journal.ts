@@ -116,7 +116,7 @@ export class StoreJournal implements Journal {
   }
 
   takeInputs(window: Window, max: number): Promise<readonly QueuedInput[]> {
-    return this.#inbox.waiting(window, max)
+    return this.#report(this.#inbox.waiting(window, max))
   }
 
   enqueue(input: AgentInput): Promise<Accepted> {

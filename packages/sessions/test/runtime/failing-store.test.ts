@@ -41,7 +41,7 @@ describe('a store that fails for a while', () => {
     await runtime.stop()
   })
 
-  it('S61: a run whose store cannot be reached for a while goes on when it can, and the claim counts the loss', async () => {
+  it.each(['any', 'readInbox'] as const)('S61: a run whose store cannot be reached for a while (%s) goes on when it can, and the claim counts the loss', async (of) => {
     const clock = manualClock()
     const faulted = gate()
     let isAway = false
@@ -52,7 +52,7 @@ describe('a store that fails for a while', () => {
         return 'done'
       },
     })
-    const store = faultyStore(memoryStore(), [{ of: 'any', when: () => isAway, fault: 'unavailable' }])
+    const store = faultyStore(memoryStore(), [{ of, when: () => isAway, fault: 'unavailable' }])
     const { runtime } = setup({ steps: [call, { text: 'all done' }], tools: [slow], store, clock, onError: () => faulted.open() })
     await runtime.start()
     const session = runtime.session('room:1')

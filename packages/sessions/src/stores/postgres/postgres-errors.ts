@@ -20,7 +20,8 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 function isSqlState(code: string | undefined): boolean {
-  return code !== undefined && /^[0-9A-Z]{5}$/.test(code)
+  // Codes of the system, such as EPIPE, have no digit.
+  return code !== undefined && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)
 }
 
 /** A reference to nothing, or a second row of one key. */
