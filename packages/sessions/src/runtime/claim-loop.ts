@@ -228,8 +228,8 @@ export class ClaimLoop {
     this.#mayBeMore = true
     const claims = await store.claim({ ...request, ...(runId !== undefined && { runId }), ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    // A store of many processes passes over what another one is writing to.
-    if (runId === undefined) this.#mayBeMore = claims.length === max || store.capabilities.processes === 'many'
+    // What another process was writing to was passed over: its hint tells of it, else the next poll finds it.
+    if (runId === undefined) this.#mayBeMore = claims.length === max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }

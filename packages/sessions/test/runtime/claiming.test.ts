@@ -314,10 +314,7 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
-  it.each([
-    ['one process', 'one', 1],
-    ['many processes', 'many', 2],
-  ] as const)('S171: after a run that settles its session a store of %s is asked again only if others write to it', async (_name, processes, claims) => {
+  it.each(['one', 'many'] as const)('S171: after a run that settles its session a store of %s processes is not asked again: nothing was left that there was no room for', async (processes) => {
     let asked = 0
     const memory = memoryStore()
     const store: SessionStore = new Proxy(memory, { get: (target, name) => (name === 'capabilities' ? { ...target.capabilities, processes } : (Reflect.get(target, name) as unknown)) })
@@ -331,7 +328,7 @@ describe('S64: work that comes at the end of a run', () => {
     asked = 0
     await (await runtime.session('room:1').send('go')).result()
     await clock.advance(0)
-    expect(asked).toBe(claims)
+    expect(asked).toBe(1)
     await runtime.stop()
   })
 })

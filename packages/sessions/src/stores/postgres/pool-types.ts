@@ -1,3 +1,5 @@
+import type { Writable } from 'node:stream'
+
 /** What the store uses of a pool of the package `pg`. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
@@ -11,6 +13,8 @@ export interface PostgresPool {
 
 /** What the store uses of a connection of the package `pg`. */
 export interface PostgresClient {
+  /** The socket, where the package tells it. */
+  readonly connection?: { readonly stream?: Pick<Writable, 'cork' | 'uncork'> }
   /** The process of the server, as it was said when the connection was made. */
   readonly processID?: unknown
   query(query: PostgresQuery): Promise<PostgresResult>

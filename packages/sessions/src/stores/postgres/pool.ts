@@ -106,9 +106,13 @@ export function poolQueries(pool: Pool): Queries {
 function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PostgresClient {
   const before = client.pipeline
   client.pipeline = true
+  const gather = gathering(client)
   return {
     processID: client.processID,
-    query: (query) => client.query(query),
+    query(query) {
+      gather()
+      return client.query(query)
+    },
     on: (event, listener) => client.on(event, listener),
     removeListener: (event, listener) => client.removeListener(event, listener),
     release(destroy) {
@@ -116,6 +120,22 @@ function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: (
       client.release(destroy)
       onRelease()
     },
+  }
+}
+
+/** Returns what lets all that is sent in one go leave in one packet. A statement alone would leave in several. */
+function gathering({ connection }: PostgresClient): () => void {
+  const stream = connection?.stream
+  if (!stream) return () => undefined
+  let isGathering = false
+  return () => {
+    if (isGathering) return
+    isGathering = true
+    stream.cork()
+    process.nextTick(() => {
+      isGathering = false
+      stream.uncork()
+    })
   }
 }
 

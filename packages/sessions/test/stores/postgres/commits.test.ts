@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { systemClock } from '@bowline/llm'
 import type { Batch, SessionStore, Write } from '@bowline/sessions'
 import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
+import pg from 'pg'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { setup } from '../../support.ts'
 import { postgresPlace } from './place.ts'
@@ -91,6 +92,28 @@ describe('commits to Postgres', () => {
     expect(await tripsOf(() => store.readEvents('room:1', 0, 100))).toBeLessThanOrEqual(2)
     expect(await tripsOf(() => store.due(10))).toBe(1)
     expect(await tripsOf(() => store.state.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' }))).toBe(1)
+  })
+
+  it('S182: what is sent in one go leaves in one packet', async () => {
+    await (await place.empty()).close()
+    let packets = 0
+    const pool = new pg.Pool({ connectionString: place.url, max: 1 })
+    closing.push(() => pool.end())
+    pool.on('connect', (client) => {
+      const { stream } = (client as unknown as { connection: { stream: Record<'_write' | '_writev', (...given: unknown[]) => void> } }).connection
+      for (const name of ['_write', '_writev'] as const) {
+        const send = stream[name].bind(stream)
+        stream[name] = (...given) => ((packets += 1), send(...given))
+      }
+    })
+    const store = await open(place.store({ pool, directConnectionString: place.url, migrate: false }))
+    await store.commit(batch([ensure(), insertRun('run-1'), event()]))
+    packets = 0
+    await store.commit(batch([event(), event(), entry('a', null)]))
+    expect(packets).toBe(2)
+    packets = 0
+    await store.claim({ ...request })
+    expect(packets).toBe(3)
   })
 
   it('S182: a plain turn takes at most 24 round trips from its input to its end, with a reader of its session', async () => {
