@@ -12,6 +12,7 @@ import { DeltaWriter } from './delta-writer.ts'
 import { LiveConnection } from './live-connection.ts'
 import type { LiveMetrics } from './live-connection.ts'
 import type { NewClient } from './pg-session.ts'
+import { OwnWakes } from './own-wakes.ts'
 import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
 import type { Pool, PoolMetrics } from './pool.ts'
 import { PostgresConnection } from './postgres-connection.ts'
@@ -25,6 +26,7 @@ import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.t
 export interface OpenDatabase {
   readonly driver: SqlDriver
   readonly deltas: DeltaStore
+  readonly wakes: OwnWakes
   metrics(): DatabaseMetrics
   check(): Promise<PostgresReport>
   close(): Promise<void>
@@ -43,13 +45,15 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
     await migrateSchema({ pool, schema, migrate })
     const live = await openLive(options, openOptions, pool, hear)
     const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
-    const driver = postgresDriver(connection, live, openOptions, options.clock)
+    const wakes = new OwnWakes((hint) => live.tell(hint))
+    const driver = postgresDriver(connection, { live, wakes }, openOptions, options.clock)
     return {
-      driver,
+      ...{ driver, wakes },
       deltas: deltaStore(driver, live, hear),
       metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
       check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
       async close() {
+        wakes.flush()
         await live.close()
         await pool.close()
       },
@@ -75,7 +79,7 @@ async function poolOf({ connectionString, pool }: PostgresOptions, size: number)
   return pool ? givenPool(pool) : ownPool(connectionString ?? '', size)
 }
 
-function postgresDriver(connection: PostgresConnection, live: LiveConnection, { namespace, clock }: StoreOpenOptions, given: PostgresStoreOptions['clock']): SqlDriver {
+function postgresDriver(connection: PostgresConnection, { live, wakes }: { readonly live: LiveConnection; readonly wakes: OwnWakes }, { namespace, clock }: StoreOpenOptions, given: PostgresStoreOptions['clock']): SqlDriver {
   const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
     return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
       try {
@@ -95,7 +99,7 @@ function postgresDriver(connection: PostgresConnection, live: LiveConnection, { 
     processCheck: () => live.processCheck,
     tell(hints, seq) {
       // The number is that of the session of the batch, which comes first.
-      for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) live.tell({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
+      for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
     },
     transaction: run('write', 'transaction'),
     statement: run('write', 'statement'),

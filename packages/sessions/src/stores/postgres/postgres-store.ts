@@ -55,7 +55,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       await closing?.close()
     },
     async claim(request) {
-      const claims = await operations.claim(request)
+      const claims = await opened().wakes.claiming(() => operations.claim(request))
       counts.claims += claims.length
       counts.recovered += claims.filter(({ previous }) => previous === 'running').length
       return claims
