@@ -12,7 +12,7 @@ interface Refusal {
   readonly passing?: boolean
 }
 
-/** What the supervisor tells its server processes if there are several, whenever one of them comes or goes. */
+/** Sent by the supervisor of several server processes to each of them, whenever one of them comes or goes. */
 export interface SupervisorMessage {
   readonly type: 'processes'
   readonly processes: readonly ServerProcess[]

@@ -18,7 +18,7 @@ export interface FrontOptions {
 
 const host = '127.0.0.1'
 
-/** What is said between the two ends of one connection. */
+/** Headers that concern one connection and are not handed on. */
 const hopHeaders = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade']
 
 /**

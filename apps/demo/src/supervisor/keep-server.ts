@@ -20,12 +20,12 @@ export interface KeptServer {
 export interface ReadyServer {
   readonly url: string
   readonly pid: number
-  /** Of the runtime in this process: it is the owner of the runs that the process executes. */
+  /** Names the runtime of this process. Runs that the process executes have it as their owner. */
   readonly runtimeId: string
 }
 
 export interface KeepServerOptions {
-  /** Of each process that starts, as it is then. */
+  /** The environment of each process. Read anew for each start. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Given if the process is one of several. */
   readonly name?: string

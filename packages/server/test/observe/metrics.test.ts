@@ -2,7 +2,7 @@ import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 import { createToken } from '@bowline/server'
 import { createNodeServer, prometheusMetrics } from '@bowline/server/node'
-import { createRuntime } from '@bowline/sessions'
+import { createRuntime, SessionError } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { tracingChannel } from 'node:diagnostics_channel'
@@ -171,4 +171,20 @@ it('V91: a run that is taken up after its process was lost is a recovery', async
   const { runtime } = await bench({ store: metrics.measure(store()), metrics, steps: [{ text: 'Hi.' }] })
   await expect.poll(async () => (await runtime.run(run.runId))?.status).toBe('completed')
   expect(await metrics.text()).toMatch(/^bowline_recoveries_total 1$/m)
+})
+
+it('S199: figures of stores that count are sums over those that are open', async () => {
+  const metrics = prometheusMetrics()
+  const counting = (connections: number, isOpen = true) =>
+    Object.assign(memoryStore(), {
+      metrics: () => {
+        if (!isOpen) throw new SessionError('store-unavailable', 'not open')
+        return { pool: { connections, waiting: 0, waits: 1, waitedMs: 500 }, direct: 'open', reconnects: 0, takeovers: 2, lostLeases: 0 }
+      },
+    })
+  for (const store of [counting(3), counting(4), counting(9, false), memoryStore()]) metrics.measure(store)
+  const text = await metrics.text()
+  for (const line of ['bowline_store_connections 7', 'bowline_store_pool_wait_seconds_total 1', 'bowline_store_direct_connection 2', 'bowline_store_takeovers_total 4']) expect(text.split('\n')).toContain(line)
+  expect(text).not.toMatch(/^bowline_store_notify_lag_seconds /m)
+  metrics.close()
 })

@@ -30,13 +30,14 @@ export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMe
   configChecks.checkFields('options', options, optionChecks)
   const { registry = new Registry(), tenants = false } = options
   const instruments = createInstruments(registry, tenants)
+  const addStore = storeGauges(registry)
   return {
     ...requestMeter(instruments, tenants),
     contentType: registry.contentType,
     text: () => registry.metrics(),
     measure(store) {
       required(methods('commit'))('store', store)
-      storeGauges(store, registry)
+      addStore(store)
       return measuredStore(store, instruments)
     },
     close: countModelCalls(instruments),

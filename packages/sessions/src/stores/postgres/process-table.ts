@@ -71,6 +71,7 @@ export async function takeOver(session: Queries, { schema, namespace }: ProcessS
     await session.query('commit')
     return runs?.map(({ key }) => key)
   } catch (error) {
+    // Without a connection there is nothing to roll back, and the first failure tells more.
     await session.query('rollback').catch(() => undefined)
     throw error
   }
