@@ -114,6 +114,12 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     whole: ['server'],
     takes: { 'options.host': none, },
   },
+  stateRateLimiter: {
+    names: ['store', 'options'],
+    good: () => [memoryStore().state, { clock: systemClock }],
+    call: root.stateRateLimiter,
+    whole: ['store', 'options.clock'],
+  },
   flexibleRateLimiter: { names: ['make'], good: () => [(options: node.FlexibleLimiterOptions) => new RateLimiterMemory(options)], call: node.flexibleRateLimiter },
   guardedDownload: {
     names: ['options'],

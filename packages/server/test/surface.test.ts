@@ -4,7 +4,7 @@ import * as node from '@bowline/server/node'
 import { expect, it } from 'vitest'
 
 it('the names that the package exports are these', () => {
-  expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes'])
+  expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes', 'stateRateLimiter'])
   expect(Object.keys(config)).toEqual(['defineServerConfig'])
   expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'guardedDownload', 'pinoLogger', 'prometheusMetrics', 'serve', 'tracedRuns'])
 })

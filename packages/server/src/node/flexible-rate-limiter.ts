@@ -14,7 +14,8 @@ const msPerSecond = 1000
 
 /**
  * Counts with rate-limiter-flexible: in memory, or for many processes with one of its stores, for example
- * `flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, ...options }))`.
+ * `flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, useRedisPackage: true, ...options }))` with a client of the
+ * package `redis`.
  */
 export function flexibleRateLimiter(
   make: (options: FlexibleLimiterOptions) => Pick<RateLimiterAbstract, 'consume' | 'get'> = (options) => new RateLimiterMemory(options),
