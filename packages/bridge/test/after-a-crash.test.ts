@@ -1,57 +1,18 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createBridge, inProcessExecutor, runtimeAgent } from '../src/index.ts'
 import type { BridgeRun, BridgeSession } from '../src/index.ts'
 import { ownerKey } from '../src/owner-key.ts'
+import { bridgeProcess } from './bridge-process-handle.ts'
 import { bridgeAt } from './fixtures/bridge-at.ts'
 import type { BridgeAt } from './fixtures/bridge-at.ts'
-import type { Order } from './fixtures/bridge-process.ts'
-import { nodeFlags } from '../../../scripts/programs.ts'
 import { rounds } from '../../../scripts/test-length.ts'
-import { fixtureFile } from './programs.ts'
 import { later, temporaryFile } from './runtime-support.ts'
 import { failureOf, outcomeOf, recordingLogger } from './support.ts'
-
-interface BridgeProcess {
-  /** Undefined: the process died before it answered. */
-  ask<T>(method: Order['method'], input?: Order['input']): Promise<T | undefined>
-  kill(): Promise<void>
-}
 
 interface Accepted {
   readonly accepted: boolean
   readonly requestId: string
   readonly sessionId: string
-}
-
-/** A bridge in a process of its own, which may kill itself at its n-th write. */
-async function bridgeProcess(file: string, ...args: readonly string[]): Promise<BridgeProcess> {
-  const child = fork(fixtureFile('fixtures/bridge-process'), [file, ...args], {
-    execArgv: [...nodeFlags],
-  })
-  const exit = once(child, 'exit')
-  later(async () => void (child.kill('SIGKILL') && (await exit)))
-  const next = async <T>(): Promise<T | undefined> => {
-    const message = once(child, 'message').then(([said]: unknown[]) => {
-      const { answer, error } = said as { readonly answer?: T; readonly error?: string }
-      if (error !== undefined) throw new Error(error)
-      return answer
-    })
-    return Promise.race([message, exit.then(() => undefined)])
-  }
-  await next()
-  return {
-    ask: (method, input = {}) => {
-      const answer = next<never>()
-      child.send({ method, input } satisfies Order, () => {})
-      return answer
-    },
-    kill: async () => {
-      child.kill('SIGKILL')
-      await exit
-    },
-  }
 }
 
 async function recovered(file: string, kind: 'fast' | 'slow' = 'fast'): Promise<BridgeAt> {
@@ -66,7 +27,7 @@ async function runsOf({ runtime }: BridgeAt, sessionId: string) {
 
 /** A process that is killed while a prompt runs. */
 async function killedAt(file: string, agentId: string) {
-  const process = await bridgeProcess(file, 'slow')
+  const process = await bridgeProcess([file, 'slow'])
   const session = (await process.ask<BridgeSession>('createSession', { agentId })) as BridgeSession
   const begun = agentId === 'writer' ? 'promptUntilEvent' : 'prompt'
   await process.ask(begun, { sessionId: session.sessionId, prompt: 'hi', requestId: 'r1' })
@@ -225,7 +186,7 @@ interface Round {
 async function oneRound({ kind, agentId, write, when }: Round): Promise<boolean> {
   const file = await temporaryFile()
   // The record of the process itself is the first.
-  const process = await bridgeProcess(file, 'fast', `${write + 1}`, when)
+  const process = await bridgeProcess([file, 'fast', `${write + 1}`, when])
   const created = kind === 'prompt' ? await process.ask<BridgeSession>('createSession', { agentId }) : undefined
   const input = kind === 'prompt' ? { sessionId: created?.sessionId ?? 'bs_none', prompt: 'hi', requestId: 'r1' } : { agentId, prompt: 'hi', requestId: 'r1' }
   const accepted = kind === 'prompt' && !created ? undefined : await process.ask<Accepted>(kind, input)
