@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { createOrchestration } from '@bowline/sessions'
+import { defineAgent, defineTool } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
+import { createOrchestration, createRuntime } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../../scripts/redis.ts'
 import { sharedKv } from '../state/kv-support.ts'
@@ -32,10 +35,12 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(32)
   })
 
-  it.each(kinds)('O13, O70: uses of three processes at once are all recorded on %s, each once', async (kind) => {
+  it.each(kinds)('O13, O19, O70: uses of three processes at once are all recorded on %s, each once, and what they cost ends a budget', async (kind) => {
     const prefix = newPrefix()
-    const orchestration = createOrchestration({ store: open(kind, prefix), environment: {} })
+    const spent = { name: 'spent', conditions: [{ type: 'tokens', min: 48 } as const], tools: { allow: [] } }
+    const orchestration = createOrchestration({ store: open(kind, prefix), environment: {}, config: { steps: [{ name: 'plan', isDefault: true }, spent] } })
     await orchestration.getOrCreateState(id)
+    expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'plan', tools: ['a'] })
     const child = (tool: string) => run(process.execPath, [...nodeFlags, program('sessions/test/orchestration/fixtures/orchestration-process'), JSON.stringify(places[kind](prefix)), id, tool, '16'])
     const own = Promise.all(Array.from({ length: 16 }, (_, n) => orchestration.recordToolUse(id, 'c', { key: `c-${n}`, usage: { inputTokens: 1 } })))
     const [first, second] = await Promise.all([child('a'), child('b'), own])
@@ -43,9 +48,23 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     const state = await orchestration.getState(id)
     expect(state).toMatchObject({ version: 49, cumulativeTokenUsage: { promptTokens: 48 } })
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(48)
+    expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'spent', tools: [] })
     // Again, as after a crash: the keys are known.
     await child('a')
     expect((await orchestration.getState(id))?.version).toBe(49)
+  })
+
+  it.each(kinds)('O42, O43, O70: a turn does what the state on %s allows, and records its calls there', async (kind) => {
+    const config = { steps: [{ name: 'look', isDefault: true, sequence: ['search', 'read'] }] }
+    const orchestration = createOrchestration({ store: open(kind, newPrefix()), environment: {}, config })
+    const tools = ['search', 'read'].map((name) => defineTool({ name, description: name, inputSchema: z.object({}), execute: () => 'done' }))
+    const calls = ['read', 'search', 'read'].map((name, n) => ({ id: `call-${n}`, name, input: {} }))
+    const model = scriptedModel([{ toolCalls: calls }, { text: 'Done.' }])
+    const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model, tools, extensions: [orchestration.extension()] })] })
+    await runtime.start()
+    expect(await (await runtime.session(id).send('go')).result()).toMatchObject({ status: 'completed' })
+    expect(await orchestration.getState(id)).toMatchObject({ sequenceIndex: 2, toolHistory: [{ key: 'call-1' }, { key: 'call-2' }] })
+    await runtime.stop()
   })
 
   it('O64: a lost answer of a KV service does not record a use twice', async () => {
