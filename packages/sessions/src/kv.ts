@@ -1,3 +1,2 @@
 export { kvStateStore } from './stores/kv/kv-state-store.ts'
 export type { KvStateStoreOptions } from './stores/kv/kv-state-store.ts'
-export type { RemoteStateStore } from './stores/redis/script-state-store.ts'

@@ -1,4 +1,3 @@
 export { redisStateStore } from './stores/redis/redis-state-store.ts'
 export type { RedisStateStoreOptions } from './stores/redis/redis-state-store.ts'
 export type { RedisClient, ScriptArguments } from './stores/redis/client.ts'
-export type { RemoteStateStore } from './stores/redis/script-state-store.ts'

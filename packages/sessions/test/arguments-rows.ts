@@ -4,7 +4,7 @@ import * as sessions from '@bowline/sessions'
 import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
-import { sqliteStore } from '@bowline/sessions/sqlite'
+import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
 import { manualClock } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
@@ -55,6 +55,7 @@ const steps = options({ steps: list([{ name: 'a' }], () => false), pick: oneOf('
 const functions: ValueShape = { good: { ready: () => true }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'function') }
 const usageFields = Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'textTokens', 'reasoningTokens', 'totalTokens'].map((name) => [name, whole(0, 1)]))
 const usage = options(usageFields, false)
+const sqliteOptions = { file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }
 
 /** One for each exported function and each method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
@@ -130,7 +131,8 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
       call: sessions.removeOrchestrationState,
     },
     fileStore: { args: [['', options({ dir: needed(someText('folder')), fsync: boolean }, false)]], call: fileStore },
-    sqliteStore: { args: [['', options({ file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }, false)]], call: sqliteStore },
+    sqliteStore: { args: [['', options(sqliteOptions, false)]], call: sqliteStore },
+    sqliteStateStore: { args: [['', options({ ...sqliteOptions, namespace: { good: 'default', accepts: (value) => typeof value === 'string' && /^[a-z0-9]/.test(value) }, clock }, false)]], call: sqliteStateStore },
     ...sharedStateStoreRows,
     ...postgresRows,
     memoryStore: { args: [['', { good: undefined, accepts: (value) => value === undefined }]], call: memoryStore },

@@ -1,6 +1,6 @@
 import { manualClock } from '@bowline/llm/testing'
-import { migratePostgres, postgresStore } from '@bowline/sessions/postgres'
-import { boolean, func, made, needed, options, whole } from '../../../scripts/argument-table.ts'
+import { migratePostgres, postgresStateStore, postgresStore } from '@bowline/sessions/postgres'
+import { boolean, func, made, needed, object, options, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
 // Nobody listens there.
@@ -18,6 +18,10 @@ export const postgresRows: Readonly<Record<string, ShapedRow>> = {
   postgresStore: {
     args: [['', options({ ...server, directConnectionString: { good: url, accepts: (value) => value === undefined || isUrl(value) }, listen: { good: true, accepts: (value) => value === undefined || typeof value === 'boolean' }, migrate: boolean, poolSize: whole(1, 1, 1000), onWarning: func(), clock: made(manualClock()) }, false)]],
     call: postgresStore,
+  },
+  postgresStateStore: {
+    args: [['', options({ ...server, namespace: { good: 'own', accepts: (value) => value === undefined || (typeof value === 'string' && /^[a-z0-9][a-z0-9_-]{0,62}$/.test(value)) }, migrate: boolean, poolSize: whole(1, 1, 1000), onWarning: func(), clock: made(manualClock()), environment: object({}) })]],
+    call: postgresStateStore,
   },
   migratePostgres: { args: [['', options(server, false)]], call: migratePostgres },
 }

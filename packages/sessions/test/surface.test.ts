@@ -16,9 +16,9 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(kv)).toEqual(['kvStateStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])
-  expect(Object.keys(postgres)).toEqual(['migratePostgres', 'postgresStore'])
+  expect(Object.keys(postgres).sort()).toEqual(['migratePostgres', 'postgresStateStore', 'postgresStore'])
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
-  expect(Object.keys(sqlite)).toEqual(['sqliteStore'])
+  expect(Object.keys(sqlite)).toEqual(['sqliteStateStore', 'sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [
       "checkHistory",

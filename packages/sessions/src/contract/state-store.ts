@@ -26,6 +26,12 @@ export interface StateStore {
   close(): Promise<void>
 }
 
+/** A state store with a connection or database of its own, which is opened at its first call, or before. */
+export interface OpenableStateStore extends StateStore {
+  /** Opens it and checks its settings. Every call does that if needed. Rejects if it cannot be used. */
+  open(): Promise<void>
+}
+
 /** Milliseconds, whole and above 0. */
 export type TimeToLive = number | 'never'
 

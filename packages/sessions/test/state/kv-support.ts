@@ -1,4 +1,5 @@
-import { kvStateStore, type KvStateStoreOptions, type RemoteStateStore } from '@bowline/sessions/kv'
+import type { OpenableStateStore } from '@bowline/sessions'
+import { kvStateStore, type KvStateStoreOptions } from '@bowline/sessions/kv'
 import { startKvServer, type KvServer } from '@bowline/sessions/testing'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { SharedRedis } from '../../../../scripts/redis.ts'
@@ -8,13 +9,13 @@ import { newPrefix } from './redis-support.ts'
 export interface SharedKv {
   /** Undefined outside of hooks and tests. */
   readonly server: KvServer
-  open(options?: KvStateStoreOptions): RemoteStateStore
+  open(options?: KvStateStoreOptions): OpenableStateStore
 }
 
 /** Starts a KV server over this Redis before the tests of this file, and stops it after them. */
 export function sharedKv(redis: SharedRedis): SharedKv {
   let server: KvServer
-  const opened: RemoteStateStore[] = []
+  const opened: OpenableStateStore[] = []
   beforeAll(async () => {
     server = await startKvServer({ redisUrl: redis.url, maxRequestBytes: 100_000 })
   })

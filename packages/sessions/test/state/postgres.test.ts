@@ -1,11 +1,14 @@
 import type { Clock } from '@bowline/llm'
 import { systemClock } from '@bowline/llm'
-import type { SessionStore } from '@bowline/sessions'
+import { stateStoreFromEnv, type SessionStore } from '@bowline/sessions'
+import { postgresStateStore } from '@bowline/sessions/postgres'
 import { testStateStore } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { postgresPlace } from '../stores/postgres/place.ts'
+import { stateProcess } from './state-process-handle.ts'
 
 const place = postgresPlace()
+const elsewhere = stateProcess()
 
 async function stateOf(store: SessionStore, clock: Clock, namespace = 'default') {
   await store.open({ namespace, owner: 'owner-a', clock })
@@ -13,10 +16,10 @@ async function stateOf(store: SessionStore, clock: Clock, namespace = 'default')
 }
 
 testStateStore({
-  name: 'postgres',
+  name: 'postgres, from two processes, with a runtime and without',
   create: async (clock) => stateOf(await place.empty({ clock }), clock),
-  reopen: (_store, clock) => stateOf(place.store({ clock }), clock),
-  second: (_store, clock) => stateOf(place.store({ clock }), clock),
+  reopen: async (_store, clock) => postgresStateStore({ connectionString: place.url, clock }),
+  second: async (_store, clock) => elsewhere({ kind: 'postgres', connectionString: place.url }, clock),
   runner: { describe, it },
 })
 
@@ -48,5 +51,45 @@ describe('the state of a postgres store', () => {
     const used = read.status === 'found' ? read.value.usedAt : 0
     expect(Math.abs(Number(row?.['now']) - used)).toBeLessThan(60_000)
     await store.close()
+  })
+})
+
+describe('a state store on postgres without a runtime', () => {
+  it('O70: is that which the environment names', async () => {
+    const runtime = await stateOf(await place.empty(), systemClock)
+    await runtime.compareAndSet('s', 'a', null, 'one', { ttlMs: 'never' })
+    const chosen = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url } })
+    expect(chosen).toMatchObject({ kind: 'postgres', because: expect.stringMatching(/^DATABASE_URL is set, and none of REDIS_URL, /) as unknown })
+    expect(await chosen.store.get('s', 'a')).toMatchObject({ value: { value: 'one' } })
+    const apart = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url }, prefix: 'apart' })
+    expect(await apart.store.get('s', 'a')).toEqual({ status: 'missing' })
+    // No other process is told of them.
+    expect(await place.query('select count(*)::int as known from bowline.process')).toEqual([{ known: 1 }])
+    for (const store of [runtime, chosen.store, apart.store]) await store.close()
+  })
+
+  it('O58: of a server that is away is unavailable, looks again at each call, and is unavailable once it is closed', async () => {
+    let asked = 0
+    const pool = { connect: () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED', asked: ++asked })), on: () => pool, removeListener: () => pool }
+    const store = postgresStateStore({ pool })
+    for (const call of [() => store.get('s', 'a'), () => store.open(), () => store.sweep(1)]) await expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })
+    expect(asked).toBe(3)
+    await store.close()
+    await store.close()
+    await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The Postgres state store is closed.' })
+    expect(asked).toBe(3)
+  })
+
+  it('O65: a missing or unreadable URL throws at creation and is not shown', () => {
+    const cases = [
+      [{ environment: {} }, 'postgresStateStore needs a server: give it a connectionString of the form postgresql://user:password@host:port/database, or a pool, or set the variable DATABASE_URL.'],
+      [{ environment: { DATABASE_URL: 'mysql://:secret@host/x' } }, 'The variable DATABASE_URL must have the form postgresql://user:password@host:port/database.'],
+      [{ connectionString: 'secret', environment: { DATABASE_URL: 'postgresql://host/x' } }, /^postgresStateStore needs a server/],
+    ] as const
+    for (const [options, message] of cases) {
+      const create = () => postgresStateStore(options)
+      expect(create).toThrow(expect.objectContaining({ code: 'invalid-config', message: typeof message === 'string' ? message : (expect.stringMatching(message) as unknown) }))
+      expect(create).not.toThrow(/secret/)
+    }
   })
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { redisStateStore, type RedisStateStoreOptions, type RemoteStateStore } from '@bowline/sessions/redis'
+import type { OpenableStateStore } from '@bowline/sessions'
+import { redisStateStore, type RedisStateStoreOptions } from '@bowline/sessions/redis'
 import { createClient } from 'redis'
 import { afterAll, afterEach } from 'vitest'
 
@@ -9,8 +10,8 @@ export function newPrefix(): string {
 }
 
 /** Opens stores that are closed after each test. A warning fails the test, unless it is asked for. */
-export function redisStores(urlOf: () => string): (options?: RedisStateStoreOptions) => RemoteStateStore {
-  const opened: RemoteStateStore[] = []
+export function redisStores(urlOf: () => string): (options?: RedisStateStoreOptions) => OpenableStateStore {
+  const opened: OpenableStateStore[] = []
   const prefixes = new Set<string>()
   afterEach(async () => {
     for (const store of opened.splice(0)) await store.close()

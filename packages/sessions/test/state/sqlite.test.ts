@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { systemClock, type Clock } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
-import { sqliteStore } from '@bowline/sessions/sqlite'
+import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
 import { testStateStore } from '@bowline/sessions/testing'
 import { temporaryFolders } from '../stores/temporary-folder.ts'
 
@@ -19,9 +19,9 @@ async function openIn(directory: string, clock: Clock, namespace = 'default') {
 }
 
 testStateStore({
-  name: 'sqlite',
+  name: 'sqlite, with a runtime and without',
   create: (clock) => openIn((folder = mkdtempSync(join(tmpdir(), 'bowline-state-'))), clock),
-  reopen: (_store, clock) => openIn(String(folder), clock),
+  reopen: async (_store, clock) => sqliteStateStore({ file: join(String(folder), 'data.db'), clock }),
   destroy: async () => rmSync(String(folder), { recursive: true }),
   runner: { describe, it },
 })
@@ -91,5 +91,18 @@ describe('the state of a sqlite store', () => {
     const large = 'x'.repeat(16 * 1024 * 1024)
     await expect(store.compareAndSet('s', 'a', null, large, { ttlMs: 'never' })).rejects.toMatchObject({ code: 'entry-too-large' })
     await store.close()
+  })
+})
+
+describe('a state store on sqlite without a runtime', () => {
+  it('O58, O60: has its file and its namespace for itself', async () => {
+    const file = join(newFolder(), 'data.db')
+    const [one, other] = [sqliteStateStore({ file }), sqliteStateStore({ file, namespace: 'other' })]
+    await one.compareAndSet('s', 'a', null, 1, { ttlMs: 'never' })
+    await expect(other.open()).rejects.toMatchObject({ code: 'store-locked' })
+    await one.close()
+    expect(await other.get('s', 'a')).toEqual({ status: 'missing' })
+    await expect(one.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The SQLite state store is closed.' })
+    await other.close()
   })
 })

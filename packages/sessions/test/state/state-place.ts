@@ -1,14 +1,23 @@
 import type { Clock } from '@bowline/llm'
 import type { StateStore } from '@bowline/sessions'
 import { kvStateStore } from '@bowline/sessions/kv'
+import { postgresStateStore } from '@bowline/sessions/postgres'
 import { redisStateStore } from '@bowline/sessions/redis'
 
 /** Where the records of a state store are, as another process can be told. */
 export type StatePlace =
   | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
   | { readonly kind: 'kv'; readonly url: string; readonly token: string; readonly prefix: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string }
 
 export function openStateAt(place: StatePlace, clock?: Clock): StateStore {
-  const { kind, ...options } = place
-  return kind === 'redis' ? redisStateStore({ ...options, ...(clock && { clock }) }) : kvStateStore({ ...options, ...(clock && { clock }) })
+  const given = clock && { clock }
+  switch (place.kind) {
+    case 'redis':
+      return redisStateStore({ url: place.url, prefix: place.prefix, ...given })
+    case 'kv':
+      return kvStateStore({ url: place.url, token: place.token, prefix: place.prefix, ...given })
+    case 'postgres':
+      return postgresStateStore({ connectionString: place.connectionString, ...given })
+  }
 }

@@ -6,16 +6,20 @@ import { sharedKv } from './kv-support.ts'
 import { newPrefix } from './redis-support.ts'
 
 const redisUrl = 'redis://:secret@127.0.0.1:1'
+const postgres = { DATABASE_URL: 'postgresql://user:secret@127.0.0.1:1/none' }
 const kv = { KV_REST_API_URL: 'https://secret.example', KV_REST_API_TOKEN: 'secret' }
 
 describe('the state store of the environment', () => {
-  it('O70: is Redis, a KV service or memory, and says which and why', async () => {
+  it('O70: is Redis, a KV service, Postgres or memory, and says which and why', async () => {
     const cases = [
-      [{}, 'memory', 'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN is set: records are lost with this process'],
-      [{ REDIS_URL: '', KV_REST_API_URL: '' }, 'memory', expect.stringMatching(/^none of/) as unknown],
+      [{}, 'memory', 'none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN, DATABASE_URL is set: records are lost with this process'],
+      [{ REDIS_URL: '', KV_REST_API_URL: '', DATABASE_URL: '' }, 'memory', expect.stringMatching(/^none of/) as unknown],
       [{ REDIS_URL: redisUrl }, 'redis', 'REDIS_URL is set'],
       [{ REDIS_URL: redisUrl, ...kv }, 'redis', 'REDIS_URL is set; KV_REST_API_URL, KV_REST_API_TOKEN are set too and not used'],
+      [{ REDIS_URL: redisUrl, ...postgres }, 'redis', 'REDIS_URL is set; DATABASE_URL is set too and not used'],
       [kv, 'kv', 'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not'],
+      [{ ...kv, ...postgres }, 'kv', 'KV_REST_API_URL, KV_REST_API_TOKEN are set, and REDIS_URL is not; DATABASE_URL is set too and not used'],
+      [postgres, 'postgres', 'DATABASE_URL is set, and none of REDIS_URL, KV_REST_API_URL, KV_REST_API_TOKEN, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN is'],
     ] as const
     for (const [environment, kind, because] of cases) {
       const chosen = await stateStoreFromEnv({ environment })
@@ -29,6 +33,7 @@ describe('the state store of the environment', () => {
       [{ REDIS_URL: 'http://:secret@host' }, /REDIS_URL must be redis:/],
       [{ KV_REST_API_URL: 'https://host' }, /needs the variable KV_REST_API_TOKEN/],
       [{ UPSTASH_REDIS_REST_TOKEN: 'secret' }, /needs the variable UPSTASH_REDIS_REST_URL/],
+      [{ DATABASE_URL: 'mysql://:secret@host/none' }, /DATABASE_URL must have the form postgresql:/],
       [{ REDIS_URL: 'nothing', ...kv }, /REDIS_URL must be redis:/],
     ] as const
     for (const [environment, message] of cases) {

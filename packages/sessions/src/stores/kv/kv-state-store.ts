@@ -1,9 +1,10 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { configChecks } from '../../arguments.ts'
+import type { OpenableStateStore } from '../../contract/state-store.ts'
 import { SessionError } from '../../errors.ts'
 import { prefixCheck } from '../redis/keys.ts'
-import { scriptStateStore, type RemoteStateStore } from '../redis/script-state-store.ts'
+import { scriptStateStore } from '../redis/script-state-store.ts'
 import { KvRequests } from './kv-requests.ts'
 import { KvServer } from './kv-server.ts'
 
@@ -46,7 +47,7 @@ export const kvVariables = [
 ] as const
 
 /** Keeps state records in Vercel KV or Upstash Redis, over HTTP, for many processes. */
-export function kvStateStore(options: KvStateStoreOptions = {}): RemoteStateStore {
+export function kvStateStore(options: KvStateStoreOptions = {}): OpenableStateStore {
   checkOptions('kvStateStore.options', options)
   const { prefix = 'bowline', maxRequestBytes = 10_000_000, timeoutMs = 5_000, maxWaitMs = 10_000, fetch: send = fetch } = options
   const clock = options.clock ?? systemClock

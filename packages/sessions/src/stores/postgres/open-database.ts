@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { systemClock } from '@bowline/llm'
 import type { DeltaStore, StoreHint, StoreOpenOptions } from '../../contract/session-store.ts'
 import { warnProcess } from '../../errors.ts'
+import type { OpenStates } from '../../state/openable-state-store.ts'
 import { pushDeltas, readDeltas } from '../sql/deltas.ts'
 import type { SqlDriver } from '../sql/driver.ts'
+import { sqlStateStore } from '../sql/state-store.ts'
 import type { Steps } from '../sql/statement.ts'
 import { checkDatabase } from './check-database.ts'
 import type { PostgresReport } from './check-database.ts'
@@ -20,7 +22,7 @@ import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
 import { storeError, violatesConstraint } from './postgres-errors.ts'
 import { migrateSchema } from './postgres-migrations.ts'
 import { schemaOf } from './postgres-options.ts'
-import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
+import type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './postgres-options.ts'
 
 /** A store that is open. */
 export interface OpenDatabase {
@@ -64,6 +66,23 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
   }
 }
 
+/** Opens the states alone: with no connection besides the pool, and unknown to other processes. */
+export async function openStates(options: PostgresStateStoreOptions, maxRecordBytes: number): Promise<OpenStates> {
+  const { namespace = 'default', poolSize = 8, migrate = true, onWarning = warnProcess, clock } = options
+  const schema = schemaOf(options)
+  const pool = await poolOf(options, poolSize)
+  try {
+    await checkServer(pool, onWarning)
+    await migrateSchema({ pool, schema, migrate })
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+  const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
+  const driver = { ...runsOn(connection), namespace, now: () => clock?.now() ?? null }
+  return { state: sqlStateStore(() => driver, maxRecordBytes), close: () => pool.close() }
+}
+
 /** Brings the tables to the version of this package, as `postgresStore` does with `migrate: true`. */
 export async function migrateDatabase(options: PostgresOptions): Promise<void> {
   const pool = await poolOf(options, 1)
@@ -80,16 +99,8 @@ async function poolOf({ connectionString, pool }: PostgresOptions, size: number)
 }
 
 function postgresDriver(connection: PostgresConnection, { live, wakes }: { readonly live: LiveConnection; readonly wakes: OwnWakes }, { namespace, clock }: StoreOpenOptions, given: PostgresStoreOptions['clock']): SqlDriver {
-  const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
-    return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
-      try {
-        return await connection[method](makeSteps)
-      } catch (error) {
-        throw violatesConstraint(error) ? error : storeError(error, doing)
-      }
-    }
-  }
   return {
+    ...runsOn(connection),
     namespace,
     now: () => given?.now() ?? null,
     localTime: (at, now) => (given ? at : at + clock.now() - now),
@@ -101,12 +112,22 @@ function postgresDriver(connection: PostgresConnection, { live, wakes }: { reado
       // The number is that of the session of the batch, which comes first.
       for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
     },
-    transaction: run('write', 'transaction'),
-    statement: run('write', 'statement'),
-    snapshot: run('read', 'snapshot'),
-    read: run('read', 'read'),
     violatesConstraint,
   }
+}
+
+/** Fails with errors of the store. */
+function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'statement' | 'snapshot' | 'read'> {
+  const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
+    return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
+      try {
+        return await connection[method](makeSteps)
+      } catch (error) {
+        throw violatesConstraint(error) ? error : storeError(error, doing)
+      }
+    }
+  }
+  return { transaction: run('write', 'transaction'), statement: run('write', 'statement'), snapshot: run('read', 'snapshot'), read: run('read', 'read') }
 }
 
 function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {

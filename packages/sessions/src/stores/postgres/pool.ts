@@ -166,6 +166,6 @@ export async function loadPg(): Promise<Pick<typeof pg, 'Pool' | 'Client'>> {
     return (await import('pg')).default
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new SessionError('invalid-config', 'postgresStore needs the package pg: npm install pg', { cause: error })
+    throw new SessionError('invalid-config', 'A store on Postgres needs the package pg: npm install pg', { cause: error })
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import { configChecks } from '../../arguments.ts'
 import { SessionError } from '../../errors.ts'
+import { checkNamespace } from '../../keys.ts'
 import type { PostgresPool } from './pool-types.ts'
 
 /** Which server and which tables. */
@@ -35,8 +36,29 @@ export interface PostgresStoreOptions extends PostgresOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
+export interface PostgresStateStoreOptions extends PostgresOptions {
+  /** Default: the variable `DATABASE_URL`. */
+  readonly connectionString?: string
+  /** Records of another one are not seen. Default `default`, which is that of a runtime too. */
+  readonly namespace?: string
+  /** False: the first call rejects if the tables are not of this version. Default true: it brings them there. */
+  readonly migrate?: boolean
+  /** How many connections to the server the pool may have. Default 8. */
+  readonly poolSize?: number
+  /** Told what works worse than it could. Default: a warning of the process. */
+  readonly onWarning?: (message: string) => void
+  /** For tests: in the place of the time of the server. */
+  readonly clock?: Pick<Clock, 'now'>
+  /** Variables. Default: those of the process. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+}
+
 const schemaForm = /^[a-z_][a-z0-9_]{0,62}$/
 const mostConnections = 1000
+export const maxRecordBytes = 16 * 1024 * 1024
+
+/** Names the server of states. */
+export const stateVariable = 'DATABASE_URL'
 
 const optionsOfServer = {
   connectionString: configChecks.optionalName,
@@ -68,6 +90,28 @@ export function checkStoreOptions(options: PostgresStoreOptions): void {
   if (listen === false) throw new SessionError('invalid-config', 'postgresStore.options has directConnectionString, which is not used with listen: false: leave one of them out.')
 }
 
+const checkEachForStates = configChecks.optionalRecord<PostgresStateStoreOptions>({
+  ...optionsOfServer,
+  namespace: configChecks.optional((_path, value) => checkNamespace(value as string)),
+  migrate: configChecks.checkBoolean,
+  poolSize: configChecks.whole(1, mostConnections),
+  onWarning: configChecks.checkFunction,
+  clock: configChecks.methods('now'),
+  environment: configChecks.checkObject,
+})
+
+/** Returns the options with the server that they or the environment name. Throws if there is none. */
+export function checkedStateOptions(options: PostgresStateStoreOptions): PostgresStateStoreOptions {
+  checkEachForStates('postgresStateStore.options', options)
+  const { environment = process.env, pool, connectionString = pool ? undefined : environment[stateVariable] } = options
+  if (options.connectionString === undefined && connectionString && !isUrl(connectionString)) {
+    throw new SessionError('invalid-config', `The variable ${stateVariable} must have ${urlForm}.`)
+  }
+  const complete = { ...options, ...(connectionString && { connectionString }) }
+  checkSource('postgresStateStore', complete, `, or set the variable ${stateVariable}`)
+  return complete
+}
+
 export function checkMigrateOptions(options: PostgresOptions): void {
   checkServerOptions('migratePostgres.options', options)
   checkSource('migratePostgres', options)
@@ -83,9 +127,9 @@ function isUrl(text: string | undefined): text is string {
   return /^postgres(ql)?:\/\/./.test(text ?? '')
 }
 
-function checkSource(name: string, { connectionString, pool }: PostgresOptions): void {
+function checkSource(name: string, { connectionString, pool }: PostgresOptions, orElse = ''): void {
   if (connectionString !== undefined && pool) throw new SessionError('invalid-config', `${name}.options has both connectionString and pool: give one of them.`)
   // It may hold a password: no error shows it.
   if (pool || isUrl(connectionString)) return
-  throw new SessionError('invalid-config', `${name} needs a server: give it a connectionString of ${urlForm}, or a pool.`)
+  throw new SessionError('invalid-config', `${name} needs a server: give it a connectionString of ${urlForm}, or a pool${orElse}.`)
 }

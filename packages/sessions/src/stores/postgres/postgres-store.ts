@@ -5,10 +5,8 @@ import { sqlOperations } from '../sql/sql-store.ts'
 import type { PostgresReport } from './check-database.ts'
 import { migrateDatabase, openDatabase } from './open-database.ts'
 import type { DatabaseMetrics, OpenDatabase } from './open-database.ts'
-import { checkMigrateOptions, checkStoreOptions } from './postgres-options.ts'
+import { checkMigrateOptions, checkStoreOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
-
-const maxRecordBytes = 16 * 1024 * 1024
 
 export interface PostgresStore extends SessionStore {
   /** What this process has counted since the store was opened. Throws `store-unavailable` if it is not open. */

@@ -1,6 +1,7 @@
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { configChecks } from '../../arguments.ts'
+import type { OpenableStateStore } from '../../contract/state-store.ts'
 import { SessionError, warnProcess } from '../../errors.ts'
 import { ServerCheck } from './check-server.ts'
 import type { RedisClient } from './client.ts'
@@ -8,7 +9,7 @@ import { GivenClient } from './given-client.ts'
 import { OwnClient } from './own-client.ts'
 import { prefixCheck } from './keys.ts'
 import { RedisServer } from './redis-server.ts'
-import { scriptStateStore, type RemoteStateStore } from './script-state-store.ts'
+import { scriptStateStore } from './script-state-store.ts'
 
 export interface RedisStateStoreOptions {
   /** `redis://` or, with TLS, `rediss://`. Default: the variable `REDIS_URL`. */
@@ -41,7 +42,7 @@ const checkOptions = configChecks.optionalRecord<RedisStateStoreOptions>({
 })
 
 /** Keeps state records on a Redis server or cluster, for many processes. The first call connects, or `open()`. */
-export function redisStateStore(options: RedisStateStoreOptions = {}): RemoteStateStore {
+export function redisStateStore(options: RedisStateStoreOptions = {}): OpenableStateStore {
   checkOptions('redisStateStore.options', options)
   const { client, prefix = 'bowline', maxRecordBytes = 16 * 1024 * 1024, timeoutMs = 5_000, onWarning = warnProcess } = options
   const clock = options.clock ?? systemClock

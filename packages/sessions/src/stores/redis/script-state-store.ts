@@ -3,7 +3,7 @@ import type { Page } from '../../contract/paging.ts'
 import { checkedStateStore } from '../../contract/checked-calls.ts'
 import { pageLimit, pageOf } from '../../contract/paging.ts'
 import { behindPrefix, checkPlace, checkTimeToLive, compareIds, textOfValue } from '../../contract/check-state.ts'
-import type { StateQuery, StateStore, Versioned } from '../../contract/state-store.ts'
+import type { OpenableStateStore, StateQuery, StateStore, Versioned } from '../../contract/state-store.ts'
 import { SessionError } from '../../errors.ts'
 import { redisKeys, type RedisKeys } from './keys.ts'
 import { casResultOf, expiryOf, replyOf, stateReadOf, textsOf, valueOf, type Reply } from './replies.ts'
@@ -18,14 +18,8 @@ export interface ScriptStateStoreOptions {
   readonly now?: () => number
 }
 
-/** A state store that is opened at its first call, or before. */
-export interface RemoteStateStore extends StateStore {
-  /** Connects to the server and checks its settings. Every call does that if needed. Rejects if the server cannot be used. */
-  open(): Promise<void>
-}
-
 /** The rules of versions, lives and order, as scripts of a server. */
-export function scriptStateStore(options: ScriptStateStoreOptions): RemoteStateStore {
+export function scriptStateStore(options: ScriptStateStoreOptions): OpenableStateStore {
   const { server, prefix, maxRecordBytes, now } = options
   const keys = redisKeys(prefix)
   const calls = new ScriptCalls(server, keys)

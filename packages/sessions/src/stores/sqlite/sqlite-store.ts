@@ -32,11 +32,13 @@ export interface SqliteStoreOptions {
 /** The longest that SQLite can wait. */
 const longestBusyMs = 2 ** 31 - 1
 
-const checkEach = configChecks.record<SqliteStoreOptions>({
+export const sqliteOptionChecks = {
   file: configChecks.checkName,
   synchronous: configChecks.oneOf('full', 'normal'),
   busyTimeoutMs: configChecks.whole(0, longestBusyMs),
-})
+} as const
+
+const checkEach = configChecks.record<SqliteStoreOptions>(sqliteOptionChecks)
 
 function checkOptions(options: SqliteStoreOptions): void {
   configChecks.checkRequired('sqliteStore.options', options, 'an object, { file }', (given) => given !== undefined && typeof given !== 'string')

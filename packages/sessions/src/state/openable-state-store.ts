@@ -1,0 +1,41 @@
+import { checkedStateStore } from '../contract/checked-calls.ts'
+import type { OpenableStateStore, StateStore } from '../contract/state-store.ts'
+import { SessionError } from '../errors.ts'
+
+/** A database that is open, for states alone. */
+export interface OpenStates {
+  readonly state: StateStore
+  close(): Promise<void>
+}
+
+/** A state store whose database is opened at the first call. If that fails, the next call tries again. */
+export function openableStateStore(name: string, open: () => Promise<OpenStates>): OpenableStateStore {
+  let opening: Promise<OpenStates> | undefined
+  let isClosed = false
+
+  async function states(): Promise<StateStore> {
+    if (isClosed) throw new SessionError('store-unavailable', `The ${name} state store is closed.`)
+    const opened = (opening ??= open())
+    try {
+      return (await opened).state
+    } catch (error) {
+      if (opening === opened) opening = undefined
+      throw error
+    }
+  }
+  const store = checkedStateStore({
+    get: async (...given) => (await states()).get(...given),
+    compareAndSet: async (...given) => (await states()).compareAndSet(...given),
+    touch: async (...given) => (await states()).touch(...given),
+    delete: async (...given) => (await states()).delete(...given),
+    list: async (...given) => (await states()).list(...given),
+    sweep: async (...given) => (await states()).sweep(...given),
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      const opened = await opening?.catch(() => undefined)
+      await opened?.close()
+    },
+  })
+  return { ...store, open: async () => void (await states()) }
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '@bowline/llm'
+import type { Clock } from '@bowline/llm'
+import { configChecks } from '../../arguments.ts'
+import type { OpenableStateStore } from '../../contract/state-store.ts'
+import { checkNamespace } from '../../keys.ts'
+import { openableStateStore } from '../../state/openable-state-store.ts'
+import { sqliteOptionChecks, sqliteStore } from './sqlite-store.ts'
+import type { SqliteStoreOptions } from './sqlite-store.ts'
+
+export interface SqliteStateStoreOptions extends SqliteStoreOptions {
+  /** Records of another one are not seen. Default `default`, which is that of a runtime too. */
+  readonly namespace?: string
+  /** Default: that of the system. */
+  readonly clock?: Clock
+}
+
+const checkOptions = configChecks.record<SqliteStateStoreOptions>({
+  ...sqliteOptionChecks,
+  namespace: configChecks.optional((_path, value) => checkNamespace(value as string)),
+  clock: configChecks.methods('now', 'setTimer'),
+})
+
+/**
+ * Keeps state records in one SQLite file that this process uses alone, without a runtime. If a runtime of this process has the file
+ * open, use `runtime.store.state`.
+ */
+export function sqliteStateStore(options: SqliteStateStoreOptions): OpenableStateStore {
+  checkOptions('sqliteStateStore.options', options)
+  const { namespace = 'default', clock = systemClock, ...given } = options
+  const store = sqliteStore(given)
+  return openableStateStore('SQLite', async () => {
+    await store.open({ namespace, clock, owner: randomUUID() })
+    return { state: store.state, close: () => store.close() }
+  })
+}
