@@ -45,7 +45,7 @@ export const layers = {
     packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
     typesOf: ['client'],
     libraries: [
-      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'pino', 'prom-client'],
+      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'pg', 'pino', 'prom-client'],
       ...['@modelcontextprotocol/server', '@opentelemetry/api'],
     ],
     builtins: ['src/node/**', 'src/config/**', 'src/bin/**'],

@@ -121,6 +121,13 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     whole: ['store', 'options.clock'],
   },
   flexibleRateLimiter: { names: ['make'], good: () => [(options: node.FlexibleLimiterOptions) => new RateLimiterMemory(options)], call: node.flexibleRateLimiter },
+  postgresRateLimiter: {
+    names: ['options'],
+    good: () => [{ pool: { query: () => Promise.reject(new Error('no')), on: () => undefined, removeListener: () => undefined }, schema: 'limits' }],
+    call: node.postgresRateLimiter,
+    whole: ['options.pool'],
+    takes: { 'options.schema': ['text'] },
+  },
   guardedDownload: {
     names: ['options'],
     good: () => [{ http: true, allow: ['10.0.0.0/8'], maxBytes: 7, timeoutMs: 7, maxRedirects: 7, resolve: () => Promise.resolve([]), ca: ['x'], clock: systemClock }],

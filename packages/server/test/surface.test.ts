@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 it('the names that the package exports are these', () => {
   expect(Object.keys(root).sort()).toEqual(['ServerError', 'createServer', 'createToken', 'problemCodes', 'stateRateLimiter'])
   expect(Object.keys(config)).toEqual(['defineServerConfig'])
-  expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'guardedDownload', 'pinoLogger', 'prometheusMetrics', 'serve', 'tracedRuns'])
+  expect(Object.keys(node).sort()).toEqual(['createNodeServer', 'flexibleRateLimiter', 'guardedDownload', 'pinoLogger', 'postgresRateLimiter', 'prometheusMetrics', 'serve', 'tracedRuns'])
 })
 
 it('a value that throws when it is looked at is no ServerError', () => {

@@ -1,6 +1,7 @@
 import { nameStore } from '../config/store-choice.ts'
 import type { CommandCall, Outcome } from './command.ts'
 import { readConfig } from './read-config.ts'
+import { sharedRateLimits } from './shared-rate-limits.ts'
 
 /** Before a deploy, by a user with more rights than the servers have. Stores of one process migrate when they are opened. */
 export async function migrate(call: CommandCall): Promise<Outcome> {
@@ -11,6 +12,8 @@ export async function migrate(call: CommandCall): Promise<Outcome> {
   }
   const { migratePostgres } = await import('@bowline/sessions/postgres')
   await migratePostgres({ connectionString: store.connectionString })
+  const limits = await sharedRateLimits(store.connectionString)
+  await limits.makeTable().finally(limits.close)
   await call.print(`${nameStore(store)} has the tables of this version`)
   return 'done'
 }

@@ -1,6 +1,7 @@
 import type { Agent } from '@bowline/agent-loop'
 import { createRuntime, type Runtime } from '@bowline/sessions'
 import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
+import type { Server } from '../create-server.ts'
 import { faultOf } from '../http/fault.ts'
 import { createNodeServer } from '../node/create-node-server.ts'
 import { endOnCrash } from '../node/end-on-crash.ts'
@@ -17,6 +18,7 @@ import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
 import { reloadOnHangup, type ReadAuth } from './reload-on-hangup.ts'
 import { serverOptions, socketOptions } from './server-options.ts'
+import { sharedRateLimits, type SharedRateLimits } from './shared-rate-limits.ts'
 
 export async function start(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, ['agents', 'auth'])
@@ -41,9 +43,12 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
   const runtime = await runtimeOf(agents, config, { logger, metrics })
   const bridge = config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
   const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
-  const server = createNodeServer({ ...serverOptions(config), ...served, auth: config.auth, logger, metrics })
+  const limits = await limitsOf(config)
+  const counted = limits && { rateLimiter: limits.rateLimiter }
+  const server = closedBefore(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, auth: config.auth, logger, metrics }))
   await runtime.start()
   try {
+    await limits?.makeTable()
     await bridge?.start()
     const running = await serve(server, socketOptions(config))
     reloadOnHangup(server, readAuth, logger)
@@ -52,6 +57,16 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
     await server.close({ drainMs: 0 })
     throw error
   }
+}
+
+/** Servers on one database count together. Without authentication no caller is counted. */
+async function limitsOf({ store, auth }: WholeConfig<'auth'>): Promise<SharedRateLimits | undefined> {
+  return store.kind === 'postgres' && auth !== 'none' ? sharedRateLimits(store.connectionString) : undefined
+}
+
+/** The same server. What counts its requests closes after it. */
+function closedBefore(limits: SharedRateLimits | undefined, server: Server): Server {
+  return { ...server, close: (options) => server.close(options).finally(() => limits?.close()) }
 }
 
 /** What it does is counted and traced. */

@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { SessionView } from '@bowline/client'
+import { createToken } from '@bowline/server'
 import pg from 'pg'
 import { describe, expect, it, vi } from 'vitest'
 import { startPostgres, testDatabase } from '../../../../scripts/postgres.ts'
@@ -22,6 +25,17 @@ it('V90: the name of a Postgres store holds no password, wherever the address ha
   expect(nameOf('postgresql://db.local/agents')).toBe('postgresql://db.local/agents')
 })
 
+async function tablesIn(url: string): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ name: string }>("select table_name as name from information_schema.tables where table_schema = 'bowline'")
+    return rows.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
 describe('bowline-server on Postgres', () => {
   const database = testDatabase()
   const untouched = testDatabase()
@@ -33,6 +47,7 @@ describe('bowline-server on Postgres', () => {
     const migrated = await commandResult(['migrate', ...storeFlag], { folder })
     expect(migrated).toMatchObject({ code: 0, stderr: '' })
     expect(migrated.stdout).toContain('has the tables of this version')
+    expect(await tablesIn(database.url)).toEqual(expect.arrayContaining(['session', 'rate_limits']))
     const [one, two] = await Promise.all([servingCommand([], { folder, environment: { BOWLINE_STORE: database.url } }), servingCommand(storeFlag, { folder })])
     expect(completion(await allFrames(await execute(one.url, 'hi'))).status).toBe('completed')
     const views = await Promise.all([one, two].map(async ({ url }) => (await (await fetch(url + mine)).json()) as SessionView))
@@ -56,10 +71,7 @@ describe('bowline-server on Postgres', () => {
     const { code, stdout, stderr } = await commandResult(['check', ...usual, '--store', untouched.url], { folder: temporaryFolder() })
     expect([code, stdout]).toEqual([1, ''])
     expect(stderr).toContain('run bowline-server migrate')
-    const client = new pg.Client({ connectionString: untouched.url })
-    await client.connect()
-    expect((await client.query("select 1 from pg_namespace where nspname = 'bowline'")).rows).toEqual([])
-    await client.end()
+    expect(await tablesIn(untouched.url)).toEqual([])
   })
 
   it('S199, V84: a server is not ready while Postgres is away, does not end, and is ready again by itself', async () => {
@@ -76,6 +88,29 @@ describe('bowline-server on Postgres', () => {
       expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
       child.kill('SIGTERM')
       expect(await ended).toBe(0)
+    } finally {
+      await server.stop()
+    }
+  })
+
+  it('V75, V80: servers share each limit, and an outage of Postgres ends none of them', async () => {
+    const server = await startPostgres()
+    try {
+      const folder = temporaryFolder()
+      const { token, config } = await createToken({ id: 'ci', tenant: 'demo', scopes: ['admin'] })
+      writeFileSync(join(folder, 'bowline.config.json'), JSON.stringify({ auth: { tokens: [config] }, limits: { requestsPerMinute: 4 }, store: server.tcpUrl }))
+      const servers = await Promise.all([1, 2].map(() => servingCommand([], { folder, auth: 'file' })))
+      const statuses = () => Promise.all([...servers, ...servers, ...servers].map(async ({ url }) => (await fetch(`${url}/api/agents`, { headers: { authorization: `Bearer ${token}` } })).status))
+      expect((await statuses()).sort()).toEqual([200, 200, 200, 200, 429, 429])
+      await server.end()
+      expect(new Set(await statuses())).toEqual(new Set([200]))
+      expect(await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}/healthz`)).status))).toEqual([200, 200])
+      await server.start()
+      await vi.waitFor(async () => expect(await statuses()).toContain(429), { timeout: 20_000 })
+      for (const { child, ended } of servers) {
+        child.kill('SIGTERM')
+        expect(await ended).toBe(0)
+      }
     } finally {
       await server.stop()
     }

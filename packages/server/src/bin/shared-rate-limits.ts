@@ -1,0 +1,45 @@
+import { ConfigError } from '../config/config-error.ts'
+import { makeRateLimitTable, postgresRateLimiter } from '../node/postgres-rate-limiter.ts'
+import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
+
+/** Limits of all servers on one database. */
+export interface SharedRateLimits {
+  readonly rateLimiter: CreateRateLimiter
+  /** Makes the table now, unless it is there. */
+  makeTable(): Promise<void>
+  close(): Promise<void>
+}
+
+/** With the 10 connections of the store, a process has 12. */
+const poolSize = 2
+/** The server itself waits a second for a limiter. What has not been answered after this time is given up. */
+const timeoutMs = 10_000
+
+/** Counts on connections of its own, so that no request waits for the work of runs before it is counted. Connects later. */
+export async function sharedRateLimits(connectionString: string): Promise<SharedRateLimits> {
+  const { Pool } = await loadPg()
+  const pool = new Pool({
+    ...{ connectionString, max: poolSize, application_name: 'bowline-limits', keepAlive: true },
+    ...{ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs },
+  })
+  return {
+    rateLimiter: postgresRateLimiter({ pool }),
+    async makeTable() {
+      try {
+        await makeRateLimitTable({ pool })
+      } catch (error) {
+        throw new Error('the table of the rate limits could not be made: run bowline-server migrate as a user of Postgres who may create tables', { cause: error })
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+async function loadPg(): Promise<Pick<typeof import('pg'), 'Pool'>> {
+  try {
+    return (await import('pg')).default
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new ConfigError([{ path: 'store', message: 'needs the package pg: npm install pg' }])
+  }
+}

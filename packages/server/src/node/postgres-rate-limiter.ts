@@ -1,0 +1,93 @@
+import { RateLimiterPostgres } from 'rate-limiter-flexible'
+import { configChecks, methods, required } from '../arguments.ts'
+import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
+import { flexibleRateLimiter } from './flexible-rate-limiter.ts'
+
+/** What the limiter uses of a pool of the package `pg`. */
+export interface RateLimitPool {
+  query(query: { text: string; values?: unknown[] }): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+export interface PostgresRateLimiterOptions {
+  /** Stays open: the caller closes it after the server. A pool of its own does not wait for the work of others. */
+  readonly pool: RateLimitPool
+  /** Where the table is. Default `bowline`. */
+  readonly schema?: string
+}
+
+const tableName = 'rate_limits'
+const schemaForm = /^[a-z_][a-z0-9_]{0,62}$/
+
+const check = configChecks.record<PostgresRateLimiterOptions>({
+  pool: required(methods('query', 'on', 'removeListener')),
+  schema: (path, value) => {
+    if (value === undefined) return
+    configChecks.checkRequired(path, value, 'a name of 1 to 63 letters a-z, digits and _', (given) => typeof given === 'string' && schemaForm.test(given))
+  },
+})
+
+/**
+ * Counts in Postgres, so that all servers on one database share each limit. The first request makes the table, and so does
+ * the first one after a failure. The pool may go through a pooler in transaction mode.
+ */
+export function postgresRateLimiter(options: PostgresRateLimiterOptions): CreateRateLimiter {
+  check('options', options)
+  const { pool, schema = 'bowline' } = options
+  listenToErrors(pool)
+  const storeClient = clientWithTable(pool, schema)
+  return flexibleRateLimiter((limiter) => new RateLimiterPostgres({ ...limiter, storeClient, storeType: 'client', schemaName: schema, tableName, tableCreated: true }))
+}
+
+/** Makes the schema and the table unless they are there: a user who may only read and write needs no more rights. */
+export async function makeRateLimitTable({ pool, schema = 'bowline' }: PostgresRateLimiterOptions): Promise<void> {
+  const table = `"${schema}".${tableName}`
+  const found = await pool.query({ text: 'select to_regnamespace($1) is not null as "hasSchema", to_regclass($2) is not null as "hasTable"', values: [`"${schema}"`, table] })
+  const { hasSchema, hasTable } = found.rows[0] as { readonly hasSchema: boolean; readonly hasTable: boolean }
+  if (hasTable) return
+  const statements = [
+    ...(hasSchema ? [] : [`create schema if not exists "${schema}"`]),
+    // Without a log it costs no wait for the disk. After a crash of Postgres the buckets are full.
+    `create unlogged table if not exists ${table} (key text primary key, points integer not null, expire bigint) with (fillfactor = 50)`,
+  ]
+  try {
+    // Statements sent as one text are one transaction.
+    await pool.query({ text: statements.join('; ') })
+  } catch (error) {
+    // `if not exists` does not see what another server makes at the same time. That one has committed before this is refused.
+    if (codeOf(error) !== uniqueViolation) throw error
+    await makeRateLimitTable({ pool, schema })
+  }
+}
+
+const uniqueViolation = '23505'
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+/** Sends what the library asks for, without the names under which it would prepare: a pooler changes the connection. */
+function clientWithTable(pool: RateLimitPool, schema: string): Pick<RateLimitPool, 'query'> {
+  let made: Promise<void> | undefined
+  return {
+    async query({ text, values = [] }) {
+      try {
+        made ??= makeRateLimitTable({ pool, schema })
+        await made
+        return await pool.query({ text, values })
+      } catch (error) {
+        made = undefined
+        throw error
+      }
+    },
+  }
+}
+
+/** Without a listener the process would end when an idle connection is lost: the pool has dropped it already. */
+function listenToErrors(pool: RateLimitPool): void {
+  pool.removeListener('error', ignore)
+  pool.on('error', ignore)
+}
+
+function ignore(): void {}
