@@ -13,7 +13,11 @@ export async function migrate(call: CommandCall): Promise<Outcome> {
   const { migratePostgres } = await import('@bowline/sessions/postgres')
   await migratePostgres({ connectionString: store.connectionString })
   const limits = await sharedRateLimits(store.connectionString)
-  await limits.makeTable().finally(limits.close)
+  try {
+    await limits.makeTable()
+  } finally {
+    await limits.close()
+  }
   await call.print(`${nameStore(store)} has the tables of this version`)
   return 'done'
 }

@@ -1,3 +1,4 @@
+import type * as pg from 'pg'
 import { ConfigError } from '../config/config-error.ts'
 import { makeRateLimitTable, postgresRateLimiter } from '../node/postgres-rate-limiter.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
@@ -35,7 +36,7 @@ export async function sharedRateLimits(connectionString: string): Promise<Shared
   }
 }
 
-async function loadPg(): Promise<Pick<typeof import('pg'), 'Pool'>> {
+async function loadPg(): Promise<Pick<typeof pg, 'Pool'>> {
   try {
     return (await import('pg')).default
   } catch (error) {

@@ -45,7 +45,7 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
   const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
   const limits = await limitsOf(config)
   const counted = limits && { rateLimiter: limits.rateLimiter }
-  const server = closedBefore(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, auth: config.auth, logger, metrics }))
+  const server = countedBy(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, auth: config.auth, logger, metrics }))
   await runtime.start()
   try {
     await limits?.makeTable()
@@ -65,8 +65,17 @@ async function limitsOf({ store, auth }: WholeConfig<'auth'>): Promise<SharedRat
 }
 
 /** The same server. What counts its requests closes after it. */
-function closedBefore(limits: SharedRateLimits | undefined, server: Server): Server {
-  return { ...server, close: (options) => server.close(options).finally(() => limits?.close()) }
+function countedBy(limits: SharedRateLimits | undefined, server: Server): Server {
+  return {
+    ...server,
+    async close(options) {
+      try {
+        await server.close(options)
+      } finally {
+        await limits?.close()
+      }
+    },
+  }
 }
 
 /** What it does is counted and traced. */
