@@ -24,6 +24,9 @@ interface Ring {
   readonly next: RingPlace | undefined
 }
 
+/** How long a cancelled wait may take to end before it is cancelled again. */
+const cancelMs = 50
+
 /** After an outage the other processes have so much time to take their locks back. */
 const graceMs = 2000
 
@@ -69,9 +72,29 @@ export class Watcher implements SessionUser {
   async closing(): Promise<void> {
     this.#isClosing = true
     this.#wake()
+    while (this.#isWaiting && (await this.#cancelWait())) await this.#endsWithin(cancelMs)
     // The wait is short: if it cannot be cancelled, it comes to its end.
-    if (this.#isWaiting && this.#backend !== undefined) await this.#options.cancel(this.#backend).catch(this.#options.onError)
     await this.#loop
+  }
+
+  /** A cancel that comes before the statement has begun does nothing. Returns whether it can be tried again. */
+  async #cancelWait(): Promise<boolean> {
+    if (this.#backend === undefined) return false
+    try {
+      await this.#options.cancel(this.#backend)
+      return true
+    } catch (error) {
+      this.#options.onError(error)
+      return false
+    }
+  }
+
+  async #endsWithin(ms: number): Promise<void> {
+    const { clock } = this.#options
+    const { promise: late, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.setTimer(clock.now() + ms, resolve)
+    await Promise.race([this.#loop, late])
+    cancel()
   }
 
   async #watch(session: Session, startAfterMs: number): Promise<void> {
@@ -94,7 +117,7 @@ export class Watcher implements SessionUser {
     if (!place) return false
     const { isMember, next } = await this.#readRing(session, place)
     if (!isMember) this.#options.onMissing(place)
-    if (!next) return false
+    if (!next || this.#isClosing) return false
     if (!(await this.#waitForLock(session, next))) return true
     try {
       if (!this.#isClosing) await this.#takeOver(session, next)
@@ -136,7 +159,7 @@ from (select) as one left join lateral (
 
   /** Ends early when the connection is lost or closed. */
   async #pause(ms: number): Promise<void> {
-    if (ms === 0) return
+    if (ms === 0 || this.#isClosing) return
     const { clock } = this.#options
     const { promise, resolve } = Promise.withResolvers<void>()
     const cancel = clock.setTimer(clock.now() + ms, resolve)

@@ -1,4 +1,4 @@
-import { systemClock } from '@bowline/llm'
+import { systemClock, type Clock } from '@bowline/llm'
 import { migratePostgres } from '@bowline/sessions/postgres'
 import pg from 'pg'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -6,7 +6,9 @@ import { testDatabase } from '../../../../../scripts/postgres.ts'
 import { rounds } from '../../../../../scripts/test-length.ts'
 import { lockClass } from '../../../src/stores/postgres/postgres-dialect.ts'
 import { SessionConnection } from '../../../src/stores/postgres/session-connection.ts'
-import { Watcher } from '../../../src/stores/postgres/watcher.ts'
+import type { Session } from '../../../src/stores/postgres/pg-session.ts'
+import type { SessionUser } from '../../../src/stores/postgres/session-connection.ts'
+import { Watcher, type WatcherOptions } from '../../../src/stores/postgres/watcher.ts'
 import { ask, clientsFor, placeOf } from './clients.ts'
 
 const database = testDatabase()
@@ -39,6 +41,22 @@ async function freeLocks(): Promise<void> {
   await victim.query('select pg_advisory_unlock_all()')
 }
 
+/** Is told each statement before it is sent. */
+type Asks = (text: string) => Promise<void>
+
+function asking(session: Session, asks: Asks): Session {
+  return {
+    get isOpen() {
+      return session.isOpen
+    },
+    onNotification: (listener) => session.onNotification(listener),
+    async query(text, values) {
+      await asks(text)
+      return session.query(text, values)
+    },
+  }
+}
+
 interface Watching {
   readonly connection: SessionConnection
   readonly watcher: Watcher
@@ -46,16 +64,22 @@ interface Watching {
 }
 
 /** A watcher in front of the victim in the ring, as several are for a moment when processes join. */
-async function watch(onTakenOver: (owner: string) => void = () => undefined): Promise<Watching> {
+async function watch(onTakenOver: (owner: string) => void = () => undefined, options: Partial<WatcherOptions> = {}, asks: Asks = () => Promise.resolve()): Promise<Watching> {
   const errors: unknown[] = []
   const watcher = new Watcher({
     ...{ ...scope, clock: systemClock, onTakenOver, onMissing: () => undefined },
     place: () => ({ name: 'somewhere#1', lockKey: '999' }),
     cancel: (backend) => ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend]),
     onError: (error) => void errors.push(error),
+    ...options,
   })
+  const user: SessionUser = {
+    opened: (session) => watcher.opened(asking(session, asks)),
+    lost: () => watcher.lost(),
+    closing: () => watcher.closing(),
+  }
   const connection = new SessionConnection({
-    ...{ newClient: clientsFor(placeOf(database.url)), clock: systemClock, random: () => 0, users: [watcher] },
+    ...{ newClient: clientsFor(placeOf(database.url)), clock: systemClock, random: () => 0, users: [user] },
     ...{ onError: () => undefined, onPooler: () => undefined },
   })
   opened.push(connection)
@@ -155,5 +179,34 @@ describe('watchers of one process', () => {
     await untilWaiting(1)
     await connection.close()
     expect([errors, await waiting()]).toEqual([[], []])
+  })
+
+  it.each([['a process', 1], ['nobody', 0]] as const)('S193: a watcher that is closed while it looks for its neighbour, and finds %s, waits for nothing', async (_name, neighbours) => {
+    if (neighbours === 0) await ask(placeOf(database.url), 'truncate watched.process')
+    const looking = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const statements: string[] = []
+    const neverDue: Clock = { ...systemClock, setTimer: () => () => undefined }
+    const { watcher } = await watch(undefined, { clock: neverDue }, async (text) => {
+      statements.push(text)
+      if (!text.includes('as "isMember"')) return
+      looking.resolve()
+      await goOn.promise
+    })
+    await looking.promise
+    const closing = watcher.closing()
+    goOn.resolve()
+    await closing
+    expect(statements.filter((text) => text.includes('wait_for_process_lock'))).toEqual([])
+  })
+
+  it('S193: a wait that has not begun when it is cancelled is cancelled again', async () => {
+    let cancels = 0
+    const { watcher } = await watch(undefined, {
+      cancel: (backend) => ((cancels += 1) === 1 ? Promise.resolve() : ask(placeOf(database.url), 'select pg_cancel_backend($1)', [backend])),
+    })
+    await untilWaiting(1)
+    await watcher.closing()
+    expect(cancels).toBeGreaterThan(1)
   })
 })
