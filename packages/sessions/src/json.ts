@@ -119,3 +119,14 @@ export function bodyText(record: object, elsewhere: ReadonlySet<string>): string
   for (const name in record) if (!elsewhere.has(name)) body[name] = Reflect.get(record, name)
   return JSON.stringify(body)
 }
+
+/** About how much memory a JSON value takes: the characters of its texts, and a few for everything else. */
+export function charactersIn(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return ofOther
+  let characters = ofOther
+  for (const key in value) characters += charactersIn((value as Readonly<Record<string, unknown>>)[key])
+  return characters
+}
+
+const ofOther = 8

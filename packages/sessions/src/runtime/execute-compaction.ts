@@ -5,7 +5,7 @@ import { StoreJournal, type StoreJournalOptions } from '../writer/store-journal.
 import type { LiveLog } from '../log/live-log.ts'
 import { acceptFollowUp } from '../commands/accept.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
-import type { Conversations } from './conversations.ts'
+import type { Conversations } from '../writer/conversations.ts'
 import { notWritten, type Remainder } from './remainder.ts'
 
 interface CompactionContext {

@@ -10,21 +10,28 @@ export interface StoredTranscript {
   readonly compaction?: Compaction
 }
 
+export interface TranscriptOptions {
+  /** Default: that of the session. */
+  readonly leaf?: string | undefined
+  /** A run that has not ended. */
+  readonly openRun?: string | undefined
+}
+
 const pageSizes = { first: 250, further: 1000 } as const
 
 /**
  * What a model is shown of the active path: back to what its newest compaction kept. One of the open run itself hides
  * nothing: with its turn withdrawn it may not be in force any more.
  */
-export async function readTranscript(store: SessionStore, key: string, openRun?: string): Promise<StoredTranscript> {
+export async function readTranscript(store: SessionStore, key: string, { leaf, openRun }: TranscriptOptions = {}): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
   let compaction: Compaction | undefined
   let oldest: string | undefined
-  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further)) {
+  for await (const entries of pagesBack(store, key, pageSizes.first, pageSizes.further, leaf)) {
     for (const entry of entries) {
       if (entry.type === 'compaction') {
         compaction ??= entry.compaction
-        if (oldest === undefined && entry.runId !== openRun) oldest = oldestOf(compaction)
+        if (oldest === undefined && entry.runId !== openRun) oldest = oldestKept(compaction)
       }
       const message = messageOf(entry)
       if (!message) continue
@@ -36,7 +43,7 @@ export async function readTranscript(store: SessionStore, key: string, openRun?:
 }
 
 /** The message with which the part of the transcript begins that the compaction does not stand for. */
-function oldestOf({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
+export function oldestKept({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
   return firstKeptMessageId === '' ? lastMessageId : firstKeptMessageId
 }
 
@@ -77,9 +84,9 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: R
   return found
 }
 
-/** The path from the leaf back, newest first, in pages of these sizes. */
-async function* pagesBack(store: SessionStore, key: string, first: number, further: number): AsyncGenerator<readonly EntryRecord[], void, undefined> {
-  let page = await store.readPath(key, { limit: first })
+/** The path from the leaf back, newest first, in pages of these sizes. Default leaf: that of the session. */
+async function* pagesBack(store: SessionStore, key: string, first: number, further: number, leaf?: string): AsyncGenerator<readonly EntryRecord[], void, undefined> {
+  let page = await store.readPath(key, { limit: first, ...(leaf !== undefined && { leaf }) })
   yield page.items
   while (page.next !== undefined) {
     page = await store.readPath(key, { limit: further, before: page.next })

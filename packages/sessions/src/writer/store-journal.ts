@@ -25,17 +25,18 @@ import { eventTimeOf, expectationsOf, isDueNow, isEnd, isFirstStart, isLastWord,
 import { CommitWriter, type CommitWriterOptions } from './commit-writer.ts'
 import { runCommit, type RunCommit, type RunStand } from './commits.ts'
 import { consumedInputs, decidedIn, isAnswered, withoutDeadline } from './consumed-inputs.ts'
+import type { Conversation } from './conversations.ts'
 import { deadlineOf } from './deadline.ts'
 import { dueCompaction } from './due-compaction.ts'
 import { JournalInbox } from './journal-inbox.ts'
 import { callRow } from './ledger-rows.ts'
 import { numbered } from './new-event.ts'
-import { readBackTo, readTranscript } from './read-transcript.ts'
+import { readBackTo } from './read-transcript.ts'
 import { untoldBy, untoldEvents, type SettledRow } from './reminders.ts'
 import { resumeCause } from './turn-state.ts'
 
 export interface StoreJournalOptions extends CommitWriterOptions {
-  readonly conversation: object
+  readonly conversation: Conversation
   /** Answers and decisions that wait in the inbox. The commit that settles or decides a call takes its row. */
   readonly answers: readonly InboxRecord[]
   /** Makes an input a run of its own. */
@@ -61,7 +62,7 @@ const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable
 /** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
 export class StoreJournal implements Journal {
   readonly schedulesCompaction = true
-  readonly conversation: object
+  readonly conversation: Conversation
   readonly abortSignal: AbortSignal
   readonly children?: ChildHost
   readonly #options: StoreJournalOptions
@@ -135,10 +136,10 @@ export class StoreJournal implements Journal {
   }
 
   async #load(): Promise<JournalState> {
-    const { store, claim, hostChildren } = this.#options
+    const { store, claim, conversation, hostChildren } = this.#options
     const { run, session, inbox } = claim
     const [transcript, calls] = await Promise.all([
-      readTranscript(store, session.key, run.id),
+      conversation.read(store, session.key, session.leaf, run.turn === undefined ? undefined : run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
     ])
     // The loop looks at each subagent that it waits for after the claim. A later change is another notification.
@@ -203,6 +204,7 @@ export class StoreJournal implements Journal {
   #stored(records: readonly JournalRecord[], { after }: RunCommit): void {
     this.#options.sharer?.clear()
     this.#inbox.stored()
+    this.conversation.committed(records, this.#stand.leaf, after.leaf)
     this.#stand = after
     this.#hasReminded ||= records.some(isReminder)
     this.#needsFinalize ||= records.some((record) => record.type === 'run' && record.run.followed === true)

@@ -37,10 +37,10 @@ describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) =>
     for await (const event of session.events({ cursor })) if (event.type === 'settled') return
   }
 
-  it('S182: a plain turn with the reader of its run takes eight calls', async () => {
+  it('S182: a plain turn with the reader of its run takes seven calls', async () => {
     const { session, calls, stop } = await talking([{ text: 'one' }, { text: 'two' }])
     await collect(await session.send('go'))
-    expect(calls()).toEqual({ readSession: 1, commit: 3, claim: 1, readPath: 1, readInbox: 1, readEvents: 1 })
+    expect(calls()).toEqual({ readSession: 1, commit: 3, claim: 1, readInbox: 1, readEvents: 1 })
     await stop()
   })
 
@@ -69,7 +69,7 @@ describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) =>
     const asking = { toolCalls: [{ name: 'look', input: {} }] }
     const { session, calls, stop } = await talking([{ text: 'one' }, asking, asking, asking, { text: 'done' }], { tools: [look] })
     await collect(await session.send('go'))
-    expect(calls()).toEqual({ readSession: 1, commit: 3 + 2 * 3, claim: 1, readPath: 1, readInbox: 1 + 3, readEvents: 1 })
+    expect(calls()).toEqual({ readSession: 1, commit: 3 + 2 * 3, claim: 1, readInbox: 1 + 3, readEvents: 1 })
     await stop()
   })
 

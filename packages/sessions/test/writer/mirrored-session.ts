@@ -3,6 +3,7 @@ import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock, type ManualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import { expect } from 'vitest'
+import { Conversation } from '../../src/writer/conversations.ts'
 import { StoreJournal } from '../../src/writer/store-journal.ts'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { finalizeRun } from '../../src/runtime/recover.ts'
@@ -41,8 +42,10 @@ export async function mirroredSession(): Promise<MirroredSession> {
   await store.open({ namespace: 'default', clock, owner: 'tests' })
 
   const commit = (writes: readonly Write[]) => store.commit({ id: ids.next('batch'), key, expect: [], writes })
-  const journalOf = (claim: Claim): StoreJournal =>
-    new StoreJournal({ store, live, ids, claim, conversation: {}, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
+  const unknown = (): Conversation => new Conversation(() => undefined)
+  const conversation = unknown()
+  const journalOf = (claim: Claim, remembered = unknown()): StoreJournal =>
+    new StoreJournal({ store, live, ids, claim, conversation: remembered, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
 
   /** As a process would find it that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {
@@ -57,6 +60,8 @@ export async function mirroredSession(): Promise<MirroredSession> {
     expectShown(state, expected)
     expect(state.compaction).toEqual(expected.compaction)
     expect(state.turns).toBe(expected.turns)
+    const { leaf } = claim.session
+    expect(await conversation.read(store, key, leaf, undefined)).toEqual(await unknown().read(store, key, leaf, undefined))
     if (!expected.open) return
     expect(claim.run.status).not.toBe('completed')
     expect({ ...state.open, resume: undefined }).toEqual({ ...expected.open, resume: undefined })
@@ -83,9 +88,13 @@ export async function mirroredSession(): Promise<MirroredSession> {
     async play(agent, input, options = {}) {
       const claim = await claimed(input)
       const runId = claim.run.id
-      const journal = journalOf(claim)
+      const journal = journalOf(claim, conversation)
       const mirror: Journal = {
-        load: () => journal.load(),
+        async load() {
+          const state = await journal.load()
+          expectShown(state, await memory.load())
+          return state
+        },
         async commit(records, expectation) {
           const outcome = await journal.commit(records, expectation)
           if (!outcome.ok) return outcome

@@ -1,0 +1,121 @@
+import type { Compaction, JournalRecord, StoredMessage } from '@bowline/agent-loop'
+import type { EntryRecord } from '../contract/records.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { charactersIn } from '../json.ts'
+import { messageOf, oldestKept, readTranscript, type StoredTranscript } from './read-transcript.ts'
+
+/** `characters`: of all transcripts together, in UTF-16 units. `entries`: how far it is looked back to a known one. */
+const most = { sessions: 1_000, characters: 2 ** 25, entries: 100 } as const
+
+/** One for each session that this process has worked for lately. */
+export class Conversations {
+  readonly #bySession = new Map<string, Conversation>()
+  #characters = 0
+
+  of(sessionId: string): Conversation {
+    const conversation = this.#bySession.get(sessionId) ?? new Conversation((by) => this.#grow(by))
+    this.#bySession.delete(sessionId)
+    this.#bySession.set(sessionId, conversation)
+    const [oldest] = this.#bySession
+    if (this.#bySession.size > most.sessions && oldest) {
+      this.#bySession.delete(oldest[0])
+      oldest[1].forget()
+    }
+    return conversation
+  }
+
+  #grow(by: number): void {
+    this.#characters += by
+    for (const conversation of this.#bySession.values()) {
+      if (this.#characters <= most.characters) return
+      conversation.forget()
+    }
+  }
+}
+
+const noTranscript: StoredTranscript = { messages: [] }
+
+interface Known {
+  leaf: string | null
+  readonly messages: StoredMessage[]
+  compaction: Compaction | undefined
+  characters: number
+}
+
+/**
+ * What a turn has read and written of a session, so that the next one need not read it. The path to an entry never
+ * changes. What the loop remembers of the conversation hangs on the object.
+ */
+export class Conversation {
+  readonly #grow: (by: number) => void
+  #known: Known | undefined
+
+  /** `grow` is told how many characters it remembers more. */
+  constructor(grow: (by: number) => void) {
+    this.#grow = grow
+  }
+
+  /** The transcript up to this leaf. `openRun`: its turn has begun, and may be withdrawn. */
+  async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<StoredTranscript> {
+    if (openRun === undefined && this.#known && (await this.#catchUp(this.#known, store, key, leaf))) return this.#shown(this.#known)
+    const { messages, compaction } = leaf === null ? noTranscript : await readTranscript(store, key, { leaf, openRun })
+    this.forget()
+    this.#known = { leaf, messages: [], compaction, characters: 0 }
+    this.#add(this.#known, messages)
+    return { messages, ...(compaction && { compaction }) }
+  }
+
+  /** A commit of the turn has brought the path from one leaf to another one. */
+  committed(records: readonly JournalRecord[], from: string | null, to: string | null): void {
+    const known = this.#known
+    if (!known) return
+    if (known.leaf !== from || records.some(({ type }) => type === 'discard')) return this.forget()
+    known.leaf = to
+    known.compaction = records.findLast((record) => record.type === 'compaction')?.compaction ?? known.compaction
+    this.#add(known, records.flatMap((record) => (record.type === 'append' ? [record.message] : [])))
+  }
+
+  forget(): void {
+    const characters = this.#known?.characters ?? 0
+    this.#known = undefined
+    this.#grow(-characters)
+  }
+
+  /** Reads what others have put behind the known leaf. False if that is not on the path, or far back. */
+  async #catchUp(known: Known, store: SessionStore, key: string, leaf: string | null): Promise<boolean> {
+    if (known.leaf === leaf) return true
+    if (known.leaf === null || leaf === null) return false
+    const { items } = await store.readPath(key, { leaf, limit: most.entries })
+    const behind = items.findIndex(({ id }) => id === known.leaf)
+    if (behind === -1 || known !== this.#known) return false
+    const newer = items.slice(0, behind)
+    known.leaf = leaf
+    known.compaction = newer.find(isCompaction)?.compaction ?? known.compaction
+    this.#add(known, newer.reverse().flatMap((entry) => messageOf(entry) ?? []))
+    return true
+  }
+
+  /** Forgets what the compaction stands for. */
+  #shown(known: Known): StoredTranscript {
+    const { messages, compaction } = known
+    if (!compaction) return { messages: [...messages] }
+    const oldest = oldestKept(compaction)
+    const hidden = messages.splice(0, Math.max(0, messages.findIndex(({ id }) => id === oldest)))
+    this.#count(known, -charactersIn(hidden))
+    return { messages: [...messages], compaction }
+  }
+
+  #add(known: Known, messages: readonly StoredMessage[]): void {
+    known.messages.push(...messages)
+    this.#count(known, charactersIn(messages))
+  }
+
+  #count(known: Known, by: number): void {
+    known.characters += by
+    this.#grow(by)
+  }
+}
+
+function isCompaction(entry: EntryRecord): entry is Extract<EntryRecord, { type: 'compaction' }> {
+  return entry.type === 'compaction'
+}

@@ -1,0 +1,186 @@
+import type { JournalRecord, StoredMessage } from '@bowline/agent-loop'
+import { manualClock } from '@bowline/llm/testing'
+import type { NewEntry, SessionStore, Write } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { describe, expect, it } from 'vitest'
+import { aroundStore } from '../../src/testing/around-store.ts'
+import { Conversation, Conversations } from '../../src/writer/conversations.ts'
+
+const key = 'room:1'
+
+interface Bench {
+  readonly store: SessionStore
+  /** How many entries have been read since the last look. */
+  reads(): number
+  append(...entries: readonly NewEntry[]): Promise<void>
+}
+
+async function setup(): Promise<Bench> {
+  let read = 0
+  const inner = memoryStore()
+  const store = aroundStore(inner, async (_operation, _args, go) => {
+    const answer = await go()
+    if (isPage(answer)) read += answer.items.length
+    return answer
+  })
+  await store.open({ namespace: 'default', clock: manualClock(1), owner: 'tests' })
+  let batches = 0
+  const commit = async (...writes: readonly Write[]): Promise<void> => {
+    const result = await inner.commit({ id: `batch-${++batches}`, key, expect: [], writes })
+    expect(result).toMatchObject({ ok: true })
+  }
+  await commit({ op: 'session.ensure', session: { id: 'session-1', agent: 'assistant', metadata: {}, at: 1 } })
+  return {
+    store,
+    reads() {
+      const since = read
+      read = 0
+      return since
+    },
+    append: (...entries) => commit({ op: 'entry.append', entries }),
+  }
+}
+
+function isPage(answer: unknown): answer is { readonly items: readonly unknown[] } {
+  return typeof answer === 'object' && answer !== null && 'items' in answer && Array.isArray(answer.items)
+}
+
+function message(n: number, content = `${n}`): StoredMessage {
+  return { role: 'user', id: `m${n}`, content }
+}
+
+function entry(n: number, parent: number | null, runId = 'run-1'): NewEntry {
+  return { id: `m${n}`, parentId: parent === null ? null : `m${parent}`, at: 1, runId, type: 'message', message: message(n) }
+}
+
+/** Messages from one number to another in a row. */
+function line(from: number, to: number): NewEntry[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => entry(from + index, from + index === 1 ? null : from + index - 1))
+}
+
+function compaction(id: string, parent: string, firstKeptMessageId: string): NewEntry {
+  const body = { compactionId: id, summary: 'So far.', firstKeptMessageId, facts: [], source: 'default', usage: {}, tokensBefore: 1, tokensAfter: 1 } as const
+  return { id, parentId: parent, at: 1, runId: 'run-1', type: 'compaction', compaction: body }
+}
+
+function ids(from: number, to: number): string[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`)
+}
+
+async function idsAt({ store }: Bench, conversation: Conversation, leaf: string | null, openRun?: string): Promise<readonly string[]> {
+  return (await conversation.read(store, key, leaf, openRun)).messages.map(({ id }) => id)
+}
+
+const appended = (n: number): JournalRecord => ({ type: 'append', message: message(n) })
+
+describe('S155: what a process remembers of a conversation', () => {
+  it('S155: a transcript that is known is not read again, nor is what a turn has added', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 600))
+    const conversation = new Conversations().of('session-1')
+    expect(await idsAt(bench, conversation, 'm600')).toEqual(ids(1, 600))
+    expect(bench.reads()).toBe(600)
+    conversation.committed([appended(601), appended(602)], 'm600', 'm602')
+    expect(await idsAt(bench, conversation, 'm602')).toEqual(ids(1, 602))
+    expect(bench.reads()).toBe(0)
+  })
+
+  it('S155: of what another process has added, no more than a hundred entries are read', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 600))
+    const conversation = new Conversations().of('session-1')
+    await idsAt(bench, conversation, 'm600')
+    await bench.append(...line(601, 603))
+    bench.reads()
+    expect(await idsAt(bench, conversation, 'm603')).toEqual(ids(1, 603))
+    expect(bench.reads()).toBe(100)
+  })
+
+  it('S155: when another process has added more than that, all is read', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 20))
+    const conversation = new Conversations().of('session-1')
+    await idsAt(bench, conversation, 'm20')
+    await bench.append(...line(21, 140))
+    expect(await idsAt(bench, conversation, 'm140')).toEqual(ids(1, 140))
+  })
+
+  it('S155: on another branch nothing of the branch that was left is shown', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 10))
+    const conversation = new Conversations().of('session-1')
+    await idsAt(bench, conversation, 'm10')
+    await bench.append(entry(11, 5))
+    expect(await idsAt(bench, conversation, 'm11')).toEqual([...ids(1, 5), 'm11'])
+    expect(await idsAt(bench, conversation, 'm4')).toEqual(ids(1, 4))
+    expect(await idsAt(bench, conversation, null)).toEqual([])
+    expect(await idsAt(bench, conversation, 'm10')).toEqual(ids(1, 10))
+  })
+
+  it.each([
+    ['from another leaf', [appended(12)], 'm9', 'm12'],
+    ['that takes back messages', [{ type: 'discard', messageIds: ['m10'] }], 'm10', 'm9'],
+  ] as const)('S155: behind a commit %s the transcript is read anew', async (_name, records, from, to) => {
+    const bench = await setup()
+    await bench.append(...line(1, 10))
+    const conversation = new Conversations().of('session-1')
+    await idsAt(bench, conversation, 'm10')
+    conversation.committed(records as readonly JournalRecord[], from, to)
+    bench.reads()
+    expect(await idsAt(bench, conversation, 'm9')).toEqual(ids(1, 9))
+    expect(bench.reads()).toBe(9)
+  })
+
+  it('S155: what a compaction stands for is forgotten, whether a commit tells of it or the store', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 10))
+    const conversations = [new Conversations().of('session-1'), new Conversations().of('session-1')] as const
+    for (const conversation of conversations) await idsAt(bench, conversation, 'm10')
+    const made = compaction('c1', 'm10', 'm8')
+    await bench.append(made)
+    if (!('compaction' in made)) throw new TypeError('no compaction')
+    conversations[0].committed([{ type: 'compaction', compaction: made.compaction }], 'm10', 'c1')
+    for (const conversation of conversations) {
+      expect(await conversation.read(bench.store, key, 'c1', undefined)).toEqual({ messages: [message(8), message(9), message(10)], compaction: made.compaction })
+    }
+  })
+
+  it('S155: a compaction of the run that has begun hides nothing from it, and then all that it stands for', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 10), compaction('c1', 'm10', 'm8'))
+    const conversation = new Conversations().of('session-1')
+    expect(await idsAt(bench, conversation, 'c1', 'run-1')).toEqual(ids(1, 10))
+    bench.reads()
+    expect(await idsAt(bench, conversation, 'c1')).toEqual(ids(8, 10))
+    expect(bench.reads()).toBe(0)
+  })
+
+  it('S155: what the loop is given does not change when the turn goes on', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 3))
+    const conversation = new Conversations().of('session-1')
+    const { messages } = await conversation.read(bench.store, key, 'm3', undefined)
+    conversation.committed([appended(4)], 'm3', 'm4')
+    expect(messages).toHaveLength(3)
+  })
+
+  it('S155: a process keeps the transcripts of late, up to a size', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 3))
+    const conversations = new Conversations()
+    const all = ['a', 'b', 'c'].map((id) => conversations.of(id))
+    for (const conversation of all) {
+      await idsAt(bench, conversation, 'm3')
+      conversation.committed([{ type: 'append', message: message(4, 'x'.repeat(2 ** 24 - 10_000)) }], 'm3', 'm4')
+    }
+    await bench.append({ ...entry(4, 3), type: 'message', message: message(4) })
+    bench.reads()
+    const reads: number[] = []
+    for (const conversation of all.toReversed()) {
+      await conversation.read(bench.store, key, 'm4', undefined)
+      reads.push(bench.reads())
+    }
+    // The newest two fit.
+    expect(reads).toEqual([0, 0, 4])
+  })
+})
