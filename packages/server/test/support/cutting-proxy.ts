@@ -23,6 +23,7 @@ export async function cuttingProxy(budget: () => number | undefined): Promise<Cu
 
   function track(socket: Socket): Socket {
     open.add(socket)
+    socket.setNoDelay(true)
     return socket.once('close', () => open.delete(socket)).on('error', () => socket.destroy())
   }
 

@@ -10,7 +10,7 @@ let runs = 0
 /** A store that all processes of a run open. Each run has sessions of its own. */
 function newStore(): SessionStore {
   const clock = new ServerClock()
-  const store = clock.under(place.store({ clock, migrate: false, listen: false, poolSize: 2 }))
+  const store = clock.under(place.store({ ...place.shared(false), clock, migrate: false }))
   const namespace = `run-${(runs += 1)}`
   let users = 0
   return {

@@ -10,6 +10,6 @@ explore('the Postgres store', {
   async store() {
     await place.clear()
     const clock = new ServerClock()
-    return clock.under(place.store({ clock, migrate: false, listen: false, poolSize: 2 }))
+    return clock.under(place.store({ ...place.shared(false), clock, migrate: false }))
   },
 })

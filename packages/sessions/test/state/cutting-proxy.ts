@@ -35,6 +35,7 @@ async function startProxy(target: number): Promise<{ readonly proxy: CuttingProx
     const upstream = connect(target, '127.0.0.1')
     for (const socket of [client, upstream]) {
       open.add(socket)
+      socket.setNoDelay(true)
       socket.on('error', () => undefined)
       socket.on('close', () => {
         open.delete(socket)

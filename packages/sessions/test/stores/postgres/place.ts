@@ -7,6 +7,8 @@ import { testDatabase, type TestDatabase } from '../../../../../scripts/postgres
 /** Tables of one test file. */
 export interface PostgresPlace {
   readonly url: string
+  /** Options of stores that share connections: to open them costs more than what most tests do with them. */
+  shared(listen?: boolean): Pick<PostgresStoreOptions, 'pool' | 'listen' | 'directConnectionString'>
   /** A store over tables with nothing in them. */
   empty(options?: PostgresStoreOptions): Promise<PostgresStore>
   /** Removes all that is in the tables. */
@@ -20,7 +22,8 @@ export interface PostgresPlace {
 /** `pooled`: the same database, as the stores reach it. */
 export function postgresPlace(database: TestDatabase = testDatabase(), pooled: TestDatabase = database): PostgresPlace {
   let outside: pg.Client | undefined
-  let tables = ''
+  let emptying = ''
+  let pool: pg.Pool | undefined
   const query = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> => {
     if (!outside) throw new TypeError('The database is there in hooks and tests only.')
     return (await outside.query<Record<string, unknown>>(text, values)).rows
@@ -30,19 +33,27 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     outside = new pg.Client({ connectionString: database.url })
     await outside.connect()
     const names = await query("select tablename from pg_tables where schemaname = 'bowline' and tablename <> 'meta'")
-    tables = names.map(({ tablename }) => `bowline.${String(tablename)}`).join(', ')
+    // The tables are small: to truncate them takes many times as long.
+    emptying = names.map(({ tablename }) => `delete from bowline.${String(tablename)}`).join('; ')
   })
-  afterAll(() => outside?.end())
+  afterAll(async () => {
+    await pool?.end()
+    await outside?.end()
+  })
   const store = (options: PostgresStoreOptions = {}): PostgresStore => {
     // A test that gives a pool wants nothing beside it.
     const source = options.pool ? { listen: options.directConnectionString !== undefined } : { connectionString: pooled.url }
     const direct = pooled === database || options.listen === false ? {} : { directConnectionString: database.url }
     return postgresStore({ ...source, ...direct, ...options })
   }
-  const clear = async (): Promise<void> => void (await query(`truncate ${tables}`))
+  const clear = async (): Promise<void> => void (await outside?.query(emptying))
   return {
     get url() {
       return database.url
+    },
+    shared(listen = true) {
+      pool ??= new pg.Pool({ connectionString: pooled.url, max: 8 })
+      return { pool, listen, ...(listen && { directConnectionString: database.url }) }
     },
     async empty(options) {
       await clear()

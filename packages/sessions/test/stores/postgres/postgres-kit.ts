@@ -11,12 +11,12 @@ export function testPostgresKit(place: PostgresPlace): void {
     return clocked
   }
   const clockOf = (store: SessionStore): ServerClock => clocks.get(store) ?? new ServerClock()
-  const another = async (store: SessionStore): Promise<SessionStore> => under(clockOf(store), place.store({ clock: clockOf(store) }))
+  const another = async (store: SessionStore): Promise<SessionStore> => under(clockOf(store), place.store({ ...place.shared(), clock: clockOf(store) }))
   testWholeKit({
     name: 'postgres',
     async create() {
       const clock = new ServerClock()
-      return under(clock, await place.empty({ clock }))
+      return under(clock, await place.empty({ ...place.shared(), clock }))
     },
     reopen: another,
     second: another,

@@ -22,6 +22,7 @@ export function proxies(): (target: Place) => Promise<Proxy> {
       const upstream = target.host?.startsWith('/') === true ? connect(`${target.host}/.s.PGSQL.${target.port}`) : connect(target.port ?? 5432, target.host)
       for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
         open.add(socket)
+        socket.setNoDelay(true)
         socket.on('error', () => undefined)
         socket.on('close', () => {
           open.delete(socket)

@@ -49,6 +49,7 @@ function connectThrough(client: Socket, target: Place, proxy: WireProxy, open: S
   const cut = (): void => void [client, upstream].forEach((socket) => socket.destroy())
   for (const socket of [client, upstream]) {
     open.add(socket)
+    socket.setNoDelay(true)
     socket.on('error', () => undefined)
     socket.on('close', () => {
       open.delete(socket)
