@@ -1,18 +1,22 @@
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { bundledFlags } from '../../../scripts/programs.ts'
+import { isRedisUrlMissing, sharedRedis, titleWithRedis } from '../../../scripts/redis.ts'
+import { sharedKv } from './state/kv-support.ts'
 
 const folder = join(import.meta.dirname, '..')
 const database = testDatabase()
+const run = promisify(execFile)
 
 /** In its folder the package finds itself by its name. */
-function runScript(script: string, environment: NodeJS.ProcessEnv = {}): { readonly stdout: string; readonly stderr: string } {
+async function runScript(script: string, environment: NodeJS.ProcessEnv = {}): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
-  return spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env: { ...process.env, ...environment } })
+  return run(process.execPath, args, { cwd: folder, env: { ...process.env, ...environment } })
 }
 
 function examplesOf(file: string): readonly string[] {
@@ -20,26 +24,43 @@ function examplesOf(file: string): readonly string[] {
 }
 
 const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
-const printed = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', '2 4\ntrue\n', orchestrated, 'Done over there.\n2 0 []\n']
+const recorded = "[ 'search' ]\n"
+const ofRuntimes = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', '2 4\ntrue\n', orchestrated]
+const printed = [...ofRuntimes, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n']
+const numbered = printed.map((output, index) => ({ number: index + 1, output }))
+/** On Redis and on a KV service. */
+const onRedis = [8, 9]
 
-it.each(printed.map((output, index) => [index + 1, output] as const))('example %i of the README runs', { timeout: 60_000 }, (number, output) => {
+async function expectToPrint({ number, output }: (typeof numbered)[number], environment: NodeJS.ProcessEnv): Promise<void> {
   const examples = examplesOf('README.md')
   expect(examples).toHaveLength(printed.length)
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {
     // Its data goes elsewhere.
-    const run = runScript((examples[number - 1] ?? '').replace('.bowline/data.db', join(data, 'data.db')), { DATABASE_URL: database.url })
-    expect(run.stderr).toBe('')
-    expect(run.stdout).toBe(output)
+    expect(await runScript((examples[number - 1] ?? '').replace('.bowline/data.db', join(data, 'data.db')), environment)).toEqual({ stdout: output, stderr: '' })
   } finally {
     rmSync(data, { recursive: true, force: true })
   }
+}
+
+it.each(numbered.filter(({ number }) => !onRedis.includes(number)))('example $number of the README runs', { timeout: 60_000 }, async (example) => {
+  await expectToPrint(example, { DATABASE_URL: database.url })
+})
+
+describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing), () => {
+  const redis = sharedRedis()
+  const kv = sharedKv(redis)
+
+  it.each(numbered.filter(({ number }) => onRedis.includes(number)))('O70: example $number of the README runs', { timeout: 60_000 }, async (example) => {
+    const { url, token } = kv.server
+    await expectToPrint(example, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
+  })
 })
 
 const said = ['15 points, 0 failures\n', '20 programs, 0 failures\n', '1 session, 0 problems\n', '20 simulations, 0 failures\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
 
-it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, ({ stdout, index }) => {
+it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, async ({ stdout, index }) => {
   const examples = examplesOf('TESTING.md')
   expect(examples).toHaveLength(said.length)
-  expect(runScript(examples[index] ?? '')).toMatchObject({ stderr: '', stdout })
+  expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
 })

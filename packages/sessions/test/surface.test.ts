@@ -18,7 +18,7 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(postgres).sort()).toEqual(['migratePostgres', 'postgresStateStore', 'postgresStore'])
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
-  expect(Object.keys(sqlite)).toEqual(['sqliteStateStore', 'sqliteStore'])
+  expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [
       "checkHistory",
