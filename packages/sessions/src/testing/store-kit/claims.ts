@@ -44,6 +44,12 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(await idsOf({}), ['tenant:busy:3', 'tenant:busy:4'])
   })
 
+  it('S186, S55: a claim that looks behind the runs of a full tenant does not take again what it has taken', async (bench) => {
+    for (const key of ['tenant:busy:0', 'tenant:busy:1', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
+    const claims = await bench.claim({ max: 2, maxRunsPerTenant: 1, holds: [] })
+    assert.deepEqual(claims.map(({ run }) => [run.id, run.epoch]), [['tenant:busy:0', 1], ['room:1', 1]])
+  })
+
   it('S186: a lost run is taken over whatever its tenant has, and a child neither counts nor waits', async (bench) => {
     const parent = { runId: 'tenant:busy:0', session: 'tenant:busy:0', toolCallId: 'call', mode: 'awaited' } as unknown as NonNullable<RunRecord['parent']>
     const key = 'tenant:busy:0~helper~1'

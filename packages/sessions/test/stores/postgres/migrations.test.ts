@@ -3,9 +3,10 @@ import type { SessionStore } from '@bowline/sessions'
 import { migratePostgres, postgresStore, type PostgresStoreOptions } from '@bowline/sessions/postgres'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { testDatabase } from '../../../../../scripts/postgres.ts'
 import { ownPool } from '../../../src/stores/postgres/pool.ts'
+import { lockClass } from '../../../src/stores/postgres/postgres-dialect.ts'
 import { migrateSchema } from '../../../src/stores/postgres/postgres-migrations.ts'
 import type { Migration } from '../../../src/stores/sql/schema.ts'
 import { placeOf } from './clients.ts'
@@ -62,15 +63,28 @@ describe('the tables of a Postgres store', () => {
     expect(await tables()).toBe(0)
     await migratePostgres({ connectionString: database.url })
     await open({ migrate: false })
+    await admin.query("update bowline.meta set value = '1' where name = 'schema'")
+    await expect(open({ migrate: false })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringContaining('are at step 1 of 3') as string })
   })
 
   it('S191: that are some steps ahead are used, those of a later major are refused as they are', async () => {
     await migratePostgres({ connectionString: database.url })
     await admin.query("update bowline.meta set value = '9' where name = 'schema'")
-    await open()
+    for (const migrate of [true, false]) await open({ migrate })
     await admin.query("update bowline.meta set value = '2' where name = 'major'")
     for (const migrate of [true, false]) await expect(open({ migrate })).rejects.toMatchObject({ code: 'schema-too-new' })
     expect(await meta('schema')).toBe('9')
+  })
+
+  it('S191: what a newer process made while this one waited to migrate is refused as it is', async () => {
+    await admin.query('begin')
+    await admin.query("select pg_advisory_xact_lock($1, hashtext('migrate bowline'))", [lockClass])
+    const migration = migratePostgres({ connectionString: database.url })
+    const refused = expect(migration).rejects.toMatchObject({ code: 'schema-too-new' })
+    await vi.waitFor(async () => expect((await admin.query("select 1 from pg_locks where locktype = 'advisory' and not granted")).rowCount).toBe(1), { timeout: 10_000 })
+    await admin.query("create schema bowline; create table bowline.meta (name text primary key, value text); insert into bowline.meta values ('schema', '1'), ('major', '2'); commit")
+    await refused
+    expect([await meta('schema'), await tables()]).toEqual(['1', 1])
   })
 
   it('S191: a step is done as a whole or not at all, and those before it stay', async () => {

@@ -1,4 +1,5 @@
 import { systemClock } from '@bowline/llm'
+import { manualClock } from '@bowline/llm/testing'
 import type { Batch, LoggedEvent, Runtime, SessionStore, StoreHint, Write } from '@bowline/sessions'
 import { postgresStore } from '@bowline/sessions/postgres'
 import type { PostgresStoreOptions } from '@bowline/sessions/postgres'
@@ -99,6 +100,22 @@ describe('several processes on one Postgres', () => {
     expect(await store.claim(requestOf('cut'))).toEqual([])
     await table.letGo()
     await vi.waitUntil(async () => (await store.claim(requestOf('cut'))).length === 1, { timeout: 10_000, interval: 20 })
+  })
+
+  it('S185: a process that is registered again looks for work at once, without a hint or a poll', async () => {
+    await (await place.empty({ onWarning })).close()
+    const runtime = runtimeOver({}, { clock: manualClock(), steps: [{ text: 'done' }] })
+    await runtime.start()
+    const run = await runtime.session('room:1').send('go', { notBefore: Date.now() + 3_600_000 })
+    const [row] = await place.query('select owner from bowline.process')
+    const direct = await directOf(String(row?.['owner']))
+    // It listens again, and cannot register while the table is kept.
+    const table = await keep('lock table bowline.process in access exclusive mode')
+    await place.query('select pg_terminate_backend($1)', [direct])
+    await untilWaiting('select from "bowline".process%')
+    await place.query('update bowline.run set not_before = null')
+    await table.letGo()
+    expect((await run.result()).text).toBe('done')
   })
 
   it('S185: a process that was taken over without knowing it claims nothing: the claim itself looks', async () => {
@@ -210,6 +227,16 @@ describe('several processes on one Postgres', () => {
     expect(texts[0]).toBe('first ')
     expect((await run.result()).text).toBe('first second')
     expect(await place.query('select 1 from bowline.delta')).toEqual([])
+  })
+
+  it('S188, S105: a session that is deleted leaves no live deltas in the tables', async () => {
+    const store = await open(await place.empty({ onWarning, listen: false }), 'deleting')
+    await store.commit(batch([ensure, insertRun('run-1')]))
+    await store.claim(requestOf('deleting'))
+    await store.deltas?.push({ key: 'room:1', runId: 'run-1', epoch: 1, base: 1, n: 1, events: [] })
+    expect(await place.query('select n::int from bowline.delta')).toEqual([{ n: 1 }])
+    await store.commit(batch([{ op: 'run.patch', runId: 'run-1', patch: { status: 'aborted' } }, { op: 'session.delete', at: 1 }]))
+    expect(await place.query('select n::int from bowline.delta')).toEqual([])
   })
 
   it('S193: a process that is closed leaves no connection, no lock and no row', async () => {
