@@ -82,12 +82,6 @@ function mustBeStored(record: JournalRecord): boolean {
   return record.type === 'call' && record.call.effect !== 'pure' && record.call.state !== 'pending'
 }
 
-/** The run ends here, nothing more is stored behind that, and no other run comes with it. */
-export function isLastWord(records: readonly JournalRecord[], writes: readonly Write[]): boolean {
-  const isOver = records.some((record) => record.type === 'run' && record.run.state === 'ended' && !record.run.followed)
-  return isOver && !writes.some(({ op }) => op === 'run.insert')
-}
-
 export function endsRun(write: Write): boolean {
   return write.op === 'run.patch' && write.patch.status !== undefined && isTerminal(write.patch.status)
 }

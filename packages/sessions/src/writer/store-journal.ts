@@ -21,7 +21,7 @@ import { originOf } from '../contract/origin.ts'
 import type { InboxRecord, ToolCallRecord } from '../contract/records.ts'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import type { DeltaSharer } from '../log/share-deltas.ts'
-import { eventTimeOf, expectationsOf, isDueNow, isEnd, isFirstStart, isLastWord, isReminder, withdrawnIn } from './boundary.ts'
+import { eventTimeOf, expectationsOf, isDueNow, isEnd, isFirstStart, isReminder, withdrawnIn } from './boundary.ts'
 import { CommitWriter, type CommitWriterOptions } from './commit-writer.ts'
 import { runCommit, type RunCommit, type RunStand } from './commits.ts'
 import { consumedInputs, decidedIn, isAnswered, withoutDeadline } from './consumed-inputs.ts'
@@ -174,7 +174,8 @@ export class StoreJournal implements Journal {
     const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const commit = runCommit(records, this.#stand, { tail, nextId: () => ids.next('entry') })
     const writes = this.#writesOf(records, commit, untold)
-    const settles = expect?.noInputs === true && expect.nothingQueued === true && !originOf(run) && isLastWord(records, writes)
+    // The loop expects both in one commit alone: the end of a run that leaves nothing behind.
+    const settles = expect?.noInputs === true && expect.nothingQueued === true && !originOf(run)
     if (settles) onLastCommit?.()
     const result = await this.#writer.write({ records, writes, expect: expectationsOf(expect, run.id), spent: commit.after.spent })
     if (!result.ok) return this.#refuse(result.reason)

@@ -5,6 +5,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { found } from '../children/support.ts'
+import { smallWindow } from '../commands/tree/talk.ts'
 import { gate, setup, type SetupOptions } from '../support.ts'
 import { worker } from './worker.ts'
 
@@ -311,6 +312,18 @@ describe('S64: work that comes at the end of a run', () => {
     await clock.advance(0)
     await second.result()
     expect(await statuses([first, second])).toEqual(['completed', 'completed'])
+    await runtime.stop()
+  })
+
+  it('S64, S19: a compaction that the end of a run leaves behind is claimed at once by a process that hears no hints', async () => {
+    const { options } = smallWindow([{ text: 'long', usage: { input: 9_100, output: 1 } }, { text: 'SUMMARY' }])
+    const { runtime, clock, memory } = await worker({ deaf: true, ...options })
+    await runtime.start()
+    const run = await runtime.session('room:1').send('go')
+    await clock.advance(0)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    for (let turn = 0; turn < 20; turn++) await clock.advance(0)
+    expect((await memory.listRuns('room:1')).items.map(({ kind, status }) => `${kind} ${status}`)).toEqual(['user completed', 'compaction completed'])
     await runtime.stop()
   })
 
