@@ -189,7 +189,7 @@ class LogReader {
   #nextOfPage(): LoggedEvent | undefined {
     for (let event = this.#page[this.#place]; event && !this.#ended; event = this.#page[this.#place]) {
       this.#page[this.#place++] = undefined
-      if (isOfRun(event) || event.seq <= this.#live.base) this.#n = 0
+      this.#count(event, event.seq)
       const logged: LoggedEvent = { ...event, cursor: printCursor(event.seq, this.#n) }
       this.#pass(logged, event.seq)
       this.#ended = event.type === 'session-end'
@@ -230,6 +230,7 @@ class LogReader {
         if (this.#ended) return 'ended'
         if (seq > this.#seq + 1) return 'behind'
       }
+      this.#count(event, seq)
       this.#pass(event, seq)
       if (this.#concerns(event)) yield event
       if (isOver || event.type === 'session-end') return 'ended'
@@ -278,6 +279,11 @@ class LogReader {
   async #fetchDeltas(): Promise<void> {
     const { remote, key } = this.#reading
     await remote?.fetch(key)
+  }
+
+  /** An event of the run that is active voids the deltas before it. */
+  #count(event: AgentEvent, seq: number): void {
+    if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
 
   #pass(event: LoggedEvent, seq: number): void {

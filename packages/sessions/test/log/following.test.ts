@@ -248,6 +248,24 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['2.1'])
   })
 
+  it.each(['message-end', 'child-update'])('S119: after %s of the run, told as it happens, the count begins anew for what the reader reads from the store', async (type) => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    const reader = log.follow()
+    await log.settle()
+    for (const text of ['a', 'b']) log.say(text)
+    await log.publish(event(type))
+    await log.settle()
+    await log.write(...others(1))
+    await log.clock.advance(2000)
+    log.say('c')
+    await log.settle()
+    expect(reader.cursors).toEqual(['1', '1.1', '1.2', '2', '3', '3.1'])
+    const again = log.follow(at(3))
+    await log.settle()
+    expect(again.cursors).toEqual(['3.1'])
+  })
+
   it('S119: what is said while a reader looks at the store is not lost, and what it has read is not repeated', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
