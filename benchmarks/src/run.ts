@@ -1,6 +1,6 @@
 // npm run bench [-- name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `stores-`, `postgres-`, `http-` or `bridge-` (npm run bench -- stores and so on), are written into their section
-// of results.md. With BENCH_SHORT=1 some take fewer and shorter trials, and nothing is written.
+// name begins with `stores-`, `state-`, `postgres-`, `http-` or `bridge-` (npm run bench -- stores and so on), are written into
+// their section of results.md. With BENCH_SHORT=1 some take fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
 import { isShort, markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
@@ -11,6 +11,7 @@ const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
 /** What has a command of its own, by the first word of its files. */
 const ownSections = {
   stores: '`npm run bench -- stores`.',
+  state: '`npm run bench -- state`. A Redis server of its own.',
   postgres: '`npm run bench -- postgres`. A Postgres server of its own for each, whose commits wait for the disk.',
   http: '`npm run bench -- http`. One run of each: a server in one process, its callers in another.',
   bridge: '`npm run bench -- bridge`. One run of each, where nothing else is said.',
