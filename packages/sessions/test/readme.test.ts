@@ -55,12 +55,18 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('on Redis', isRedisUrlMissing)
     const { url, token } = kv.server
     await expectToPrint(example, { REDIS_URL: redis.url, KV_REST_API_URL: url, KV_REST_API_TOKEN: token })
   })
+
+  it('O69, S180: the example of TESTING.md with a KV server runs', { timeout: 60_000 }, async () => {
+    const example = examplesOf('TESTING.md').at(said.length) ?? ''
+    expect(await runScript(example, { REDIS_URL: redis.url })).toEqual({ stdout: "{ ok: true, version: 2 }\n[ 'evalsha', 'evalsha' ]\n", stderr: '' })
+  })
 })
 
 const said = ['15 points, 0 failures\n', '20 programs, 0 failures\n', '1 session, 0 problems\n', '20 simulations, 0 failures\n', 'the store is slow\nStill here.\n', 'my store is a session store\n']
 
 it.each(said.map((stdout, index) => ({ stdout, index })))('S180: example $index of TESTING.md runs', { timeout: 60_000 }, async ({ stdout, index }) => {
   const examples = examplesOf('TESTING.md')
-  expect(examples).toHaveLength(said.length)
+  // The last one needs Redis.
+  expect(examples).toHaveLength(said.length + 1)
   expect(await runScript(examples[index] ?? '')).toEqual({ stderr: '', stdout })
 })
