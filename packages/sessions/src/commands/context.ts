@@ -33,6 +33,8 @@ export interface SessionContext {
   abort(runId: string, request: StopRequest): void
   /** Leaves the run if this process executes it: it was ended otherwise. */
   fence(runId: string): void
+  /** Forgets what this process remembers of this incarnation of a session. */
+  readonly forget: (sessionId: string) => void
   /** Removes the state that extensions store for a session. */
   readonly removeExtensionState: (key: string) => Promise<void>
 }

@@ -53,6 +53,7 @@ export async function endSession(context: SessionContext, key: string, how: Sess
       }
     }
     for (const run of open) context.fence(run.id)
+    if (how !== 'kill') context.forget(read.value.id)
     if (how === 'delete') await removeStates(context, key)
     context.live.announce(key)
     if (goesOn(read.value, how)) await startOrphanedInputs(context, key)

@@ -14,10 +14,10 @@ import { LiveLog } from '../log/live-log.ts'
 import { RemoteDeltas } from '../log/remote-deltas.ts'
 import { removeOrchestrationState } from '../orchestration/remove-session.ts'
 import { memoryStore } from '../stores/memory.ts'
+import { Conversations } from '../writer/conversations.ts'
 import type { Leaving } from './active-runs.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { ClaimLoop } from './claim-loop.ts'
-import { Conversations } from '../writer/conversations.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
@@ -43,6 +43,7 @@ export class RuntimeParts {
   readonly scheduler: Scheduler
   readonly lifecycle: Lifecycle
   readonly #live = new LiveLog()
+  readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
   #remote: RemoteDeltas | undefined
   /** For work of the runtime itself, which it does while it starts and stops too. */
@@ -82,6 +83,7 @@ export class RuntimeParts {
       lookAhead: () => void this.#lookAhead([], false),
       abort: (runId, request) => this.loop.abort(runId, request),
       fence: (runId) => this.loop.fence(runId),
+      forget: (sessionId) => this.#conversations.forget(sessionId),
       removeExtensionState: (key) => removeOrchestrationState(store, key),
     }
   }
@@ -102,7 +104,7 @@ export class RuntimeParts {
     return new ClaimLoop({
       ...options,
       ...{ store, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
-      conversations: new Conversations(),
+      conversations: this.#conversations,
       children: this.#makeChildContext(),
       onRest: (claim, how) => this.#onRest(claim, how),
     })

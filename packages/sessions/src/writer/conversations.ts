@@ -16,12 +16,15 @@ export class Conversations {
     const conversation = this.#bySession.get(sessionId) ?? new Conversation((by) => this.#grow(by))
     this.#bySession.delete(sessionId)
     this.#bySession.set(sessionId, conversation)
-    const [oldest] = this.#bySession
-    if (this.#bySession.size > most.sessions && oldest) {
-      this.#bySession.delete(oldest[0])
-      oldest[1].forget()
-    }
+    const [oldest] = this.#bySession.keys()
+    if (this.#bySession.size > most.sessions && oldest !== undefined) this.forget(oldest)
     return conversation
+  }
+
+  /** The session is over, or there are too many. */
+  forget(sessionId: string): void {
+    this.#bySession.get(sessionId)?.leave()
+    this.#bySession.delete(sessionId)
   }
 
   #grow(by: number): void {
@@ -47,7 +50,7 @@ interface Known {
  * changes. What the loop remembers of the conversation hangs on the object.
  */
 export class Conversation {
-  readonly #grow: (by: number) => void
+  #grow: (by: number) => void
   #known: Known | undefined
 
   /** `grow` is told how many characters it remembers more. */
@@ -79,6 +82,12 @@ export class Conversation {
     const characters = this.#known?.characters ?? 0
     this.#known = undefined
     this.#grow(-characters)
+  }
+
+  /** A run that still uses it is no longer counted. */
+  leave(): void {
+    this.forget()
+    this.#grow = () => undefined
   }
 
   /** Reads what others have put behind the known leaf. False if that is not on the path, or far back. */

@@ -183,4 +183,19 @@ describe('S155: what a process remembers of a conversation', () => {
     // The newest two fit.
     expect(reads).toEqual([0, 0, 4])
   })
+
+  it('S155: of a session that is over nothing is kept, and what a run of it still reads takes no room from others', async () => {
+    const bench = await setup()
+    await bench.append(...line(1, 3))
+    const conversations = new Conversations()
+    const [over, kept] = [conversations.of('over'), conversations.of('kept')]
+    for (const conversation of [over, kept]) await idsAt(bench, conversation, 'm3')
+    conversations.forget('over')
+    bench.reads()
+    expect(await idsAt(bench, over, 'm3')).toEqual(ids(1, 3))
+    expect(bench.reads()).toBe(3)
+    over.committed([{ type: 'append', message: message(4, 'x'.repeat(2 ** 25)) }], 'm3', 'm4')
+    expect(await idsAt(bench, kept, 'm3')).toEqual(ids(1, 3))
+    expect(bench.reads()).toBe(0)
+  })
 })
