@@ -52,7 +52,7 @@ const limit = ['limit', count] as const
 const ofSessions: Checks<SessionStore> = {
   open: [['open.options', openOptions]],
   commit: [['batch', batch]],
-  claim: [['request', record<ClaimRequest>({ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName), runId: optionalName, maxRunsPerTenant: whole(1) })]],
+  claim: [['request', record<ClaimRequest>({ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName), runId: optionalName, keys: listOf(checkName), maxRunsPerTenant: whole(1) })]],
   renew: [
     ['leases', requiredList(record({ runId: checkName, epoch: count }))],
     ['leaseMs', count],

@@ -225,6 +225,8 @@ export interface ClaimRequest {
   readonly holds: readonly string[]
   /** Only this run. */
   readonly runId?: string
+  /** Only runs of these sessions: what a store looks at must not grow with the number of others. */
+  readonly keys?: readonly string[]
   /**
    * A queued run of a tenant that has so many running runs must be left, and must keep no other tenant back. The session key
    * `tenant:<id>:…` names the tenant; runs with a parent neither count nor are left, as their parents wait for them.

@@ -1,4 +1,4 @@
-import type { Claim } from '../contract/session-store.ts'
+import type { Claim, ClaimRequest } from '../contract/session-store.ts'
 import type { StopRequest } from '../contract/records.ts'
 import { ActiveRuns, stopCause, type ActiveRun, type ActiveRunsOptions, type Leaving } from './active-runs.ts'
 import { Leases } from './leases.ts'
@@ -11,6 +11,10 @@ export interface ClaimLoopOptions
   /** An execution is over; resolves when what follows from that is stored. Must neither throw nor reject. */
   readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
 }
+
+type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys'>
+
+const nothing: ClaimOrder = { max: 0 }
 
 /** How often to look for work that nobody announced. */
 const pollMs = 1000
@@ -133,12 +137,12 @@ export class ClaimLoop {
 
   /** Takes up this run if it can be claimed. */
   async claimRun(runId: string): Promise<boolean> {
-    return (await this.#claim(() => 1, runId)).length > 0
+    return (await this.#claim(() => ({ max: 1, runId }))).length > 0
   }
 
   /** Takes up as many runs as can be claimed and have room. */
   async claimUpTo(max: number): Promise<number> {
-    return (await this.#claim(() => Math.min(max, this.#room()))).length
+    return (await this.#claim(() => ({ max: Math.min(max, this.#room()) }))).length
   }
 
   get size(): number {
@@ -179,7 +183,9 @@ export class ClaimLoop {
     if (this.#runs.size === 0) this.#stopBeating()
     const afterwards = this.#options.onRest(claim, how).finally(() => this.#afterwards.delete(afterwards))
     this.#afterwards.add(afterwards)
-    if (how !== 'settled' || wasWoken || this.#mayBeMore) this.wake()
+    // The next run of its tenant may be in any session.
+    if (this.#mayBeMore || this.#options.maxRunsPerTenant !== undefined) this.wake()
+    else if (how !== 'settled' || wasWoken) this.wake(claim.session.key)
     else this.#tellNews()
   }
 
@@ -188,48 +194,50 @@ export class ClaimLoop {
     this.#woken.add(key)
     this.#next ??= this.#claim(() => {
       this.#next = undefined
-      if (!this.#isWorthALook()) return 0
-      const room = this.#room()
-      // Looked for when a slot is free.
-      if (room <= 0) this.#mayBeMore = true
-      return room
+      return this.#nextOrder()
     }).then((claims) => claims.filter(({ previous }) => previous === 'running').length)
     return this.#next
   }
 
-  /** Whether a session was named that this process did not come to hold since. */
-  #isWorthALook(): boolean {
-    if (this.#pauses > 0) {
+  /** The sessions that were named, as long as nothing is known to wait in others. */
+  #nextOrder(): ClaimOrder {
+    const room = this.#room()
+    if (this.#pauses > 0 || room <= 0) {
+      // Looked for when a slot is free.
       this.#mayBeMore = true
-      return false
+      return nothing
     }
     const woken = [...this.#woken]
     this.#woken.clear()
-    return woken.some((key) => key === undefined || !this.executes(key))
+    const keys = woken.filter((key) => key !== undefined)
+    if (this.#mayBeMore || keys.length < woken.length) return { max: room }
+    // This process may have come to hold some of them since.
+    const free = keys.filter((key) => !this.executes(key))
+    return free.length === 0 ? nothing : { max: room, keys: free }
   }
 
   #room(): number {
     return this.#concurrency + this.#releasedSlots - this.#runs.size
   }
 
-  #claim(roomOf: () => number, runId?: string): Promise<readonly Claim[]> {
+  #claim(nextOrder: () => ClaimOrder): Promise<readonly Claim[]> {
     const claims = this.#claiming.then(async () => {
-      const max = roomOf()
-      return this.#isStarted && max > 0 ? this.#claimNow(max, runId) : []
+      const order = nextOrder()
+      return this.#isStarted && order.max > 0 ? this.#claimNow(order) : []
     })
     this.#claiming = claims.catch(() => undefined)
     return claims
   }
 
-  async #claimNow(max: number, runId?: string): Promise<readonly Claim[]> {
+  async #claimNow(order: ClaimOrder): Promise<readonly Claim[]> {
     const { store, owner, directory, clock, maxRunsPerTenant } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
-    const request = { owner, max, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
+    const request = { ...order, owner, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
     this.#mayBeMore = true
-    const claims = await store.claim({ ...request, ...(runId !== undefined && { runId }), ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
+    const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
     // What another process was writing to was passed over: its hint tells of it, else the next poll finds it.
-    if (runId === undefined) this.#mayBeMore = claims.length === max
+    if (order.runId === undefined) this.#mayBeMore = claims.length === order.max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }

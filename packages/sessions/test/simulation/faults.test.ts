@@ -4,7 +4,7 @@ import { rounds } from '../../../../scripts/test-length.ts'
 
 /** Each fault is found within so many seeds, from seed 1. */
 const withinSeeds: Readonly<Record<string, number>> = {
-  'fence off': 10,
+  'fence off': 20,
   'lease not renewed': 10,
   'wake lost': 10,
   'double claim': 10,

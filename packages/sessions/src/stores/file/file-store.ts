@@ -86,6 +86,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     async claim(request) {
       return write(({ folder }) => {
         if (request.runId !== undefined) folder.checkRun(request.runId)
+        for (const key of request.keys ?? []) folder.checkSession(key)
         return copyJson(claimRuns(folder.space, request, now()))
       })
     },

@@ -40,7 +40,7 @@ interface Claimable {
 
 /** The oldest claimable runs. The queued ones are looked at in their order, and only as many as are wanted are found. */
 function firstClaimable(space: Space, request: ClaimRequest, now: number): readonly Claimable[] {
-  const { index, sessionOfRun } = space
+  const { index, sessionOfRun, sessions } = space
   const max = Math.max(0, request.max)
   const tenants = tenantCounts(space, request)
   const find = (sessions: Iterable<HeldSession>, most = Infinity): Claimable[] => {
@@ -51,8 +51,8 @@ function firstClaimable(space: Space, request: ClaimRequest, now: number): reado
     }
     return found
   }
-  if (request.runId !== undefined) return find([sessionOfRun.get(request.runId)].filter((held) => held !== undefined)).slice(0, max)
-  const found = [...find(index.running.values()), ...find(index.queued.values(), max)]
+  const named = request.keys?.map((key) => sessions.get(key)) ?? (request.runId === undefined ? undefined : [sessionOfRun.get(request.runId)])
+  const found = named ? find(named.filter((held) => held !== undefined)) : [...find(index.running.values()), ...find(index.queued.values(), max)]
   return found.sort((a, b) => a.first.createdAt - b.first.createdAt).slice(0, max)
 }
 

@@ -82,6 +82,22 @@ const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
     ),
 )
 
+/** Whether they have anything to claim is seen under their locks. */
+const namedSessions = statement((db, { namespace, agents, keys }: Pick<CandidateSlots, 'namespace' | 'agents'> & { readonly keys: readonly string[] }, { isOneOf, lock }) =>
+  lock(
+    db
+      .selectFrom('session')
+      .innerJoin('session_state', 'session_state.session', 'session.row')
+      .select('session.row as session')
+      .where('session.namespace', '=', namespace)
+      .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+      .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
+      .orderBy('session.row'),
+    'session_state',
+    'skip',
+  ),
+)
+
 /** Sessions that live, those of the oldest runs first, without those that others keep. */
 function selectCandidates(db: Database, { namespace, runId, agents, now, max }: CandidateSlots, { isOneOf, lock, time }: SqlDialect) {
   const candidates = db
@@ -192,10 +208,14 @@ function* countTenants({ namespace }: ClaimContext, most: number): Steps<TenantC
 }
 
 function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck }: ClaimContext, fullTenants: readonly string[]): Steps<readonly number[]> {
-  const { owner, max, agents, holds, leaseMs, runId = null } = request
+  const { owner, max, agents, holds, leaseMs, runId = null, keys } = request
   const slots = { namespace, agents, runId, now, max }
-  if (loss === 'lease') yield* execute(boundLeases, { namespace, now, leaseMs })
+  if (loss === 'lease' && !keys) yield* execute(boundLeases, { namespace, now, leaseMs })
   if (processCheck) yield* executeAll([processCheck.keep])
+  if (keys) {
+    const { named, living } = yield* together({ named: ask(namedSessions, { namespace, agents, keys }), living: processCheck?.find })
+    return processCheck && living.length === 0 ? [] : named.map(({ session }) => session)
+  }
   const { lost, queued, living } = yield* together({
     // A lost run may have to wait: it must keep no other one back.
     lost: ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }),

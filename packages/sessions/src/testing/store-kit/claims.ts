@@ -62,6 +62,41 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(taken.map(({ run }) => run.id), ['tenant:busy:0', 'child'])
   })
 
+  it('S55: a claim of named sessions takes their first runs and no others', async (bench) => {
+    for (let index = 0; index < 5; index++) {
+      const key = `room:${index}`
+      await bench.commit([ensure(key), insertRun(`run-${index}`, { at: startMs + 10 - index }), insertRun(`next-${index}`, { at: startMs + 20 })], { key })
+    }
+    await bench.commit([ensure('room:late'), insertRun('late', { notBefore: startMs + 1_000 })], { key: 'room:late' })
+    const holds = ['run-1', 'run-3', 'run-4']
+    const idsOf = async (fields: Partial<ClaimRequest>) => (await bench.claim({ holds, ...fields })).map(({ run }) => run.id)
+    assert.deepEqual(await idsOf({ keys: [] }), [])
+    assert.deepEqual(await idsOf({ keys: ['room:1', 'room:unknown', 'room:late', 'room:4'] }), ['run-4', 'run-1'])
+    assert.deepEqual(await idsOf({ keys: ['room:1', 'room:3', 'room:0'], max: 1 }), ['run-3'])
+    assert.deepEqual(await idsOf({ keys: ['room:1', 'room:0'], agents: ['another'] }), [])
+    // Nothing but what was named was touched, and the rest is there.
+    assert.deepEqual(await idsOf({}), ['run-2', 'run-0'])
+    await bench.clock.advance(1_000)
+    assert.deepEqual(await idsOf({ holds: [...holds, 'run-0', 'run-2'], keys: ['room:late'] }), ['late'])
+  })
+
+  it('S56, S60: a claim of a named session takes over the run of an owner that is lost', async (bench) => {
+    await bench.running('run-1')
+    const claimed = async () => (await bench.claim({ owner: 'owner-b', keys: [room] })).map(({ run, previous }) => [run.id, run.epoch, previous])
+    if (options.loss === 'lease') {
+      assert.deepEqual(await claimed(), [])
+      await bench.clock.advance(20_000)
+    }
+    assert.deepEqual(await claimed(), [['run-1', 2, 'running']])
+  })
+
+  it('S186: a claim of named sessions leaves those of a tenant with as many running runs as it may have', async (bench) => {
+    for (const key of ['tenant:busy:1', 'tenant:busy:2', 'room:1']) await bench.commit([ensure(key), insertRun(key)], { key })
+    const idsOf = async (keys: readonly string[]) => (await bench.claim({ holds: ['tenant:busy:1'], keys, maxRunsPerTenant: 1 })).map(({ run }) => run.id)
+    assert.deepEqual(await idsOf(['tenant:busy:1']), ['tenant:busy:1'])
+    assert.deepEqual(await idsOf(['tenant:busy:2', 'room:1']), ['room:1'])
+  })
+
   it('S55: of many claimers at once one gets each run', async (bench) => {
     for (let index = 0; index < 8; index++) {
       const key = `room:${index}`
