@@ -11,6 +11,8 @@ interface Tenant {
   /** Keys of inputs on their way into the store. */
   readonly entering: Set<{ readonly key: string }>
   readAt: number
+  /** Resolves when the store has told of it for the first time. */
+  isRead: Promise<void>
 }
 
 const openStatuses = statuses.filter((status) => !isEnded(status))
@@ -30,7 +32,7 @@ export interface RunningRunsOptions {
  */
 export class RunningRuns {
   readonly #options: RunningRunsOptions
-  readonly #tenants = new Map<string, Promise<Tenant>>()
+  readonly #tenants = new Map<string, Tenant>()
   #changes = 0
   #unsubscribe: (() => void) | undefined
 
@@ -69,24 +71,29 @@ export class RunningRuns {
 
   async #tenantOf(name: string): Promise<Tenant> {
     const { runtime, clock } = this.#options
-    this.#unsubscribe ??= runtime.store.subscribe(({ key }) => key !== undefined && void this.#onHint(key))
+    this.#unsubscribe ??= runtime.store.subscribe(({ key }) => key !== undefined && this.#onHint(key))
     const known = this.#tenants.get(name)
-    if (known) {
-      const tenant = await known
-      const isStale = runtime.store.capabilities.processes === 'many' && clock.now() - tenant.readAt >= rereadMs
-      if (isStale || tenant.seen.size > maxSeen) await this.#read(name, tenant)
-      return tenant
-    }
-    const reading = this.#read(name, { seen: new Map(), entering: new Set(), readAt: clock.now() })
-    this.#tenants.set(name, reading)
-    // The next one tries again; this one is told.
-    reading.catch(() => this.#tenants.delete(name))
-    return reading
+    if (!known) return this.#firstRead(name)
+    await known.isRead
+    const isStale = runtime.store.capabilities.processes === 'many' && clock.now() - known.readAt >= rereadMs
+    if (isStale || known.seen.size > maxSeen) await this.#read(name, known)
+    return known
   }
 
-  async #onHint(key: string): Promise<void> {
+  async #firstRead(name: string): Promise<Tenant> {
+    const tenant: Tenant = { seen: new Map(), entering: new Set(), readAt: 0, isRead: Promise.resolve() }
+    // What happens while it is read moves between the pages: the hints tell of that.
+    this.#tenants.set(name, tenant)
+    tenant.isRead = this.#read(name, tenant)
+    // The next one tries again; this one is told.
+    tenant.isRead.catch(() => this.#tenants.delete(name))
+    await tenant.isRead
+    return tenant
+  }
+
+  #onHint(key: string): void {
     const name = /^tenant:([^:]+):s:/.exec(key)?.[1]
-    const tenant = name === undefined ? undefined : await this.#tenants.get(name)?.catch(() => undefined)
+    const tenant = name === undefined ? undefined : this.#tenants.get(name)
     if (tenant && tenant.seen.size <= maxSeen) this.#see(tenant, key)
   }
 
@@ -95,7 +102,7 @@ export class RunningRuns {
   }
 
   /** All sessions of the tenant that are busy: some of them wait for somebody. */
-  async #read(name: string, tenant: Tenant): Promise<Tenant> {
+  async #read(name: string, tenant: Tenant): Promise<void> {
     const { runtime, clock } = this.#options
     tenant.readAt = clock.now()
     const before = new Map(tenant.seen)
@@ -107,7 +114,6 @@ export class RunningRuns {
       page = next
     } while (page !== undefined)
     for (const [key, change] of before) if (tenant.seen.get(key) === change) tenant.seen.delete(key)
-    return tenant
   }
 
   /** Forgets the sessions that are not at work, unless something happened in them meanwhile. */
