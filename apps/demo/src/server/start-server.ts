@@ -27,9 +27,6 @@ const reader: Principal = {
   scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals'],
 }
 
-/** How soon another process takes up what a dead one did, if nothing tells of the death. */
-const leaseOfSeveral = { ttlMs: 3000, heartbeatMs: 1000 }
-
 export interface StartedServer extends RunningServer {
   readonly runtimeId: string
 }
@@ -68,9 +65,8 @@ export async function createDemoRuntime(env: Environment) {
   const pace = createPace(speed, systemClock)
   const choice = await chooseModel(env, () => offlineModel({ pace }))
   const agent = createDemoAgent(choice.model, { pace, clock: systemClock, dataFolder }, speed)
-  const storeChoice = storeChoiceFrom(env)
-  const store = await createStore(storeChoice, dataFolder)
-  return { choice, runtime: createRuntime({ agents: [agent], store, ...(storeChoice.kind === 'postgres' && { lease: leaseOfSeveral }) }) }
+  const store = await createStore(storeChoiceFrom(env), dataFolder)
+  return { choice, runtime: createRuntime({ agents: [agent], store }) }
 }
 
 function infoOf(choice: ModelChoice, env: Environment): DemoInfo {
