@@ -36,13 +36,17 @@ export class PostgresConnection {
   /** `builder` builds statements and executes none. */
   constructor(pool: Pool, builder: Database, dialect: SqlDialect) {
     this.#pool = pool
-    const compiled = new WeakMap<Statement<object, unknown>, CompiledStatement>()
+    const forms = new WeakMap<Statement<object, unknown>, Map<string, CompiledStatement>>()
     const names = new Map<string, string>()
     this.#statements = {
-      compiled({ statement }) {
-        const known = compiled.get(statement) ?? compileStatement(statement, builder, dialect)
-        compiled.set(statement, known)
-        return known
+      compiled({ statement, values }) {
+        const known = forms.get(statement) ?? new Map<string, CompiledStatement>()
+        forms.set(statement, known)
+        const only = listsOfOne(values)
+        const name = only.join()
+        const form = known.get(name) ?? compileStatement(statement, builder, dialect, only)
+        known.set(name, form)
+        return form
       },
       nameOf(text) {
         if (!pool.canPrepare) return undefined
@@ -134,6 +138,10 @@ export class PostgresConnection {
       }
     }
   }
+}
+
+function listsOfOne(values: object): readonly string[] {
+  return Object.entries(values).flatMap(([slot, value]) => (Array.isArray(value) && value.length === 1 ? [slot] : []))
 }
 
 /** Waits for a random time, so that transactions that collided do not collide again. */

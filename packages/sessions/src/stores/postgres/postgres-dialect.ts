@@ -1,5 +1,6 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
 import type { SqlDialect } from '../sql/dialect.ts'
+import { isOnlyItem } from '../sql/statement.ts'
 import type { Database, Tables } from '../sql/tables.ts'
 
 /** "bowl": keeps these locks apart from those of others in the database. */
@@ -8,7 +9,7 @@ export const lockClass = 0x626f776c
 /** Dead rows of these tables are removed when a fiftieth of them is dead, and each page has room for the next version of a row. */
 const changesOften = sql`with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0.05)`
 
-const types = { text: sql`text[]`, number: sql`bigint[]` }
+const types = { text: sql`text`, number: sql`bigint` }
 
 /** For tables in this schema. */
 export function postgresDialect(schema: string): SqlDialect {
@@ -21,9 +22,10 @@ export function postgresDialect(schema: string): SqlDialect {
     hasReferences: false,
     refersTo: (column) => column,
     changesOften: (table) => table.modifyEnd(changesOften),
-    isOneOf: (value, list, type) => sql`${value} = any(cast(${list} as ${types[type]}))`,
-    rowsOf: (list) => sql`(select unnest(cast(${list} as text[])) as value)`,
-    newRows: (table, list) => sql`(select nextval(${sql.lit(sequenceOf(table))}) as "row" from unnest(cast(${list} as bigint[])))`,
+    // A prepared statement keeps its plan. Made for a list while the tables were young, it reads all of them.
+    isOneOf: (value, list, type) => (isOnlyItem(list) ? sql`${value} = cast(${list} as ${types[type]})` : sql`${value} = any(cast(${list} as ${types[type]}[]))`),
+    rowsOf: (list) => (isOnlyItem(list) ? sql`(select cast(${list} as text) as value)` : sql`(select unnest(cast(${list} as text[])) as value)`),
+    newRows: (table, list) => sql`(select nextval(${sql.lit(sequenceOf(table))}) as "row" ${isOnlyItem(list) ? sql`` : sql`from unnest(cast(${list} as bigint[]))`})`,
     time: (given) => sql`coalesce(cast(${given} as bigint), cast(floor(extract(epoch from statement_timestamp()) * 1000) as bigint))`,
     lock(query, table, others = 'wait') {
       const locked = query.modifyEnd(sql`for no key update of ${sql.id(table)}`)

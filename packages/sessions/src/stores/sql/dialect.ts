@@ -20,7 +20,7 @@ export interface SqlDialect {
   readonly refersTo: (column: ColumnDefinitionBuilder, target: `${RowTable}.row`) => ColumnDefinitionBuilder
   /** How a table is kept of which each commit changes a row. */
   readonly changesOften: <Table extends string>(table: CreateTableBuilder<Table, string>) => CreateTableBuilder<Table, string>
-  /** Whether the value is one of a list of texts or numbers. A statement has one form for lists of any length. */
+  /** Whether the value is one of a list of texts or numbers. A statement has one form for lists of any length, or two. */
   readonly isOneOf: <T extends string | number>(value: Expression<T>, list: readonly T[], type: 'text' | 'number') => RawBuilder<SqlBool>
   /** The values of a list of texts as rows. */
   readonly rowsOf: (list: readonly string[]) => RawBuilder<{ readonly value: string }>

@@ -74,21 +74,29 @@ export interface CompiledStatement {
   readonly parameters: readonly Parameter[]
 }
 
-export type Parameter = { readonly slot: string } | { readonly value: unknown }
+export type Parameter = { readonly slot: string; readonly isOnly: boolean } | { readonly value: unknown }
 
 class Slot {
   readonly name: string
+  /** Of a list with one item: that is bound. */
+  readonly isOnly: boolean
 
-  constructor(name: string) {
+  constructor(name: string, isOnly: boolean) {
     this.name = name
+    this.isOnly = isOnly
   }
 }
 
-const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name)) })
+/** Whether a list of a statement that is being built has one item, which stands in its place. */
+export function isOnlyItem(list: unknown): boolean {
+  return list instanceof Slot && list.isOnly
+}
 
-export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect): CompiledStatement {
+/** `only`: the slots of lists with one item, if the dialect has another text for these. */
+export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect, only: readonly string[] = []): CompiledStatement {
+  const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name), only.includes(String(name))) })
   const { sql, parameters } = build(db, slots, dialect).compile()
-  return { sql, parameters: parameters.map((value) => (value instanceof Slot ? { slot: value.name } : { value })) }
+  return { sql, parameters: parameters.map((value) => (value instanceof Slot ? { slot: value.name, isOnly: value.isOnly } : { value })) }
 }
 
 /** What to bind. Throws if a slot has no value. */
@@ -97,7 +105,7 @@ export function boundValues({ parameters }: CompiledStatement, values: object): 
     if ('value' in parameter) return parameter.value
     const value: unknown = Reflect.get(values, parameter.slot)
     if (value === undefined) throw new TypeError(`The statement has no value for ${parameter.slot}.`)
-    return value
+    return parameter.isOnly ? (value as readonly unknown[])[0] : value
   })
 }
 
