@@ -33,12 +33,12 @@ export function publishRunQueued(
   publishOwn(context, key, result, [queuedEvent(run)])
 }
 
-/** Publishes events that no run made. */
+/** Publishes events that no run made, if this commit has stored them. */
 export function publishOwn(
   context: Pick<SessionContext, 'live'>,
   key: string,
   result: Extract<CommitResult, { ok: true }>,
   events: readonly Omit<StoredEvent, 'seq'>[],
 ): void {
-  context.live.publish(key, numbered(events, result.firstSeq), false)
+  if (!result.existing) context.live.publish(key, numbered(events, result.firstSeq), false)
 }

@@ -143,7 +143,8 @@ class LogReader {
     }
   }
 
-  *#deltasSoFar(queue: ReaderQueue): Generator<LoggedEvent, void, undefined> {
+  async *#deltasSoFar(queue: ReaderQueue): AsyncGenerator<LoggedEvent, void, undefined> {
+    await this.#findNewest(queue)
     for (;;) {
       for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
       const next = queue.head
@@ -155,7 +156,8 @@ class LogReader {
 
   take(): LoggedEvent | undefined {
     if (this.#signal.aborted) return undefined
-    return this.#queue ? this.#nextDelta(this.#queue) : this.#nextOfPage()
+    if (!this.#queue) return this.#nextOfPage()
+    return this.#isUnsure(this.#queue) ? undefined : this.#nextDelta(this.#queue)
   }
 
   /** `onMore` is called before the first event is given if these are not all: reading the rest may take long. */
@@ -200,6 +202,7 @@ class LogReader {
 
   async *#followLive(queue: ReaderQueue): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
     while (!this.#signal.aborted) {
+      await this.#findNewest(queue)
       const delta = this.#nextDelta(queue)
       if (delta) {
         yield delta
@@ -251,6 +254,20 @@ class LogReader {
       if (this.#seq === before) break
     }
     this.#queue = queue
+  }
+
+  /** The next delta is from before the place where this reader began, and may be from before an event of a run. */
+  #isUnsure({ head }: ReaderQueue): boolean {
+    return head?.kind === 'delta' && this.#newest === 0 && head.base < this.#seq
+  }
+
+  /** Reads back to the newest event of a run where the next delta depends on it. */
+  async #findNewest(queue: ReaderQueue): Promise<void> {
+    const { store, key } = this.#reading
+    for (let place = this.#seq; this.#isUnsure(queue); place--) {
+      const [event] = (await store.readEvents(key, place - 1, 1)).events
+      if (!event || isOfRun(event) || place === 1) this.#newest = place
+    }
   }
 
   /** The next delta to give; undefined when something else comes before it. */

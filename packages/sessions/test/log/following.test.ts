@@ -266,6 +266,28 @@ describe('S118, S119: a log with several writers', () => {
     expect(again.cursors).toEqual(['3.1'])
   })
 
+  it.each([true, 'so-far'] as const)('S119, S188: a reader that comes behind a message which another process has made whole gets no delta of it (live: %s)', async (live) => {
+    const log = await writtenLog()
+    await log.publish(event('message-start'))
+    for (const text of ['a', 'b']) log.say(text)
+    const open = log.follow({ ...at(1), live })
+    await log.settle()
+    expect(open.cursors).toEqual(['1.1', '1.2'])
+    await log.write(event('message-end'), ...others(1))
+    const taken: unknown[] = []
+    const events = readLog(log.reading({ ...at(3), live }))
+    // A reading, a look back, and a look for the newest event of a run.
+    log.duringReads(...Array.from({ length: 4 }, () => () => taken.push(events.take())))
+    const next = events.next()
+    await log.settle()
+    expect(taken.filter((each) => each !== undefined)).toEqual([])
+    if (live === 'so-far') return expect(await next).toMatchObject({ done: true })
+    await log.write(event('message-start'))
+    await log.clock.advance(1000)
+    expect((await next).value).toMatchObject({ seq: 4 })
+    await events.return?.()
+  })
+
   it('S119: what is said while a reader looks at the store is not lost, and what it has read is not repeated', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))
