@@ -129,14 +129,16 @@ export const checkRunSimulation = optionalRecord<RunSimulationOptions>(simulatio
 
 export const checkExploreSimulations = record<ExploreSimulationsOptions>({ ...simulationOptions, seed, simulations: required(whole(0)), maxFailures: whole(1), shrinkTries: whole(0) })
 
-const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = { send: true, steer: true, 'follow-up': true, stop: true, read: true }
+const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = { send: true, steer: true, 'follow-up': true, stop: true, read: true, follow: true }
 
 /** Checks the outline of a simulation: what it is made of is printed by the kit. */
 export const checkSimulation = record<Simulation>({
   seed,
   clocks: requiredList((path, value) => checkRequired(path, value, 'a number of milliseconds', Number.isSafeInteger)),
   lostHints: (path, value) => checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1),
+  tellsLosses: checkBoolean,
   modelMs: required(whole(0)),
+  ...{ deltaMs: whole(0), maxRunsPerTenant: whole(1) },
   steps: requiredList((path, step) => {
     checkRequired(path, step, 'a step, { do }', (given) => typeof given === 'object' && given !== null)
     checkRequired(`${path}.do`, Reflect.get(step as object, 'do'), 'a kind of step', (kind) => typeof kind === 'string' && Object.hasOwn(simulationSteps, kind))

@@ -41,7 +41,7 @@ describe('a simulation', () => {
     expect(hash).toBe(createHash('sha256').update(traces.join('\n')).digest('hex'))
   })
 
-  it.each(['kill', 'kill-behind', 'pause', 'lost', 'lost-behind'] as const satisfies readonly DisturbanceKind[])('S198: %s at each operation of the store breaks nothing', async (how) => {
+  it.each(['kill', 'kill-behind', 'pause', 'lost', 'lost-behind', 'cut', 'outage'] as const satisfies readonly DisturbanceKind[])('S198: %s at each operation of the store breaks nothing', async (how) => {
     const stride = rounds({ short: 4, long: 1 })
     for (let at = 1; at <= points; at += stride) {
       const { failures, trace } = await runSimulation({ ...calm, disturbances: [{ at, how }] })
@@ -52,8 +52,9 @@ describe('a simulation', () => {
   it('S198: what goes wrong is drawn from all that can', () => {
     const drawn = Array.from({ length: 100 }, (_, index) => drawSimulation(index))
     expect(new Set(drawn.flatMap(({ disturbances }) => disturbances.map(({ how }) => how)))).toEqual(new Set(disturbanceKinds))
-    expect(new Set(drawn.flatMap(({ steps }) => steps.map((step) => step.do)))).toEqual(new Set(['send', 'steer', 'follow-up', 'stop', 'read']))
+    expect(new Set(drawn.flatMap(({ steps }) => steps.map((step) => step.do)))).toEqual(new Set(['send', 'steer', 'follow-up', 'stop', 'read', 'follow']))
     expect(drawn.some(({ clocks }) => clocks.some((byMs) => byMs !== 0))).toBe(true)
+    for (const name of ['tellsLosses', 'deltaMs', 'maxRunsPerTenant'] as const) expect(drawn.some((simulation) => simulation[name] !== undefined)).toBe(true)
   })
 
   it('S198: a failing one is shrunk, and printed as a test with what happened in it', async () => {

@@ -13,6 +13,14 @@ export interface HistoryLine {
   readonly answer?: HistoryAnswer
   /** The error that came in the place of an answer. */
   readonly failed?: string
+  /** The call is known to have had no effect. */
+  readonly didNothing?: true
+}
+
+interface RecordingOptions extends Omit<RecordOptions, 'write'> {
+  readonly keep: (line: HistoryLine) => void
+  /** Whether a call that failed with this is known to have had no effect. Default: that is never known. */
+  readonly didNothing?: (error: unknown) => boolean
 }
 
 /** Keeps the calls of one process and their answers, each before the next thing happens. */
@@ -20,12 +28,14 @@ export class Recording {
   readonly #process: string
   readonly #keep: (line: HistoryLine) => void
   readonly #now: () => number
+  readonly #didNothing: (error: unknown) => boolean
   #calls = 0
 
-  constructor({ process, keep, now = monotonicMs }: Omit<RecordOptions, 'write'> & { readonly keep: (line: HistoryLine) => void }) {
+  constructor({ process, keep, now = monotonicMs, didNothing = () => false }: RecordingOptions) {
     this.#process = process
     this.#keep = keep
     this.#now = now
+    this.#didNothing = didNothing
   }
 
   /** Records a call around `ask`. `answerOf` says what is kept of the answer. */
@@ -36,7 +46,7 @@ export class Recording {
     try {
       answer = await ask()
     } catch (error) {
-      this.#line({ n, failed: SessionError.isInstance(error) ? error.code : 'error' })
+      this.#line({ n, failed: SessionError.isInstance(error) ? error.code : 'error', ...(this.#didNothing(error) && { didNothing: true }) })
       throw error
     }
     this.#line({ n, answer: answerOf(answer) })

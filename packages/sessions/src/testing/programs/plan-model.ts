@@ -17,6 +17,8 @@ interface PlanModelOptions {
   readonly world: ModelWorld
   readonly clock: Clock
   readonly delayMs: number
+  /** Before each piece of a text. Default: the text comes as a whole. */
+  readonly deltaMs?: number
   /** The first call of each plan does not fit into the window. */
   readonly overflows: boolean
   /** The agent that it hands work to. */
@@ -31,11 +33,11 @@ const tooLong = Object.assign(new Error('The prompt is too long'), { statusCode:
 const noWords: Step = { text: 'all is done', chunk: 6 }
 
 /** A model that does what the last plan in its prompt says: how far it is, the prompt tells, so that any process can go on. */
-export function planModel({ world, clock, delayMs, overflows, subagent }: PlanModelOptions): ScriptedModel {
+export function planModel({ world, clock, delayMs, deltaMs, overflows, subagent }: PlanModelOptions): ScriptedModel {
   return scriptedModel(
     ({ prompt, tools = [] }) => {
       world.prompts.push(JSON.stringify(prompt))
-      const delay = delayMs > 0 ? { delayMs } : {}
+      const delay = { ...(delayMs > 0 && { delayMs }), ...(deltaMs !== undefined && { deltaDelayMs: deltaMs, chunk: 3 }) }
       // A summary has no tools.
       if (tools.length === 0) return { text: 'a summary of what was said', ...delay }
       return { ...nextStep(world, prompt, overflows, subagent), ...delay }

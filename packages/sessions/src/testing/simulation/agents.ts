@@ -7,6 +7,7 @@ export interface AgentParts {
   readonly world: World
   readonly models: ModelWorld
   readonly modelMs: number
+  readonly deltaMs: number | undefined
   readonly clock: Clock
   readonly random: () => number
 }
@@ -21,11 +22,11 @@ export function agentsOf(parts: AgentParts): readonly Agent[] {
   return [{ ...lead, run: (input: AgentInput | undefined, given?: RunOptions) => lead.run(input, { ...given, random }) }]
 }
 
-function agentOf({ world, models, modelMs, clock }: AgentParts, name: string, subagent: Agent | undefined): Agent {
+function agentOf({ world, models, modelMs, deltaMs, clock }: AgentParts, name: string, subagent: Agent | undefined): Agent {
   return defineAgent({
     name,
     description: `The agent ${name}.`,
-    model: planModel({ world: models, clock, delayMs: modelMs, overflows: false, subagent: subagent?.name }),
+    model: planModel({ world: models, clock, delayMs: modelMs, ...(deltaMs !== undefined && { deltaMs }), overflows: false, subagent: subagent?.name }),
     tools: [toolOf(world, 'pay', 'once'), toolOf(world, 'index', 'idempotent'), toolOf(world, 'look', 'pure')],
     subagents: subagent ? [subagent] : [],
     retry: { maxRetries: 2, baseDelayMs: 1_000, jitter: 0 },

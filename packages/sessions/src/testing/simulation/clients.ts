@@ -4,6 +4,7 @@ import type { AcknowledgedInput } from '../crash-kit/types.ts'
 import { nameOfError } from '../crash-kit/start-runtime.ts'
 import { textOfInput, tokenOf } from '../programs/plan-text.ts'
 import type { Cluster, Living } from './cluster.ts'
+import { Follower } from './follower.ts'
 import type { SimulationStep } from './simulation.ts'
 
 type InputStep = Extract<SimulationStep, { readonly name: string }>
@@ -17,6 +18,7 @@ export class Clients {
   readonly accepted: (AcknowledgedInput & { readonly runId: string })[] = []
   /** Errors that no client should get, and clients that gave up. */
   readonly surprises: string[] = []
+  readonly followers: Follower[] = []
   readonly #cluster: Cluster
   #waiting = 0
 
@@ -30,6 +32,7 @@ export class Clients {
 
   perform(step: SimulationStep): void {
     this.#cluster.log('client', JSON.stringify(step))
+    if (step.do === 'follow') return void this.followers.push(new Follower(this.#cluster, step, this.followers.length + 1))
     this.#waiting += 1
     void this.#untilAnswered(step, (living) => this.#ask(living, step)).finally(() => (this.#waiting -= 1))
   }
@@ -73,6 +76,8 @@ export class Clients {
     switch (step.do) {
       case 'stop':
         return void (await session.stop({ waitMs: 500 }))
+      case 'follow':
+        return
       case 'read':
         return read(living.runtime, step.to)
       case 'send':

@@ -14,21 +14,29 @@ import { drawFrom, type Draw } from '../programs/draw.ts'
 import type { ModelWorld } from '../programs/plan-model.ts'
 import type { ProgramTime } from '../programs/program-time.ts'
 import { agentsOf } from './agents.ts'
+import { Hints } from './hints.ts'
 import { LeaseWatch } from './lease-watch.ts'
 import { Network } from './network.ts'
 import type { PlantedFault } from './options.ts'
 import { processStore } from './process-store.ts'
 import type { SharedHandle } from './shared-handle.ts'
 import type { Simulation } from './simulation.ts'
+import { TenantWatch } from './tenant-watch.ts'
 
 const leaseMs = 3_000
 const heartbeatMs = 1_000
 /** How long it takes at most until another process stands in the place of a dead one. */
 const longestRestartMs = 2_000
+/** How long it takes until a runtime that could not start is started again. */
+const startAgainMs = 500
 
 export interface Living {
   readonly process: CrashProcess
   readonly runtime: Runtime
+  /** The same runtime. What is read with it is not part of the history, which would grow by each event of each reader. */
+  readonly unrecorded: Runtime
+  /** Resolves when the process dies. */
+  readonly death: Promise<void>
 }
 
 /** What a simulation is over. */
@@ -47,6 +55,8 @@ export class Cluster {
   readonly trace: string[] = []
   readonly history: HistoryLine[] = []
   readonly network: Network
+  readonly hints: Hints
+  readonly tenants: TenantWatch
   readonly owners = new RunOwners()
   readonly leases = new LeaseWatch()
   readonly staleWrites: string[] = []
@@ -60,20 +70,23 @@ export class Cluster {
   readonly #models: ModelWorld = { prompts: [], failed: new Set(), nextCall: 0 }
   readonly #places: Living[] = []
   readonly #all: Living[] = []
+  readonly #deaths = new Map<CrashProcess, () => void>()
   #moment = 0
   #replacing = 0
 
   constructor(simulation: Simulation, time: ProgramTime, store: SimulatedStore) {
-    const { seed, disturbances, lostHints } = simulation
+    const { seed, disturbances, lostHints, tellsLosses = false, maxRunsPerTenant } = simulation
     this.#simulation = simulation
     this.time = time
     this.#store = store
     this.#draw = drawFrom(seed + 1)
     this.network = new Network({
-      ...{ time, draw: this.#draw, disturbances, lostHints },
+      ...{ time, draw: this.#draw, disturbances, lostHints, tellsLosses },
       log: (process, what) => this.log(process, what),
       onKilled: (process) => this.#replace(process),
     })
+    this.hints = new Hints(this.network)
+    this.tenants = new TenantWatch(store.base, maxRunsPerTenant)
   }
 
   start(): void {
@@ -109,6 +122,7 @@ export class Cluster {
   #replace(dead: CrashProcess): void {
     const place = this.#places.findIndex(({ process }) => process === dead)
     const { clock, now } = this.time
+    this.#deaths.get(dead)?.()
     this.#replacing += 1
     clock.setTimer(now + this.#draw.whole(longestRestartMs), () => {
       this.#replacing -= 1
@@ -117,23 +131,35 @@ export class Cluster {
   }
 
   #start(place: number): void {
-    const { clocks, modelMs } = this.#simulation
+    const { clocks, modelMs, deltaMs, maxRunsPerTenant } = this.#simulation
     const process = new CrashProcess(`process-${this.#all.length + 1}`, skewed(this.time.clock, clocks[place] ?? 0))
     this.log(process, `starts at place ${place}`)
-    const recorder = recorderOf(new Recording({ process: process.name, keep: (line) => void this.history.push(line), now: () => ++this.#moment }))
+    const recorder = recorderOf(new Recording({ process: process.name, keep: (line) => void this.history.push(line), now: () => ++this.#moment, didNothing: (error) => this.network.isUndone(error) }))
     const { clock } = process
     const reached = processStore({ ...this, log: (each, what) => this.log(each, what) }, process, this.#store.handle(clock))
     const store = recorder.store(this.leases.listen(this.#store.client?.(reached) ?? reached, () => this.time.passed))
     const random = (): number => this.#draw.whole(1000) / 1000
-    const agents = agentsOf({ world: this.world.of(process), models: this.#models, modelMs, clock, random })
+    const agents = agentsOf({ world: this.world.of(process), models: this.#models, modelMs, deltaMs, clock, random })
     const runtime = createRuntime({
-      ...{ agents, store, clock, ids: this.#ids, lease: { ttlMs: leaseMs, heartbeatMs } },
+      ...{ agents, store, clock, ids: this.#ids, lease: { ttlMs: leaseMs, heartbeatMs }, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) },
       onError: (error, { during }) => this.#noteFault(process, during, error),
     })
-    const living = { process, runtime: recorder.runtime(runtime) }
+    const { promise: death, resolve } = Promise.withResolvers<void>()
+    this.#deaths.set(process, resolve)
+    const living = { process, death, runtime: recorder.runtime(runtime), unrecorded: runtime }
     this.#places[place] = living
     this.#all.push(living)
-    startRuntime(runtime).catch((error: unknown) => this.#noteFault(process, 'start', error))
+    void this.#startRuntime(process, runtime)
+  }
+
+  /** One that cannot start, since the store is away, is started again, as what supervises processes does. */
+  async #startRuntime(process: CrashProcess, runtime: Runtime): Promise<void> {
+    try {
+      await startRuntime(runtime)
+    } catch (error) {
+      this.#noteFault(process, 'start', error)
+      if (SessionError.isInstance(error) && error.retryable) process.clock.setTimer(process.clock.now() + startAgainMs, () => void this.#startRuntime(process, runtime))
+    }
   }
 
   /** A store that does not answer is no fault of the runtime. */

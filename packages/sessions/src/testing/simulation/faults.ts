@@ -1,5 +1,5 @@
 import type { Batch, Write } from '../../contract/batch.ts'
-import type { Claim, ClaimRequest, Lease, LeaseState, SessionStore, StoreHint } from '../../contract/session-store.ts'
+import type { Claim, ClaimRequest, DeltaBatch, DeltaPlace, Lease, LeaseState, SessionStore, StoreHint } from '../../contract/session-store.ts'
 import { waitingKinds } from '../../contract/records.ts'
 import { aroundStore } from '../around-store.ts'
 import type { SimulationFault } from './options.ts'
@@ -137,8 +137,63 @@ const ticketFirst: SimulationFault = {
   }),
 }
 
+/** A process claims for a tenant whatever others execute for it. */
+const tenantUncounted: SimulationFault = {
+  name: 'tenant counted by each process alone',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, (operation, args, go) => {
+        if (operation !== 'claim') return go()
+        const { maxRunsPerTenant: _left, ...request } = args[0] as ClaimRequest
+        return store.claim(request)
+      }),
+  }),
+}
+
+/** A heartbeat that gets no answer counts as one that was heard. */
+const silenceRenews: SimulationFault = {
+  name: 'outage taken for a renewal',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, async (operation, args, go) => {
+        if (operation !== 'renew') return go()
+        return go().catch(() => (args[0] as readonly Lease[]).map(({ runId }): LeaseState => ({ runId, held: true })))
+      }),
+  }),
+}
+
+/** A commit whose answer is lost is made again as another one. */
+const batchRenamed: SimulationFault = {
+  name: 'batch repeated under another id',
+  plant: () => ({
+    client: (store) =>
+      aroundStore(store, (operation, args, go) => {
+        const batch = args[0] as Batch
+        return operation === 'commit' ? go().catch(() => store.commit({ ...batch, id: `${batch.id} again` })) : go()
+      }),
+  }),
+}
+
+/** Deltas that follow a gap are numbered as if there were none. */
+const gapHidden: SimulationFault = {
+  name: 'gap in live deltas hidden',
+  plant: () => ({
+    client(store) {
+      const deltas = store.deltas && {
+        ...{ push: (batch: DeltaBatch) => store.deltas?.push(batch) ?? Promise.resolve() },
+        async read(key: string, after: DeltaPlace) {
+          const batches = (await store.deltas?.read(key, after)) ?? []
+          return batches.length < 2 ? batches : batches.slice(1).map((batch) => (batch.base === batches[0]?.base ? { ...batch, n: batch.n - batches[0].events.length } : batch))
+        },
+      }
+      return new Proxy(store, { get: (target, name) => (name === 'deltas' ? deltas : (Reflect.get(target, name) as unknown)) })
+    },
+  }),
+}
+
 const clockTrusted: SimulationFault = { name: 'clock of the process trusted', plant: () => ({ shared: { trustsClocks: true } }) }
 const wakeLost: SimulationFault = { name: 'wake lost', plant: () => ({ shared: { losesWakes: true } }) }
+const tenantFirst: SimulationFault = { name: 'full tenant kept in front', plant: () => ({ shared: { waitsForTenants: true } }) }
 
 /** Mistakes that simulations must find. */
 export const simulationFaults: readonly SimulationFault[] = [
@@ -152,4 +207,9 @@ export const simulationFaults: readonly SimulationFault[] = [
   deliveryDoubled,
   epochNotRaised,
   ticketFirst,
+  tenantUncounted,
+  tenantFirst,
+  silenceRenews,
+  batchRenamed,
+  gapHidden,
 ]

@@ -1,14 +1,33 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import { emptyView, isDelta, reduceEvents, type AgentEvent } from '@bowline/agent-loop/events'
+import type { JSONValue } from '@bowline/llm'
 import { standardInvariants } from '../crash-kit/invariants.ts'
 import { checkHistory } from '../history/check-history.ts'
-import type { SimulationInvariant } from './simulation-end.ts'
+import type { FollowerEnd, SimulationEnd, SimulationInvariant } from './simulation-end.ts'
 
 /** The invariants of every simulation. If several fail, look at the first. */
 export const simulationInvariants: readonly SimulationInvariant[] = [
   { name: 'the history agrees with the model of a session', check: ({ history, rests }) => checkHistory(history, { atRest: rests }).problems.map(({ text }) => text) },
   { name: 'an owner that renews its lease keeps its run', check: ({ leaseProblems }) => leaseProblems },
+  { name: 'a tenant has no more runs at once than it may have', check: ({ tenantProblems }) => tenantProblems },
   { name: 'what can be claimed is claimed in time', check: ({ waitProblems }) => waitProblems },
   { name: 'the simulation comes to rest', check: ({ stuck }) => (stuck === undefined ? [] : [stuck]) },
   { name: 'clients get an answer', check: ({ surprises }) => surprises },
   { name: 'nothing fails in the background', check: ({ faults }) => faults },
+  { name: 'who follows a session sees what is stored, and of a message its beginning', check: (end) => end.followers.flatMap((follower, index) => problemsOf(end, follower).map((problem) => `reader-${index + 1} of ${follower.session}: ${problem}`)) },
   ...standardInvariants,
 ]
+
+function problemsOf({ rests, sessions }: SimulationEnd, { session, events, problems }: FollowerEnd): readonly string[] {
+  if (problems.length > 0 || !rests) return problems
+  const log = sessions.find(({ record }) => record.key === session)?.log ?? []
+  const seen = events.filter((event) => !isDelta(event)).map((event) => ('seq' in event ? `${event.seq} ${event.type}` : event.type))
+  const stored = log.map(({ seq, type }) => `${seq} ${type}`)
+  const place = stored.findIndex((event, index) => event !== seen[index])
+  if (place !== -1 || seen.length > stored.length) return [`behind ${place === -1 ? stored.length : place} events it has seen ${seen[place] ?? 'nothing'} instead of ${stored[place] ?? 'nothing'}`]
+  return foldOf(events) === foldOf(log) ? [] : ['what it makes of the events is not what a fresh reader makes of them']
+}
+
+function foldOf(events: readonly AgentEvent[]): string {
+  return canonicalJson(events.reduce(reduceEvents, emptyView) as unknown as JSONValue)
+}

@@ -6,7 +6,7 @@ import type { ProgramTime } from '../programs/program-time.ts'
 import type { CrashProcess } from '../crash-kit/crash-process.ts'
 import type { Disturbance } from './simulation.ts'
 
-export type NetworkOperation = StoreOperation | 'state' | 'ticket'
+export type NetworkOperation = StoreOperation | 'state' | 'ticket' | 'push deltas' | 'read deltas'
 
 interface Message {
   readonly process: CrashProcess
@@ -22,6 +22,8 @@ export interface NetworkOptions {
   readonly draw: Draw
   readonly disturbances: readonly Disturbance[]
   readonly lostHints: number
+  /** A process is told that it has lost hints. */
+  readonly tellsLosses: boolean
   readonly log: (process: CrashProcess, what: string) => void
   /** A process died and needs another one in its place. */
   readonly onKilled: (process: CrashProcess) => void
@@ -31,6 +33,10 @@ export interface NetworkOptions {
 const timeoutMs = 1_000
 const pauseMs = 4_000
 const slowMs = 1_500
+const awayMs = 4_000
+/** Within so much time a process is told that it has lost hints. */
+const longestUntilToldMs = 2_000
+const everything = { wake: true, elsewhere: true } as const
 
 /** What lies between processes and their store: messages take their time and get lost, and processes stand still or die. */
 export class Network {
@@ -40,6 +46,13 @@ export class Network {
   readonly #held = new Map<CrashProcess, (() => void)[]>()
   /** Since when each process waits for an answer, by a number for each message. */
   readonly #asked = new Map<number, { readonly process: CrashProcess; readonly at: number }>()
+  /** Until when no process reaches the store, and until when one does not. */
+  #outUntil = 0
+  readonly #cutUntil = new Map<CrashProcess, number>()
+  /** Failures of operations that never reached the store. */
+  readonly #undone = new WeakSet<object>()
+  /** Processes that are about to be told that they have lost hints. */
+  readonly #unaware = new Set<CrashProcess>()
   /** Operations so far. */
   count = 0
   /** Disturbances that are not over. */
@@ -54,12 +67,17 @@ export class Network {
     return this.#open > 0
   }
 
-  /** The process runs, and has had its answers in time. */
+  /** The process runs, reaches the store, and has had its answers in time. */
   isHealthy(process: CrashProcess): boolean {
-    if (process.state !== 'alive') return false
+    if (process.state !== 'alive' || this.#isAway(process)) return false
     const late = this.#options.time.passed - 500
     for (const asked of this.#asked.values()) if (asked.process === process && asked.at < late) return false
     return true
+  }
+
+  /** The operation that failed with this never reached the store. */
+  isUndone(error: unknown): boolean {
+    return typeof error === 'object' && error !== null && this.#undone.has(error)
   }
 
   ask<T>(process: CrashProcess, operation: NetworkOperation, perform: () => Promise<T>): Promise<T> {
@@ -76,13 +94,28 @@ export class Network {
     })
   }
 
-  /** Tells a process what the store says by itself. */
+  /** Tells a process what another one has done: late, twice or never. One that stands still hears it when it goes on. */
   hint(process: CrashProcess, hint: StoreHint, listener: (hint: StoreHint) => void): void {
     const { draw, lostHints } = this.#options
-    if (process.state !== 'alive' || draw.chance(lostHints)) return
-    this.#in(draw.whole(20), () => {
-      if (process.state === 'alive') listener(hint)
-    })
+    if (process.state === 'dead') return
+    if (this.#isAway(process) || draw.chance(lostHints)) return this.#loseHint(process, listener)
+    const tell = (): void => this.#hear(process, () => listener(hint))
+    this.#in(draw.whole(20), tell)
+    if (draw.chance(0.05)) this.#in(draw.whole(1_000), tell)
+  }
+
+  #loseHint(process: CrashProcess, listener: (hint: StoreHint) => void): void {
+    const { draw, tellsLosses, log } = this.#options
+    if (!tellsLosses || this.#unaware.has(process)) return
+    this.#unaware.add(process)
+    const tell = (): void => {
+      this.#unaware.delete(process)
+      this.#hear(process, () => {
+        log(process, 'is told that it has lost hints')
+        listener(everything)
+      })
+    }
+    this.#in(Math.max(0, this.#backIn(process)) + draw.whole(longestUntilToldMs), tell)
   }
 
   #leave(message: Message): void {
@@ -96,9 +129,13 @@ export class Network {
         this.#pause(process, disturbance)
         return this.#hold(process, () => this.#travel(message, 0))
       case 'lost':
-        return this.#in(timeoutMs, () => this.#hear(message, () => message.reject(unavailable('commit'))))
+        return this.#in(timeoutMs, () => this.#hear(process, () => this.#refuse(message)))
       case 'slow':
         return this.#travel(message, disturbance.ms ?? slowMs)
+      case 'cut':
+      case 'outage':
+        this.#goAway(process, disturbance)
+        return this.#travel(message, 0)
       default:
         return this.#travel(message, 0)
     }
@@ -110,6 +147,8 @@ export class Network {
 
   async #arrive(message: Message): Promise<void> {
     const { process, perform, disturbance } = message
+    const refuse = (): void => message.reject(unavailable('commit'))
+    if (this.#isAway(process)) return this.#in(this.#delay(), () => this.#hear(process, () => this.#refuse(message)))
     const outcome = await perform().then(
       (answer) => () => message.resolve(answer),
       (error: unknown) => () => message.reject(error),
@@ -120,18 +159,25 @@ export class Network {
         return this.#kill(process)
       case 'pause-behind':
         if (process.state === 'alive') this.#pause(process, disturbance)
-        return this.#hear(message, outcome)
+        return this.#hear(process, outcome)
       case 'lost-behind':
-        return this.#in(timeoutMs, () => this.#hear(message, () => message.reject(unavailable('commit'))))
+        return this.#in(timeoutMs, () => this.#hear(process, refuse))
       case 'slow-behind':
-        return this.#in(disturbance.ms ?? slowMs, () => this.#hear(message, outcome))
+        return this.#in(disturbance.ms ?? slowMs, () => this.#hear(process, outcome))
       default:
-        return this.#in(this.#delay(), () => this.#hear(message, outcome))
+        return this.#in(this.#delay(), () => this.#hear(process, this.#isAway(process) ? refuse : outcome))
     }
   }
 
+  /** The store has not heard of the message. */
+  #refuse({ reject }: Message): void {
+    const error = unavailable('commit')
+    this.#undone.add(error)
+    reject(error)
+  }
+
   /** A process that stands still hears it when it goes on, a dead one never. */
-  #hear({ process }: Message, outcome: () => void): void {
+  #hear(process: CrashProcess, outcome: () => void): void {
     if (process.state === 'stopped') this.#hold(process, outcome)
     else if (process.state !== 'dead') outcome()
   }
@@ -144,6 +190,24 @@ export class Network {
     if (process.state === 'dead') return
     process.kill()
     this.#options.onKilled(process)
+  }
+
+  /** Connections break: what is under way, or its answer, is lost. */
+  #goAway(process: CrashProcess, { how, ms = awayMs }: Disturbance): void {
+    const { now } = this.#options.time
+    if (how === 'outage') this.#outUntil = Math.max(this.#outUntil, now + ms)
+    else this.#cutUntil.set(process, Math.max(this.#cutUntil.get(process) ?? 0, now + ms))
+    this.#open += 1
+    this.#in(ms, () => (this.#open -= 1))
+  }
+
+  #isAway(process: CrashProcess): boolean {
+    return this.#backIn(process) > 0
+  }
+
+  /** In how many milliseconds the process reaches the store again. */
+  #backIn(process: CrashProcess): number {
+    return Math.max(this.#outUntil, this.#cutUntil.get(process) ?? 0) - this.#options.time.now
   }
 
   #pause(process: CrashProcess, { ms = pauseMs }: Disturbance): void {

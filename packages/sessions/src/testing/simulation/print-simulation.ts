@@ -3,7 +3,8 @@ import type { Simulation } from './simulation.ts'
 
 /** The simulation as a test that can be pasted and run. */
 export function printSimulation(simulation: Simulation, invariant: string): string {
-  const { seed, clocks, lostHints, modelMs, steps, disturbances } = simulation
+  const { seed, clocks, lostHints, tellsLosses, modelMs, deltaMs, maxRunsPerTenant, steps, disturbances } = simulation
+  const given = (name: string, value: unknown): readonly string[] => (value === undefined ? [] : [`    ${name}: ${literal(value)},`])
   return [
     `import { runSimulation } from '@bowline/sessions/testing'`,
     `import { expect, it } from 'vitest'`,
@@ -13,7 +14,10 @@ export function printSimulation(simulation: Simulation, invariant: string): stri
     `    seed: ${seed},`,
     `    clocks: ${literal(clocks)},`,
     `    lostHints: ${lostHints},`,
+    ...given('tellsLosses', tellsLosses),
     `    modelMs: ${modelMs},`,
+    ...given('deltaMs', deltaMs),
+    ...given('maxRunsPerTenant', maxRunsPerTenant),
     `    steps: [`,
     ...steps.map((step) => `      ${literal(step)},`),
     `    ],`,
@@ -25,7 +29,7 @@ export function printSimulation(simulation: Simulation, invariant: string): stri
   ].join('\n')
 }
 
-const idle = / (?:claim: nothing|prune|due|open|close|state|(?:read|list)\w+)$/
+const idle = / (?:claim: nothing|prune|due|open|close|state|(?:read|list)\w+|read deltas .*)$/
 
 /** The trace without what only looks. */
 export function notable(trace: readonly string[]): readonly string[] {

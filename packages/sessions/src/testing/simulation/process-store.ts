@@ -1,5 +1,5 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
-import type { Claim, ClaimRequest, LeaseState, StoreHint } from '../../contract/session-store.ts'
+import type { Claim, ClaimRequest, DeltaStore, LeaseState, StoreHint } from '../../contract/session-store.ts'
 import type { StateStore } from '../../contract/state-store.ts'
 import { aroundStore, type StoreOperation } from '../around-store.ts'
 import type { CrashProcess } from '../crash-kit/crash-process.ts'
@@ -7,27 +7,35 @@ import { nameOfBatch, printResult } from '../crash-kit/print-commit.ts'
 import type { RunOwners } from '../crash-kit/run-owners.ts'
 import type { ProgramTime } from '../programs/program-time.ts'
 import type { LeaseWatch } from './lease-watch.ts'
+import type { Hints } from './hints.ts'
 import type { Network } from './network.ts'
 import type { SharedHandle } from './shared-handle.ts'
+import type { TenantWatch } from './tenant-watch.ts'
 
 export interface ProcessStoreParts {
   readonly network: Network
+  readonly hints: Hints
   readonly time: ProgramTime
   readonly owners: RunOwners
   readonly leases: LeaseWatch
+  readonly tenants: TenantWatch
   readonly staleWrites: string[]
   readonly log: (process: CrashProcess, what: string) => void
 }
 
 /** The shared store as one process reaches it: through the network, with an eye on what the store does. */
 export function processStore(parts: ProcessStoreParts, process: CrashProcess, shared: SharedHandle): SharedHandle {
-  const { network } = parts
-  const watched = aroundStore(shared, (operation, args, go) =>
-    network.ask(process, operation, () => (operation === 'open' || operation === 'close' ? Promise.resolve(undefined) : watch(parts, process, operation, args, go))),
-  )
+  const { network, hints } = parts
+  const deltas = shared.deltas && deltasOf(parts, process, shared.deltas)
+  const watched = aroundStore(shared, async (operation, args, go) => {
+    const answer = await network.ask(process, operation, () => (operation === 'open' || operation === 'close' ? Promise.resolve(undefined) : watch(parts, process, operation, args, go)))
+    if (operation === 'commit' && isApplied(answer as CommitResult)) hints.tellCommit(process, args[0] as Batch)
+    return answer
+  })
   return new Proxy(watched, {
     get(target, name) {
-      if (name === 'subscribe') return (listener: (hint: StoreHint) => void) => shared.subscribe((hint) => network.hint(process, hint, listener))
+      if (name === 'subscribe') return (listener: (hint: StoreHint) => void) => hints.subscribe(process, listener)
+      if (name === 'deltas') return deltas
       if (name === 'state') return stateOf(parts, process, shared.state)
       if (name === 'completeTicket') return (key: string) => network.ask(process, 'ticket', () => shared.completeTicket(key))
       return Reflect.get(target, name) as unknown
@@ -36,19 +44,20 @@ export function processStore(parts: ProcessStoreParts, process: CrashProcess, sh
 }
 
 async function watch(parts: ProcessStoreParts, process: CrashProcess, operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>): Promise<unknown> {
-  const { log, owners, leases, time, staleWrites } = parts
+  const { log, owners, leases, tenants, time, staleWrites } = parts
   const lost = operation === 'commit' ? owners.lostRunsIn(process, args[0] as Batch) : []
   const answer = await go()
   switch (operation) {
     case 'commit': {
       const [batch, result] = [args[0] as Batch, answer as CommitResult]
       log(process, `commit ${batch.key} ${nameOfBatch(batch)}: ${printResult(result)}`)
-      if (result.ok && !result.existing) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for ${runId}, which it had lost`))
+      if (isApplied(result)) staleWrites.push(...lost.map((runId) => `${process.name} wrote ${nameOfBatch(batch)} for ${runId}, which it had lost`))
       break
     }
     case 'claim': {
       const claims = answer as readonly Claim[]
       owners.claimed(process, claims)
+      await tenants.claimed(claims)
       leases.claimed(claims, (args[0] as ClaimRequest).leaseMs, time.passed)
       log(process, claims.length === 0 ? 'claim: nothing' : `claim: ${claims.map(({ run, previous }) => `${run.id} (${previous}) with epoch ${run.epoch}`).join(', ')}`)
       break
@@ -62,6 +71,28 @@ async function watch(parts: ProcessStoreParts, process: CrashProcess, operation:
       log(process, operation)
   }
   return answer
+}
+
+function isApplied(result: CommitResult): boolean {
+  return result.ok && !result.existing
+}
+
+function deltasOf({ network, hints, log }: ProcessStoreParts, process: CrashProcess, deltas: DeltaStore): DeltaStore {
+  return {
+    async push(batch) {
+      await network.ask(process, 'push deltas', () => {
+        log(process, `push deltas ${batch.key} ${batch.base}.${batch.n} (${batch.events.length})`)
+        return deltas.push(batch)
+      })
+      hints.tellDeltas(process, batch.key)
+    },
+    read: (key, after) =>
+      network.ask(process, 'read deltas', async () => {
+        const batches = await deltas.read(key, after)
+        log(process, `read deltas ${key} behind ${after.base}.${after.n}: ${batches.length}`)
+        return batches
+      }),
+  }
 }
 
 function stateOf({ network }: ProcessStoreParts, process: CrashProcess, state: StateStore): StateStore {

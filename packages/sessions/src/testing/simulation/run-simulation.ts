@@ -28,6 +28,8 @@ export interface SimulationVerdict {
 
 const lookMs = 500
 const longestMs = 120_000
+/** A reader looks when nothing was told for a second; messages take their time, and a slow one more of it. */
+const longestUntilSeenMs = 20_000
 
 /** Runs one simulation until it rests, and checks what it comes to. */
 export async function runSimulation(simulation: Simulation, options: RunSimulationOptions = {}): Promise<SimulationVerdict> {
@@ -88,6 +90,7 @@ class Play {
     const keys = [...new Set(this.#simulation.steps.map(({ to }) => to))]
     this.#clients.readAll(keys)
     await this.#pass(2 * lookMs)
+    for (let waited = 0; waited < longestUntilSeenMs && !(await this.#isAllSeen()); waited += lookMs) await this.#pass(lookMs)
     return this.#look(rests)
   }
 
@@ -113,10 +116,16 @@ class Play {
     return false
   }
 
+  /** Whoever follows a session has seen its end. */
+  async #isAllSeen(): Promise<boolean> {
+    const ends = await Promise.all(this.#clients.followers.map(async ({ session, seq }) => (await this.#store.readEvents(session, 0, 1)).lastSeq === seq))
+    return ends.every(Boolean)
+  }
+
   /** What goes on behind this says no more. */
   get #hasFailed(): boolean {
-    const { leases, staleWrites } = this.#cluster
-    return leases.problems.length + staleWrites.length + this.#waits.problems.length > 0
+    const { leases, tenants, staleWrites } = this.#cluster
+    return leases.problems.length + tenants.problems.length + staleWrites.length + this.#waits.problems.length > 0
   }
 
   async #pass(ms: number): Promise<void> {
@@ -124,8 +133,8 @@ class Play {
   }
 
   async #look(rests: boolean): Promise<SimulationEnd> {
-    const { world, staleWrites, leases, faults, history } = this.#cluster
-    const { accepted, surprises } = this.#clients
+    const { world, staleWrites, leases, tenants, faults, history } = this.#cluster
+    const { accepted, surprises, followers } = this.#clients
     const sessions = await readSessions(this.#store)
     const end: CrashEnd = {
       world: { effects: world.effects, notes: world.notes },
@@ -134,6 +143,6 @@ class Play {
       staleWrites,
       ...(rests || this.#hasFailed ? {} : { stuck: `after ${longestMs} ms something still runs, or a client still waits` }),
     }
-    return { ...end, simulation: this.#simulation, history: historyOf(history), rests, surprises, faults, leaseProblems: leases.problems, waitProblems: this.#waits.problems }
+    return { ...end, simulation: this.#simulation, history: historyOf(history), rests, surprises, faults, followers, leaseProblems: leases.problems, tenantProblems: tenants.problems, waitProblems: this.#waits.problems }
   }
 }

@@ -12,4 +12,6 @@ export interface SharedStoreFaults {
   readonly trustsClocks?: true
   /** A wake is dropped while a process looks at the session, and the end of a run looks at what was queued when it was claimed. */
   readonly losesWakes?: true
+  /** A claim ends at the first session whose tenant has as many runs as it may have. */
+  readonly waitsForTenants?: true
 }

@@ -6,6 +6,7 @@ import type { RunRecord } from '../../contract/records.ts'
 import { memoryStore } from '../../stores/memory.ts'
 import { hintsOf } from '../../stores/rules.ts'
 import { aroundStore } from '../around-store.ts'
+import { SharedDeltas } from './shared-deltas.ts'
 import type { SharedHandle, SharedStoreFaults } from './shared-handle.ts'
 
 /** Who may look at a session now. It holds the key of the session and nothing else. */
@@ -22,6 +23,7 @@ interface Ticket {
  */
 export class SharedStore {
   readonly base: SessionStore
+  readonly deltas: SharedDeltas
   readonly #clock: Clock
   readonly #faults: SharedStoreFaults
   readonly #tickets = new Map<string, Ticket>()
@@ -35,6 +37,7 @@ export class SharedStore {
     const store = memoryStore()
     const capabilities = { ...store.capabilities, durable: 'process', processes: 'many' } as const
     this.base = new Proxy(store, { get: (target, name) => (name === 'capabilities' ? capabilities : (Reflect.get(target, name) as unknown)) })
+    this.deltas = new SharedDeltas(this.base)
   }
 
   async open(options: StoreOpenOptions): Promise<void> {
@@ -51,7 +54,8 @@ export class SharedStore {
       return go()
     })
     const completeTicket = async (key: string): Promise<void> => void this.#tickets.delete(key)
-    return new Proxy(around, { get: (target, name) => (name === 'completeTicket' ? completeTicket : (Reflect.get(target, name) as unknown)) }) as SharedHandle
+    const more: Partial<SharedHandle> = { completeTicket, deltas: this.deltas }
+    return new Proxy(around, { get: (target, name) => Reflect.get(name in more ? more : target, name) as unknown }) as SharedHandle
   }
 
   /** Operations follow each other, so that no other one sees this clock. */
@@ -67,6 +71,7 @@ export class SharedStore {
   async #commit(batch: Batch): Promise<CommitResult> {
     const result = await this.base.commit(batch)
     if (!result.ok || result.existing) return result
+    this.deltas.applied(batch)
     await this.#completeTicket(batch.key)
     for (const { key, wake } of hintsOf(batch)) if (wake && key !== undefined) this.#send(key)
     return result
@@ -103,7 +108,10 @@ export class SharedStore {
     for (const key of keys) {
       if (claims.length >= request.max) break
       const ticket = this.#tickets.get(key)
-      if (ticket?.isWaiting && !ticket.active) claims.push(...(await this.#claimWith(key, ticket, request)))
+      if (!ticket?.isWaiting || ticket.active) continue
+      const claimed = await this.#claimWith(key, ticket, request)
+      if (claimed.length === 0 && this.#faults.waitsForTenants && request.maxRunsPerTenant !== undefined && key.startsWith('tenant:')) break
+      claims.push(...claimed)
     }
     return claims
   }

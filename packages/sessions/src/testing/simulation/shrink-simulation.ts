@@ -17,9 +17,15 @@ function* smallerThan(simulation: Simulation): Generator<Simulation> {
   if (clocks.some((byMs) => byMs !== 0)) yield { ...simulation, clocks: clocks.map(() => 0) }
   if (lostHints > 0) yield { ...simulation, lostHints: 0 }
   if (modelMs > 0) yield { ...simulation, modelMs: 0 }
+  for (const name of ['tellsLosses', 'deltaMs', 'maxRunsPerTenant'] as const) if (simulation[name] !== undefined) yield without(simulation, name)
   for (const [index, step] of steps.entries()) {
     for (const simpler of simplerSteps(step)) yield { ...simulation, steps: steps.with(index, simpler) }
   }
+}
+
+function without(simulation: Simulation, name: 'tellsLosses' | 'deltaMs' | 'maxRunsPerTenant'): Simulation {
+  const { [name]: _left, ...rest } = simulation
+  return rest
 }
 
 function* simplerSteps(step: SimulationStep): Generator<SimulationStep> {

@@ -1,6 +1,7 @@
+import type { LoggedEvent } from '../../contract/log-events.ts'
 import type { CrashEnd } from '../crash-kit/types.ts'
 import type { History } from '../history/operations.ts'
-import type { Simulation } from './simulation.ts'
+import type { Simulation, SimulationSession } from './simulation.ts'
 
 /** Everything that there is to see when a simulation is over. */
 export interface SimulationEnd extends CrashEnd {
@@ -12,10 +13,22 @@ export interface SimulationEnd extends CrashEnd {
   readonly surprises: readonly string[]
   /** Errors in the background of a runtime. */
   readonly faults: readonly string[]
+  /** Clients that followed a session until the end. */
+  readonly followers: readonly FollowerEnd[]
+  /** Claims that gave a tenant more runs at once than it may have. */
+  readonly tenantProblems: readonly string[]
   /** Runs that were taken over while their owner held them. */
   readonly leaseProblems: readonly string[]
   /** Runs that no process has claimed in time. */
   readonly waitProblems: readonly string[]
+}
+
+/** What a client has seen that followed a session. */
+export interface FollowerEnd {
+  readonly session: SimulationSession
+  readonly events: readonly LoggedEvent[]
+  /** What it should not have seen. */
+  readonly problems: readonly string[]
 }
 
 /** A condition on the end of a simulation. The invariants of scenarios are conditions on simulations too. */

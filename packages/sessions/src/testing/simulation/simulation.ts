@@ -11,8 +11,14 @@ export interface Simulation {
   readonly clocks: readonly number[]
   /** The share of hints that are lost, from 0 to 1. */
   readonly lostHints: number
+  /** A process that has lost hints is told that it has, some time later. Default: it is not. */
+  readonly tellsLosses?: true
   /** How long a model call takes. */
   readonly modelMs: number
+  /** How long it takes until each piece of an answer. Default 0: an answer comes as a whole. */
+  readonly deltaMs?: number
+  /** Runs at once of one tenant, in all processes together. Default: no limit. */
+  readonly maxRunsPerTenant?: number
   readonly steps: readonly SimulationStep[]
   readonly disturbances: readonly Disturbance[]
 }
@@ -20,7 +26,8 @@ export interface Simulation {
 /** The number of a process; those that take its place have it too. */
 type Place = number
 
-export type SimulationSession = 'a' | 'b' | 'c'
+/** Three of them belong to one tenant. */
+export type SimulationSession = 'a' | 'b' | 'c' | 'tenant:x:1' | 'tenant:x:2' | 'tenant:x:3' | 'tenant:y:1'
 
 export type SimulationStep = {
   /** How long after the step before. */
@@ -38,12 +45,15 @@ export type SimulationStep = {
       readonly thenReadAt?: Place
     }
   | { readonly do: 'stop' | 'read' }
+  /** A client reads what happens until the simulation is over. When its process dies it goes on at another one. */
+  | { readonly do: 'follow' }
 )
 
 /**
  * What goes wrong at the n-th operation of the store, counted over all processes. `kill`: the process dies before the operation
  * leaves it, or (`-behind`) when the store has done it. `pause`: it stands still for `ms` instead. `lost`: the operation, or its
- * answer, is lost on its way. `slow`: it, or its answer, takes `ms` longer.
+ * answer, is lost on its way. `slow`: it, or its answer, takes `ms` longer. `cut`: for `ms` the process cannot reach the store.
+ * `outage`: for `ms` no process can.
  */
 export interface Disturbance {
   readonly at: number
@@ -51,5 +61,5 @@ export interface Disturbance {
   readonly ms?: number
 }
 
-export const disturbanceKinds = ['kill', 'kill-behind', 'pause', 'pause-behind', 'lost', 'lost-behind', 'slow', 'slow-behind'] as const
+export const disturbanceKinds = ['kill', 'kill-behind', 'pause', 'pause-behind', 'lost', 'lost-behind', 'slow', 'slow-behind', 'cut', 'outage'] as const
 export type DisturbanceKind = (typeof disturbanceKinds)[number]

@@ -22,7 +22,9 @@ export class WaitWatch {
     const { items } = await store.listSessions({ status: openWords, limit: 1000 })
     const open = await Promise.all(items.map(async ({ key }) => (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items))
     const isSeen = this.#cluster.living.some(({ process }) => this.#cluster.network.isHealthy(process))
-    const claimable = new Map(open.flatMap((runs) => this.#claimableIn(runs)).map((run) => [`${run.id} (${run.status}, epoch ${run.epoch})`, run]))
+    const first = open.flatMap((runs) => this.#claimableIn(runs))
+    const kept = await Promise.all(first.map((run) => this.#cluster.tenants.keepsBack(run)))
+    const claimable = new Map(first.filter((_run, index) => kept[index] === false).map((run) => [`${run.id} (${run.status}, epoch ${run.epoch})`, run]))
     for (const name of this.#waited.keys()) if (!claimable.has(name)) this.#waited.delete(name)
     if (!isSeen) return
     for (const name of claimable.keys()) {

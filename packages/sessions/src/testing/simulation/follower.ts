@@ -1,0 +1,90 @@
+import { isDelta } from '@bowline/agent-loop/events'
+import { parseCursor } from '../../contract/cursor.ts'
+import type { LoggedEvent } from '../../contract/log-events.ts'
+import { SessionError } from '../../errors.ts'
+import { nameOfError } from '../crash-kit/start-runtime.ts'
+import type { Cluster, Living } from './cluster.ts'
+import type { FollowerEnd } from './simulation-end.ts'
+import type { SimulationSession, SimulationStep } from './simulation.ts'
+
+/** How long a reader waits before it asks another process. */
+const pauseMs = 300
+
+/** A client that follows a session at one process, and goes on at another one behind what it has seen. */
+export class Follower implements FollowerEnd {
+  readonly session: SimulationSession
+  readonly events: LoggedEvent[] = []
+  readonly problems: string[] = []
+  readonly #cluster: Cluster
+  readonly #name: string
+  /** The text of the message that is not whole yet. */
+  #open: { readonly messageId: string; text: string } | undefined
+  /** Messages that are whole, or were taken back. */
+  readonly #closed = new Set<string>()
+
+  constructor(cluster: Cluster, { to, at }: SimulationStep, number: number) {
+    this.#cluster = cluster
+    this.session = to
+    this.#name = `reader-${number}`
+    void this.#follow(at)
+  }
+
+  /** The newest stored event that it has seen. */
+  get seq(): number {
+    const last = this.events.at(-1)
+    return last ? parseCursor(last.cursor).seq : 0
+  }
+
+  async #follow(first: number): Promise<void> {
+    const { time } = this.#cluster
+    for (let at = first; ; at++) {
+      const living = this.#cluster.at(at)
+      await Promise.race([this.#readAt(living), living.death])
+      await new Promise<void>((resolve) => time.clock.setTimer(time.now + pauseMs, resolve))
+    }
+  }
+
+  async #readAt({ process, unrecorded }: Living): Promise<void> {
+    const cursor = this.events.at(-1)?.cursor
+    try {
+      for await (const event of unrecorded.session(this.session).events(cursor === undefined ? {} : { cursor })) {
+        if (process.state === 'dead') return
+        this.#cluster.log(this.#name, `sees ${event.cursor} ${event.type} at ${process.name}`)
+        this.#see(event)
+        this.events.push(event)
+      }
+    } catch (error) {
+      if (SessionError.isInstance(error) && (error.retryable || error.code === 'session-missing')) return
+      this.problems.push(nameOfError(error))
+    }
+  }
+
+  #see(event: LoggedEvent): void {
+    const before = this.events.at(-1)
+    if (before && !isBehind(event, before)) this.problems.push(`${event.type} at ${event.cursor} comes behind ${before.cursor}`)
+    if (isDelta(event)) return this.#seeDelta(event)
+    if (event.type !== 'message-end' && event.type !== 'message-discarded') return
+    const { messageId } = event
+    const open = this.#open?.messageId === messageId ? this.#open.text : ''
+    if (event.type === 'message-end' && !textOf(event).startsWith(open)) this.problems.push(`it has seen ${JSON.stringify(open)} of ${messageId}, which is ${JSON.stringify(textOf(event))}`)
+    this.#closed.add(messageId)
+  }
+
+  #seeDelta(event: LoggedEvent): void {
+    if (event.type !== 'text-delta') return
+    const { messageId, delta } = event
+    if (this.#closed.has(messageId)) this.problems.push(`${JSON.stringify(delta)} of ${messageId} comes behind the end of that message`)
+    if (this.#open?.messageId !== messageId) this.#open = { messageId, text: '' }
+    this.#open.text += delta
+  }
+}
+
+function isBehind(event: LoggedEvent, before: LoggedEvent): boolean {
+  const [here, there] = [parseCursor(event.cursor), parseCursor(before.cursor)]
+  return here.seq > there.seq || (here.seq === there.seq && here.n > there.n)
+}
+
+function textOf(event: Extract<LoggedEvent, { readonly type: 'message-end' }>): string {
+  const { content } = event.message
+  return typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}

@@ -1,0 +1,44 @@
+import type { Batch } from '../../contract/batch.ts'
+import type { StoreHint } from '../../contract/session-store.ts'
+import { hintsOf } from '../../stores/rules.ts'
+import type { CrashProcess } from '../crash-kit/crash-process.ts'
+import type { Network } from './network.ts'
+
+type Listener = (hint: StoreHint) => void
+
+/** What processes tell each other of their commits, and each one tells itself. */
+export class Hints {
+  readonly #network: Network
+  readonly #listeners = new Map<CrashProcess, Set<Listener>>()
+
+  constructor(network: Network) {
+    this.#network = network
+  }
+
+  subscribe(process: CrashProcess, listener: Listener): () => void {
+    const listeners = this.#listeners.get(process) ?? new Set()
+    this.#listeners.set(process, listeners.add(listener))
+    return () => void listeners.delete(listener)
+  }
+
+  /** The process has heard that its batch is applied. One that never hears it tells nobody. */
+  tellCommit(process: CrashProcess, batch: Batch): void {
+    for (const hint of hintsOf(batch)) this.#tell(process, hint)
+  }
+
+  /** The process has heard that the store has its deltas. */
+  tellDeltas(process: CrashProcess, key: string): void {
+    this.#tell(process, { key, wake: false, deltas: true })
+  }
+
+  #tell(process: CrashProcess, hint: StoreHint): void {
+    this.#hear(process, hint)
+    for (const other of this.#listeners.keys()) {
+      if (other !== process) this.#network.hint(other, { ...hint, elsewhere: true }, (heard) => this.#hear(other, heard))
+    }
+  }
+
+  #hear(process: CrashProcess, hint: StoreHint): void {
+    for (const listener of this.#listeners.get(process) ?? []) listener(hint)
+  }
+}

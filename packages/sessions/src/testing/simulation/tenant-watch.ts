@@ -1,0 +1,37 @@
+import type { RunRecord } from '../../contract/records.ts'
+import type { Claim, SessionStore } from '../../contract/session-store.ts'
+import { tenantOfRun } from '../../stores/rules.ts'
+
+/** How many runs of each tenant are running, whoever executes them. */
+export class TenantWatch {
+  readonly problems: string[] = []
+  readonly #store: SessionStore
+  readonly #most: number
+
+  constructor(store: SessionStore, most = Infinity) {
+    this.#store = store
+    this.#most = most
+  }
+
+  /** The store has claimed runs. */
+  async claimed(claims: readonly Claim[]): Promise<void> {
+    if (this.#most === Infinity) return
+    for (const { run, previous } of claims) {
+      const tenant = previous === 'queued' ? tenantOfRun(run.session, run) : null
+      const count = tenant === null ? 0 : await this.#runningOf(tenant)
+      if (count > this.#most) this.problems.push(`with ${run.id} ${count} runs of the tenant ${tenant} are running, of at most ${this.#most}`)
+    }
+  }
+
+  /** The run is queued, and its tenant has as many running ones as it may have. */
+  async keepsBack(run: RunRecord): Promise<boolean> {
+    const tenant = this.#most === Infinity || run.status !== 'queued' ? null : tenantOfRun(run.session, run)
+    return tenant !== null && (await this.#runningOf(tenant)) >= this.#most
+  }
+
+  async #runningOf(tenant: string): Promise<number> {
+    const { items } = await this.#store.listSessions({ keyPrefix: `tenant:${tenant}:`, limit: 1000 })
+    const running = await Promise.all(items.map(async ({ key }) => (await this.#store.listRuns(key, { status: ['running'], limit: 1000 })).items))
+    return running.flat().filter((run) => tenantOfRun(run.session, run) === tenant).length
+  }
+}
