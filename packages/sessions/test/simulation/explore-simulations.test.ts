@@ -59,7 +59,7 @@ describe('a simulation', () => {
 
   it('S198: a failing one is shrunk, and printed as a test with what happened in it', async () => {
     const [fault] = simulationFaults
-    const [failure] = (await exploreSimulations({ seed: 1, simulations: 10, ...(fault && { fault }), maxFailures: 1, shrinkTries: 60 })).failures
+    const [failure] = (await exploreSimulations({ seed: 1, simulations: 20, ...(fault && { fault }), maxFailures: 1, shrinkTries: 60 })).failures
     expect(failure?.invariant).toBe('the history agrees with the model of a session')
     const printed = failure?.simulation ?? ''
     expect(printed).toMatch(/^import { runSimulation } from '@bowline\/sessions\/testing'/)
