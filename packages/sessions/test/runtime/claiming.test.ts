@@ -3,11 +3,12 @@ import { manualClock, scriptedModel } from '@bowline/llm/testing'
 import type { SessionStore } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
+import { SessionError } from '../../src/errors.ts'
 import { aroundStore } from '../../src/testing/around-store.ts'
 import { found } from '../children/support.ts'
 import { smallWindow } from '../commands/tree/talk.ts'
 import { gate, setup, type SetupOptions } from '../support.ts'
-import { worker } from './worker.ts'
+import { answers, worker } from './worker.ts'
 
 describe('S8, S57: what a runtime claims', () => {
   it('S8, S57: by default up to 32 runs of its agents, under its name, for ten seconds; renewed every three', async () => {
@@ -312,6 +313,32 @@ describe('S64: work that comes at the end of a run', () => {
     await clock.advance(0)
     await second.result()
     expect(await statuses([first, second])).toEqual(['completed', 'completed'])
+    await runtime.stop()
+  })
+
+  it('S64, S12: after a claim whose answer was lost the next one looks at all sessions, whichever is named', async () => {
+    const { runtime, clock, memory, answered, send, statuses, left } = await worker({ deaf: true, steps: answers })
+    await runtime.start()
+    answered.claim = () => {
+      delete answered.claim
+      throw new SessionError('store-unavailable', 'away')
+    }
+    await left(2)
+    const runs = [await send(3), await send(1)]
+    for (let turn = 0; turn < 20; turn++) await clock.advance(0)
+    // The first one is claimed, and its lease has to end.
+    expect(await statuses(runs)).toEqual(['running', 'completed'])
+    expect(await memory.readRun('left-2')).toMatchObject({ value: { status: 'completed' } })
+    await runtime.stop()
+  })
+
+  it('S64, S186: behind the run of a tenant that had as many as it may have its next one is claimed at once', async () => {
+    const clock = manualClock()
+    const { runtime } = setup({ steps: [{ text: 'one' }, { text: 'two' }, { text: 'three' }], store: memoryStore(), clock, maxRunsPerTenant: 1 })
+    await runtime.start()
+    const runs = await Promise.all([1, 2, 3].map((room) => runtime.session(`tenant:busy:${room}`).send('go')))
+    for (let turn = 0; turn < 50; turn++) await clock.advance(0)
+    expect(await Promise.all(runs.map((run) => run.status()))).toEqual(['completed', 'completed', 'completed'])
     await runtime.stop()
   })
 
