@@ -55,9 +55,15 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
       metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
       check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
       async close() {
-        wakes.flush()
-        await live.close()
-        await pool.close()
+        // No connection holds the process by itself: it could end in the middle of this, and leave hints unsent.
+        const release = systemClock.setTimer(Infinity, () => undefined, { hold: true })
+        try {
+          wakes.flush()
+          await live.close()
+          await pool.close()
+        } finally {
+          release()
+        }
       },
     }
   } catch (error) {

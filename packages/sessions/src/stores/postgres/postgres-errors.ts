@@ -51,7 +51,7 @@ interface Meaning {
 
 const mistakes: Readonly<Record<string, Meaning>> = {
   '28P01': { code: 'invalid-config', text: 'The password for Postgres is wrong.' },
-  '28000': { code: 'invalid-config', text: 'Postgres does not let this user in: check the user, and pg_hba.conf of the server.' },
+  '28000': { code: 'invalid-config', text: 'Postgres does not let this user in: check the user (PGUSER or USER, if the address names none), and pg_hba.conf of the server.' },
   '3D000': { code: 'invalid-config', text: 'The database does not exist: create it, or name another one.' },
   '53100': { code: 'store-full', text: 'The disk of Postgres is full.' },
   '53200': { code: 'store-unavailable', text: 'Postgres has no memory left.' },
