@@ -84,10 +84,11 @@ async function runtimeOf(
   config: ResolvedConfig,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: PrometheusMetrics },
 ): Promise<Runtime> {
+  const store = await createStore(config.store, (message) => logger.warn({}, message))
   return createRuntime({
     agents,
     maxRunsPerTenant: config.values['limits.runsPerTenant'],
-    ...tracedRuns({ store: metrics.measure(await createStore(config.store)) }),
+    ...tracedRuns({ store: metrics.measure(store) }),
     onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
   })
 }

@@ -26,13 +26,18 @@ export function parseStore(text: string, base: string): StoreChoice | InvalidSto
       return rest === '' ? invalid('must name a folder: file:<folder>') : { kind: 'file', folder: resolve(base, rest) }
     case 'postgres':
     case 'postgresql':
-      return URL.canParse(text) && new URL(text).hostname !== '' ? { kind: 'postgres', connectionString: text } : invalid(`must be an address of a Postgres server: ${scheme}://<user>:<password>@<host>:<port>/<database>`)
+      return namesServer(text) ? { kind: 'postgres', connectionString: text } : invalid(`must be an address of a Postgres server: ${scheme}://<user>:<password>@<host>:<port>/<database>, or ${scheme}:///<database>?host=<folder of its socket>`)
     case 'redis':
     case 'rediss':
       return invalid(`${scheme}: keeps state records only, no sessions; ${known}`)
     default:
       return invalid(known)
   }
+}
+
+function namesServer(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.hostname !== '' || Boolean(url.searchParams.get('host')))
 }
 
 /** As a text of the configuration names it. */

@@ -23,6 +23,7 @@ it('V90: the name of a Postgres store holds no password, wherever the address ha
   const nameOf = (text: string): string => nameStore(parseStore(text, '/') as StoreChoice)
   expect(nameOf('postgres://bowline:s3cret@db.local:5432/agents?password=s3cret')).toBe('postgres://bowline@db.local:5432/agents')
   expect(nameOf('postgresql://db.local/agents')).toBe('postgresql://db.local/agents')
+  expect(nameOf('postgresql:///agents?host=/run/postgresql&password=s3cret')).toBe('postgresql:///agents')
 })
 
 async function tablesIn(url: string): Promise<readonly string[]> {
@@ -77,7 +78,7 @@ describe('bowline-server on Postgres', () => {
   it('S199, V84: a server is not ready while Postgres is away, does not end, and is ready again by itself', async () => {
     const server = await startPostgres()
     try {
-      const { url, child, ended } = await servingCommand(['--store', server.tcpUrl], { folder: temporaryFolder() })
+      const { url, child, ended, stdout, stderr } = await servingCommand(['--store', server.tcpUrl], { folder: temporaryFolder() })
       const readiness = async (): Promise<number> => (await fetch(`${url}/readyz`)).status
       expect(await readiness()).toBe(200)
       await server.end()
@@ -85,6 +86,9 @@ describe('bowline-server on Postgres', () => {
       expect((await fetch(`${url}/healthz`)).status).toBe(200)
       await server.start()
       await vi.waitFor(async () => expect(await readiness()).toBe(200), { timeout: 20_000 })
+      // What the store has to say is a line of the log, as all else.
+      expect(stdout()).toMatch(/"level":"warn".*The direct connection to Postgres was lost/)
+      expect(stderr()).toMatch(/^bowline-server: listening on [^\n]*\n$/)
       expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
       child.kill('SIGTERM')
       expect(await ended).toBe(0)

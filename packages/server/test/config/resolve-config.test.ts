@@ -181,6 +181,8 @@ describe('what is wrong', () => {
     ['redis://db', 'redis: keeps state records only, no sessions'],
     ['postgres:db', 'must be an address of a Postgres server: postgres://<user>:<password>@<host>:<port>/<database>'],
     ['postgresql://', 'must be an address of a Postgres server: postgresql://'],
+    ['postgresql:///db', 'must be an address of a Postgres server: postgresql://'],
+    ['postgres:///db?host=', 'must be an address of a Postgres server: postgres://'],
     ['sqlite:', 'must name a file'],
     ['data.db', 'must be sqlite:<file>'],
     ['memory:x', 'must be sqlite:<file>'],
