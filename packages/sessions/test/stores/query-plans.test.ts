@@ -37,7 +37,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
-  const connection = new SqliteConnection(watched, db)
+  const connection = new SqliteConnection(watched, db, 'full')
   const clock = manualClock(1)
   return {
     name: 'planned',
@@ -55,6 +55,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
         processCheck: () => undefined,
         tell: () => undefined,
         transaction: (makeSteps) => connection.transaction(makeSteps()),
+        provisional: (makeSteps) => connection.provisional(makeSteps()),
         statement: (makeSteps) => connection.transaction(makeSteps()),
         snapshot: (makeSteps) => connection.run(makeSteps()),
         read: (makeSteps) => connection.run(makeSteps()),

@@ -9,6 +9,7 @@ import { sqliteDialect } from '../../src/stores/sql/dialect.ts'
 import { readEvents } from '../../src/stores/sql/events.ts'
 import { migrate } from '../../src/stores/sql/migrate.ts'
 import { readSession } from '../../src/stores/sql/sessions.ts'
+import { all, command, type Steps } from '../../src/stores/sql/statement.ts'
 import { migrations } from '../../src/stores/sql/schema.ts'
 import type { Tables } from '../../src/stores/sql/tables.ts'
 import { NodeSqliteDialect } from '../../src/stores/sqlite/node-sqlite-dialect.ts'
@@ -52,6 +53,33 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const file = join(newFolder(), 'sessions.db')
     expect(sqliteStore({ file }).capabilities).toMatchObject({ durable: 'power', processes: 'one' })
     expect(sqliteStore({ file, synchronous: 'normal' }).capabilities.durable).toBe('process')
+  })
+
+  it('S168: a claim leaves the wait for the disk to the commit that follows, or shares it', async () => {
+    const asked: string[] = []
+    const level = command('pragma synchronous')
+    function* look(name: string): Steps<void> {
+      const [row] = yield* all(level, {})
+      asked.push(`${name} ${(row as { readonly synchronous: number }).synchronous}`)
+      if (name === 'fails') throw new Error('fails')
+    }
+    const connectionOf = (synchronous: 'full' | 'normal') => {
+      const database = openFile(join(newFolder(), 'sessions.db'), true, { ...settings, synchronous })
+      const connection = new SqliteConnection(database, new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) }), synchronous)
+      return { database, connection }
+    }
+    const { database, connection } = connectionOf('full')
+    await connection.provisional(look('claim'))
+    await connection.transaction(look('commit'))
+    await Promise.all([connection.provisional(look('claim beside')), connection.transaction(look('commit beside'))])
+    await expect(connection.provisional(look('fails'))).rejects.toThrow('fails')
+    expect(pragma(database, 'synchronous')).toBe(2)
+    database.close()
+    const normal = connectionOf('normal')
+    await normal.connection.provisional(look('normal claim'))
+    expect(pragma(normal.database, 'synchronous')).toBe(1)
+    normal.database.close()
+    expect(asked).toEqual(['claim 1', 'commit 2', 'claim beside 2', 'commit beside 2', 'fails 1', 'normal claim 1'])
   })
 
   it('S46: between two calls nothing is locked', async () => {
@@ -100,7 +128,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db)
+    const connection = new SqliteConnection(database, db, 'full')
     const pages = pragma(database, 'page_count') as number
     database.exec(`pragma max_page_count = ${pages + 120}`)
     const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
@@ -141,7 +169,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
         return value.bind(target) as unknown
       },
     })
-    const connection = new SqliteConnection(watched, db)
+    const connection = new SqliteConnection(watched, db, 'full')
     const commitNumber = (n: number) => connection.transaction(commitBatch({ ...batch, id: `batch-${n}` }, { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }))
     await commitNumber(1)
     await commitNumber(2)
@@ -180,7 +208,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db)
+    const connection = new SqliteConnection(database, db, 'full')
     database.exec(`pragma max_page_count = ${(pragma(database, 'page_count') as number) + 40}`)
     const context = { ...view, isShared: false, maxRecordBytes: 1e9, violatesConstraint: () => false }
     const commitTo = (key: string, length: number) => {
@@ -209,7 +237,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
     const database = openFile(join(newFolder(), 'sessions.db'), true, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, 'it')
-    const connection = new SqliteConnection(database, db)
+    const connection = new SqliteConnection(database, db, 'full')
     const context = { ...view, isShared: false, maxRecordBytes: 1000, violatesConstraint: () => false }
     const commit = (id: string, ...lengths: readonly number[]) => {
       const events = lengths.map((length) => ({ event: { type: 'session-start', at: 1, sessionKey: 'x'.repeat(length) } as const }))

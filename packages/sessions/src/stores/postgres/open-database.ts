@@ -123,7 +123,7 @@ function postgresDriver(connection: PostgresConnection, { live, wakes }: { reado
 }
 
 /** Fails with errors of the store. */
-function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'statement' | 'snapshot' | 'read'> {
+function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'provisional' | 'statement' | 'snapshot' | 'read'> {
   const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
     return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
       try {
@@ -133,7 +133,8 @@ function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' |
       }
     }
   }
-  return { transaction: run('write', 'transaction'), statement: run('write', 'statement'), snapshot: run('read', 'snapshot'), read: run('read', 'read') }
+  const transaction = run('write', 'transaction')
+  return { transaction, provisional: transaction, statement: run('write', 'statement'), snapshot: run('read', 'snapshot'), read: run('read', 'read') }
 }
 
 function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {

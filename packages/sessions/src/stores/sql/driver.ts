@@ -26,6 +26,12 @@ export interface SqlDriver {
   readonly tell: (hints: readonly StoreHint[], seq: number) => void
   /** All of it or, when it throws, nothing. */
   readonly transaction: Run
+  /**
+   * As `transaction`, but what ends this process too, as a power failure does, may take it back: it need not wait for a disk
+   * of this machine. The next transaction does so for it. A server may fail alone: then the epoch of a claim that it forgot
+   * would be given twice.
+   */
+  readonly provisional: Run
   /** One statement that writes. Reads after it see what is stored by then. */
   readonly statement: Run
   /** Reads that all see the same. */

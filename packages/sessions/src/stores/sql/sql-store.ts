@@ -62,11 +62,13 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, l
     async claim(request) {
       const open = driver()
       if (!open.mayClaim()) return []
-      return open.transaction(() => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck() }))
+      // Nothing follows from a claim before the run's first commit.
+      return open.provisional(() => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck() }))
     },
     async renew(leases, leaseMs) {
       if (leases.length === 0) return []
-      return transaction((open) => renewLeases(leases, leaseMs, viewOf(open)))
+      const open = driver()
+      return open.provisional(() => renewLeases(leases, leaseMs, viewOf(open)))
     },
     readSession: (key) => read((view) => readSession(view, key)),
     readPath: (key, options = {}) => snapshot((view) => readPath(view, key, options)),

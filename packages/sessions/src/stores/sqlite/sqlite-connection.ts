@@ -13,6 +13,8 @@ interface PreparedStatement {
 /** Steps that wait for their turn to write. */
 interface Write {
   readonly steps: Steps<unknown>
+  /** A power failure may take it back, and this process with it. */
+  readonly isProvisional: boolean
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
@@ -36,6 +38,8 @@ type Written = { readonly result: unknown } | { readonly error: unknown }
 export class SqliteConnection {
   readonly #database: DatabaseSync
   readonly #builder: Database
+  /** Transactions wait for the disk. */
+  readonly #isSynced: boolean
   readonly #prepared = new Map<Statement<object, unknown>, PreparedStatement>()
   readonly #begin: StatementSync
   readonly #commit: StatementSync
@@ -45,9 +49,10 @@ export class SqliteConnection {
   readonly #rollbackToMark: StatementSync
   readonly #waiting: Write[] = []
 
-  /** `builder` builds statements and executes none. */
-  constructor(database: DatabaseSync, builder: Database) {
+  /** `builder` builds statements and executes none. `synchronous`: how the database was opened. */
+  constructor(database: DatabaseSync, builder: Database, synchronous: 'full' | 'normal') {
     this.#database = database
+    this.#isSynced = synchronous === 'full'
     this.#builder = builder
     // Takes the write lock at once: a transaction that reads first could find it taken when it comes to write.
     this.#begin = database.prepare('begin immediate')
@@ -60,8 +65,17 @@ export class SqliteConnection {
 
   /** Resolves when it is stored. */
   transaction<T>(steps: Steps<T>): Promise<T> {
+    return this.#add(steps, false)
+  }
+
+  /** Does not wait for the disk, unless it shares a transaction with a write that does. */
+  provisional<T>(steps: Steps<T>): Promise<T> {
+    return this.#add(steps, true)
+  }
+
+  #add<T>(steps: Steps<T>, isProvisional: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ steps, resolve: resolve as (result: unknown) => void, reject })
+      this.#waiting.push({ steps, isProvisional, resolve: resolve as (result: unknown) => void, reject })
       if (this.#waiting.length === 1) setImmediate(() => this.#storeSome())
     })
   }
@@ -89,6 +103,16 @@ export class SqliteConnection {
   }
 
   #store(writes: readonly Write[]): readonly Written[] {
+    if (!this.#isSynced || writes.some(({ isProvisional }) => !isProvisional)) return this.#storeTogether(writes)
+    this.#database.exec('pragma synchronous = normal')
+    try {
+      return this.#storeTogether(writes)
+    } finally {
+      this.#database.exec('pragma synchronous = full')
+    }
+  }
+
+  #storeTogether(writes: readonly Write[]): readonly Written[] {
     this.#begin.run()
     try {
       const written = writes.map(({ steps }) => (writes.length === 1 ? { result: this.run(steps) } : this.#write(steps)))

@@ -114,7 +114,7 @@ async function openDatabase(
     database = openFile(file, isNew, settings)
     const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(database) })
     await migrate(db, sqliteDialect, `The database ${file}`)
-    connection = new SqliteConnection(database, db)
+    connection = new SqliteConnection(database, db, settings.synchronous)
     return { driver: sqliteDriver(connection, file, options), file, close }
   } catch (error) {
     close()
@@ -141,6 +141,7 @@ function sqliteDriver(connection: SqliteConnection, file: string, { namespace, c
     processCheck: () => undefined,
     tell: () => undefined,
     transaction: (makeSteps) => named(() => connection.transaction(makeSteps())),
+    provisional: (makeSteps) => named(() => connection.provisional(makeSteps())),
     statement: (makeSteps) => named(() => connection.transaction(makeSteps())),
     snapshot: (makeSteps) => named(() => connection.run(makeSteps())),
     read: (makeSteps) => named(() => connection.run(makeSteps())),
