@@ -316,6 +316,27 @@ describe('S64: work that comes at the end of a run', () => {
     await runtime.stop()
   })
 
+  it('S64, S186: asks for the sessions that it is told of, and for all when more may wait or a second is over', async () => {
+    const held = gate()
+    const { runtime, clock, claims, send } = await worker({ concurrency: 2, steps: async (_call, index) => (index < 2 && (await held.passed), { text: 'done' }) })
+    const asked = () => claims.splice(0).map(({ max, keys = 'all' }) => `${max} of ${String(keys)}`)
+    await runtime.start()
+    const runs = [await send(1)]
+    expect(asked()).toEqual(['2 of all', '2 of room:1'])
+    await clock.advance(1_000)
+    expect(asked()).toEqual(['1 of all'])
+    runs.push(await send(2), await send(3))
+    held.open()
+    await Promise.all(runs.map((run) => run.result()))
+    await clock.advance(0)
+    const [full, behind, ...later] = asked()
+    // There was no room for the third one.
+    expect([full, behind]).toEqual(['1 of room:2', '1 of all'])
+    await (await send(4)).result()
+    expect([...later, ...asked()].at(-1)).toBe('2 of room:4')
+    await runtime.stop()
+  })
+
   it('S64, S12: after a claim whose answer was lost the next one looks at all sessions, whichever is named', async () => {
     const { runtime, clock, memory, answered, send, statuses, left } = await worker({ deaf: true, steps: answers })
     await runtime.start()
