@@ -86,7 +86,7 @@ const checkSetup = record<Setup>({
   ),
 })
 
-const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
+const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-behind', 'lost', 'lost-behind', 'outage', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
 
 /** Checks the outline of a program: what it is made of is printed by the kit. */
 export const checkProgram = record<Program>({

@@ -84,6 +84,16 @@ describe('programs', () => {
     expect(failures).toEqual([])
   })
 
+  it.each([3_000, 20_000])('S200: the store is away for %i ms, and the run goes on when it is there again, each effect once', async (ms) => {
+    const { trace, failures } = await runProgram({
+      ...{ seed: 1, setup: { modelMs: 1_000 }, crashes: [{ at: 16, how: 'outage', ms }] },
+      steps: [{ do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ tool: 'index' }] }, { calls: [{ tool: 'index' }] }] }],
+    })
+    expect(trace.some((line) => line.includes('is struck at') && line.endsWith('outage'))).toBe(true)
+    expect(trace.filter((line) => line.includes('effect index'))).toHaveLength(2)
+    expect(failures).toEqual([])
+  })
+
   it('S203: a runtime that repeats something without bound is cut', async () => {
     const program: Program = {
       ...{ seed: 1, setup: { modelMs: 10 }, crashes: [] },

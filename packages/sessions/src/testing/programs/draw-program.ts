@@ -29,7 +29,10 @@ function drawCrashes(draw: Draw, has: (feature: Feature) => boolean, steps: numb
   const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => {
     if (has('tools') && draw.chance(0.5)) return { at: draw.oneOf([1, 1, 2, 3]), how: draw.oneOf(['kill-in-tool', 'freeze-in-tool']) }
     const how = draw.oneOf(ways)
-    return { how, at: 4 + draw.whole(draw.oneOf([40, 120, 30 + steps * 30])), ...(how === 'freeze' && draw.chance(0.3) && { ms: 5_000 }) }
+    const at = 4 + draw.whole(draw.oneOf([40, 120, 30 + steps * 30]))
+    // Every other operation that would be lost is the first of an outage: shorter than a lease, or longer.
+    if (how === 'lost' && at % 2 === 0) return { how: 'outage', at, ms: at % 4 === 0 ? 3_000 : 20_000 }
+    return { how, at, ...(how === 'freeze' && draw.chance(0.3) && { ms: 5_000 }) }
   })
   return crashes.toSorted((a, b) => a.at - b.at)
 }

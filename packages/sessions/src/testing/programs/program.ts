@@ -122,14 +122,14 @@ export type ProgramStep = (ClientStep | WorldStep) & {
 
 /**
  * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before or after it.
- * `lost`: the answer is lost. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of
+ * `lost`: the answer is lost. `outage`: no process reaches the store for `ms`. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of
  * leases by this process fails for a minute; `never-renewed`: for good. `kill-in-tool` and `freeze-in-tool` count effects of
  * tools instead: the process dies or stops right after the n-th one.
  */
 export interface ProgramCrash {
   readonly at: number
-  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
-  /** How long a frozen process stops if no other one takes over. Default 15,000: longer than the lease of a run. */
+  readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'outage' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
+  /** How long a frozen process stops if no other one takes over: default 15,000, longer than the lease of a run. Of an outage: default 4,000. */
   readonly ms?: number
 }
 

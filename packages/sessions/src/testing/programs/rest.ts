@@ -19,7 +19,7 @@ export async function runToRest(stage: Stage, clients: Clients): Promise<boolean
   const orphans = new OrphanedRuns(stage)
   for (let round = 0; round < mostRounds && !stage.ceiling.isReached; round++) {
     const { nextAt } = await stage.store.due(0)
-    if (nextAt === null && !clients.isWaiting && !stage.isFrozen && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
+    if (nextAt === null && !clients.isWaiting && !stage.isHeldUp && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
     await stage.pass(nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)))
     await orphans.look()
     // A lost run waits for its takeover between these rounds, and between no two steps.
@@ -41,11 +41,12 @@ async function staysAtRest(stage: Stage): Promise<boolean> {
 export async function answerAll(stage: Stage, clients: Clients): Promise<boolean> {
   for (let times = 0; times < mostAnswers; times++) {
     const before = doneSoFar(stage)
+    const wasAway = stage.gate.isAway
     for (const to of ['a', 'b'] as const) {
       await clients.perform({ do: 'answer', to, how: 'yes' })
     }
     if (!(await runToRest(stage, clients))) return false
-    if (before === doneSoFar(stage)) return true
+    if (before === doneSoFar(stage) && !wasAway) return true
   }
   return false
 }

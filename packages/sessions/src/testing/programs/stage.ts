@@ -35,6 +35,8 @@ export interface Living {
 const mostTurns = 20_000
 /** Longer than the lease of a run. */
 const freezeMs = 15_000
+/** How long it takes until a runtime that could not start is started again. */
+const startAgainMs = 500
 
 /** The processes of a program, the time that passes for them, and what is seen of them. */
 export class Stage {
@@ -139,8 +141,9 @@ export class Stage {
     this.onReplaced()
   }
 
-  get isFrozen(): boolean {
-    return this.#all.some(({ process }) => process.state === 'stopped')
+  /** A process stands still, or the store cannot be reached. */
+  get isHeldUp(): boolean {
+    return this.gate.isAway || this.#all.some(({ process }) => process.state === 'stopped')
   }
 
   wakeFrozen(): void {
@@ -176,7 +179,17 @@ export class Stage {
       onError: (error, { during }) => this.log(process.name, `fault during ${during}: ${nameOfError(error)}`),
     })
     this.#all.push({ process, runtime, definition })
-    startRuntime(runtime).catch((error: unknown) => this.log(process.name, `does not start: ${nameOfError(error)}`))
+    void this.#startRuntime(process, runtime)
+  }
+
+  /** One that starts while the store is away is started again, as what supervises processes does. */
+  async #startRuntime(process: CrashProcess, runtime: Runtime): Promise<void> {
+    try {
+      await startRuntime(runtime)
+    } catch (error) {
+      this.log(process.name, `does not start: ${nameOfError(error)}`)
+      if (this.gate.isAway) process.clock.setTimer(process.clock.now() + startAgainMs, () => void this.#startRuntime(process, runtime))
+    }
   }
 
   /** Another process takes the place of the one that was struck. */

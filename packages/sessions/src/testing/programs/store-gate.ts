@@ -34,6 +34,7 @@ export interface GateOptions {
 }
 
 const unrenewedMs = 60_000
+const awayMs = 4_000
 
 /**
  * Where all processes of a program ask the store. It answers one question at a time, in an order that the seed decides, so
@@ -44,6 +45,8 @@ export class StoreGate {
   readonly #waiting: Asked[] = []
   /** Until when each renewal of a process fails, by the time that passes. */
   readonly #unrenewedUntil = new Map<CrashProcess, number>()
+  /** Until when no process reaches the store, by the time that passes. */
+  #awayUntil = 0
   readonly owners = new RunOwners()
   readonly staleWrites: string[] = []
   /** Operations so far. */
@@ -54,6 +57,11 @@ export class StoreGate {
 
   constructor(options: GateOptions) {
     this.#options = options
+  }
+
+  /** No process reaches the store. */
+  get isAway(): boolean {
+    return this.#options.time.passed < this.#awayUntil
   }
 
   ask<T>(process: CrashProcess, operation: Asked['operation'], args: readonly unknown[], go: () => Promise<T>): Promise<T> {
@@ -115,7 +123,8 @@ export class StoreGate {
       this.#waiting.unshift(asked)
       return onStruck(process, crash)
     }
-    if (how === 'lost') return asked.reject(unavailable('commit'))
+    if (how === 'outage') this.#awayUntil = time.passed + (crash.ms ?? awayMs)
+    if (how === 'lost' || how === 'outage') return asked.reject(unavailable('commit'))
     if (how === 'kill-behind') await this.#perform(asked).catch(() => undefined)
     if (how === 'lost-behind') {
       await this.#perform(asked).catch(() => undefined)
@@ -134,6 +143,7 @@ export class StoreGate {
   }
 
   async #perform({ process, operation, args, go }: Asked): Promise<unknown> {
+    if (this.isAway) throw unavailable('commit')
     if (operation === 'commit') return this.#commit(process, args[0] as Batch, go as () => Promise<CommitResult>)
     if (operation === 'claim') return this.#claim(process, go as () => Promise<readonly Claim[]>)
     if (operation === 'renew' && this.#options.time.passed < (this.#unrenewedUntil.get(process) ?? 0)) throw unavailable(operation)
