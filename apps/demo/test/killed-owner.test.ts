@@ -34,7 +34,7 @@ afterAll(async () => {
 
 it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`, { timeout: rounds({ short: 120_000, long: 900_000 }) }, async () => {
   const { post, request } = await openPage(demo.url)
-  const client = createClient({ baseUrl: demo.url, fetch: (input, init) => request(input instanceof Request ? input.url : String(input), init) })
+  const client = await clientOf(demo)
   const undisturbed = await Promise.all(intents.map(async (text) => shapeOf((await untilSettled(await begin(client, text))).messages)))
   let disturbed = 0
   for (let death = 1; death <= deaths; death++) {
@@ -66,6 +66,48 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
   expect(payments).toHaveLength(deaths + 1)
   expect(new Set(payments).size).toBe(deaths + 1)
 })
+
+it('D18, D27: a stop that comes to either server ends the run at once, and all tabs show what became of the call', async () => {
+  const client = await clientOf(demo)
+  // The front hands each request to the next server: of these stops some come to the owner of the run and some do not.
+  const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
+  const tabs = sessions.map(readAll)
+  const receipts = await Promise.all(
+    sessions.map(async (session) => {
+      for await (const event of session.attach({ from: 'start' })) if (event.type === 'tool-execution-start') break
+      return session.stop({ waitMs: 20_000 })
+    }),
+  )
+  for (const { state, calls } of receipts) expect({ state, calls }).toMatchObject({ state: 'settled', calls: [{ toolName: 'index_docs', status: 'error' }] })
+  const seen = await Promise.all(tabs)
+  for (const [place, session] of sessions.entries()) {
+    const { status, messages } = await session.state()
+    expect(status).toBe('stopped')
+    expect(seen[place]?.reduce(foldEvent, emptyView).messages).toEqual(messages)
+  }
+})
+
+it('D14, D24: a question to the page outlives the death of a server; one tab answers, and the other goes on too', async () => {
+  const { post } = await openPage(demo.url)
+  const [client, other] = await Promise.all([clientOf(demo), clientOf(demo)])
+  const session = await begin(client, 'where am I')
+  const tab = readAll(session)
+  for await (const event of session.attach({ from: 'start' })) if (event.type === 'turn-end') break
+  const deathsBefore = demo.output().match(/ended \(SIGKILL\)/g)?.length ?? 0
+  await post('/demo/kill', { delayMs: 0, sessionId: session.id })
+  await demo.printed(new RegExp(`(?:ended \\(SIGKILL\\)[^]*){${deathsBefore + 1}}`))
+  const [question] = (await other.session(session.id).state()).pendingToolCalls
+  expect(question).toMatchObject({ toolName: 'get_location' })
+  await other.session(session.id).submitToolResults([{ toolCallId: question?.toolCallId ?? '', output: { place: 'Pier 7, Old Harbour' } }])
+  const { messages } = (await tab).reduce(foldEvent, emptyView)
+  expect(JSON.stringify(shapeOf(messages).at(-1))).toContain('Pier 7')
+  expect(messages).toEqual((await other.session(session.id).state()).messages)
+})
+
+async function clientOf({ url }: DemoProcess): Promise<Client> {
+  const { request } = await openPage(url)
+  return createClient({ baseUrl: url, fetch: (input, init) => request(input instanceof Request ? input.url : String(input), init) })
+}
 
 /** The same each time for one seed. */
 function drawDeath(death: number): { readonly delayMs: number; readonly victim: number } {
