@@ -224,10 +224,10 @@ class LogReader {
       }
       const { event, seq } = item
       const isOver = item.endedRun !== undefined && item.endedRun === this.#reading.runId
-      if (seq <= this.#seq) {
-        if (isOver) return 'ended'
-        continue
-      }
+      // When a slow reader meets the end of its run, there may be word of a subagent behind it.
+      const end = (): 'ended' | 'behind' => (queue.outdated || queue.head ? 'behind' : 'ended')
+      if (seq <= this.#seq && isOver) return end()
+      if (seq <= this.#seq) continue
       if (seq > this.#seq + 1) {
         yield* this.#fillGap(seq)
         if (this.#ended) return 'ended'
@@ -236,7 +236,7 @@ class LogReader {
       this.#count(event, seq)
       this.#pass(event, seq)
       if (this.#concerns(event)) yield event
-      if (isOver || event.type === 'session-end') return 'ended'
+      if (isOver || event.type === 'session-end') return isOver ? end() : 'ended'
     }
     return 'ended'
   }
@@ -307,7 +307,7 @@ class LogReader {
     this.#seq = seq
     this.#noteBusy(event)
     if (isOfRun(event)) this.#newest = seq
-    if (!('runId' in event) || event.runId !== this.#reading.runId) return
+    if (!('runId' in event) || event.runId !== this.#reading.runId || isOfSubagent(event)) return
     this.#hasMoved = true
     this.#mayRest = canBeLast(event)
   }

@@ -288,6 +288,24 @@ describe('S118, S119: a log with several writers', () => {
     await events.return?.()
   })
 
+  it('S116: a slow reader of a run is given word of a subagent that is stored when it meets the end of the run', async () => {
+    const log = await writtenLog()
+    await log.publish(event('turn-start'))
+    let rests = false
+    const events = readLog(log.reading({ runId: 'r1', isResting: () => Promise.resolve(rests) }))
+    await events.next()
+    const next = events.next()
+    await log.settle()
+    log.live.publish(key, await log.write(event('turn-end'), event('save-point')), true, 'r1')
+    rests = true
+    expect((await next).value).toMatchObject({ seq: 2 })
+    await log.write(event('child-end', { childRunId: 'r2' }))
+    log.live.announce(key)
+    const types: string[] = []
+    for await (const { type } of events) types.push(type)
+    expect(types).toEqual(['save-point', 'child-end'])
+  })
+
   it('S119: what is said while a reader looks at the store is not lost, and what it has read is not repeated', async () => {
     const log = await writtenLog()
     await log.publish(event('turn-start'))

@@ -224,6 +224,17 @@ const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Par
     },
   ],
   [
+    'S116: a slow reader of a run meets its end when a task has sent word behind it',
+    {
+      setup: { hooks: [{ hook: 'onStepEnd', does: 3000 }] },
+      steps: [
+        { do: 'send', to: 'a', name: 'first', plan: [{ calls: [{ delegate: [{ calls: [{ tool: 'output' }] }], background: true }] }] },
+        { do: 'read', to: 'a', from: 0, lag: 40, run: true },
+      ],
+      seed: 2487,
+    },
+  ],
+  [
     'S62, S203: a run whose process can renew no lease is given up',
     { setup: { modelMs: 12_000 }, steps: [{ do: 'send', to: 'a', name: 'first', plan: [] }], crashes: [{ at: 5, how: 'never-renewed' }] },
   ],
