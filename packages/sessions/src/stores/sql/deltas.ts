@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Batch } from '../../contract/batch.ts'
 import type { DeltaBatch, DeltaPlace } from '../../contract/session-store.ts'
 import { parseStored } from '../../json.ts'
-import { all, ask, statement, together } from './statement.ts'
+import { all, ask, execute, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import { numberValue, textValue } from './values.ts'
 import { write } from './work.ts'
@@ -59,6 +59,17 @@ const deltasAfter = statement((db, { namespace, key, base, n }: DeltaPlace & { r
 )
 
 const deleteDeltas = statement((db, slots: { readonly session: number }) => db.deleteFrom('delta').where('session', '=', slots.session))
+
+/** What came while its run, or its session, was ended: no commit replaces it any more. Of all namespaces. */
+const deleteLeftDeltas = statement((db) =>
+  db.deleteFrom('delta').where((where) =>
+    where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.row', '=', 'delta.run').where('run.status', '=', sql.lit('running')))),
+  ),
+)
+
+export function* removeLeftDeltas(): Steps<void> {
+  yield* execute(deleteLeftDeltas, {})
+}
 
 /** Of several runs, in one round trip. */
 export function* pushDeltas(namespace: string, batches: readonly DeltaBatch[]): Steps<void> {

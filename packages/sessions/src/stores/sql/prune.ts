@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
+import { removeLeftDeltas } from './deltas.ts'
+import type { SqlDriver } from './driver.ts'
 import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
 import { all, ask, execute, statement, together } from './statement.ts'
 import type { RowOf, Steps } from './statement.ts'
@@ -120,7 +122,8 @@ function usedIn(db: Database, namespace: string) {
 }
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
-export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, namespace: string): Steps<PruneReport> {
+export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, { namespace, isShared }: Pick<SqlDriver, 'namespace' | 'isShared'>): Steps<PruneReport> {
+  if (isShared) yield* removeLeftDeltas()
   const toCut = yield* all(sessionsToCut, { namespace, before: runsEndedBefore, limit: limit + 1 })
   const kept = yield* all(keepSessions, { sessions: toCut.slice(0, limit).map(({ session }) => session) })
   const sessions = kept.map(({ session }) => session)

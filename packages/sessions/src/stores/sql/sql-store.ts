@@ -88,7 +88,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, l
       const { now, nextAt, ...due } = await read((view) => dueNow(view, limit))
       return { ...due, nextAt: nextAt === null ? null : localTime(nextAt, now) }
     },
-    prune: (rules, limit) => transaction(({ namespace }) => pruneTables(rules, limit, namespace)),
+    prune: (rules, limit) => transaction((open) => pruneTables(rules, limit, open)),
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -217,4 +217,15 @@ describe('commits to Postgres', () => {
     }
     expect((await store.listRuns('room:1')).items).toHaveLength(15)
   })
+
+  it('S188: deltas that came while their run ended are removed with what is not needed any more', async () => {
+    const store = await open(await place.empty({ listen: false }))
+    for (const key of ['room:1', 'room:2']) await store.commit(batch([ensure(key), insertRun(key)], { key }))
+    await store.claim({ ...request, keys: ['room:1'] })
+    await place.query("insert into bowline.delta (session, run, epoch, base, n, events, body) select session, row, 1, 0, 0, 1, '[]' from bowline.run")
+    await place.query("insert into bowline.delta (session, run, epoch, base, n, events, body) values (-1, -1, 1, 0, 0, 1, '[]')")
+    await store.prune({ runsEndedBefore: 1 }, 10)
+    expect(await place.query('select run.id from bowline.delta join bowline.run on run.row = delta.run')).toEqual([{ id: 'room:1' }])
+    expect(await place.query('select count(*)::int as deltas from bowline.delta')).toEqual([{ deltas: 1 }])
+  })
 })
