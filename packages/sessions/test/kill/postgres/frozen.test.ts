@@ -70,7 +70,7 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     expect(effects.map(({ toolName }) => toolName)).toEqual(['charge', 'charge'])
   })
 
-  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: the next that it writes for the run is refused', async (stopAt) => {
+  it.each(moments)('S36, S37, S57, S75, S185, S197: $when the end of its commit $commit: the next that it writes for the run is refused, unless it learns before that it has lost it', async (stopAt) => {
     const frozen = crew.startWorker({ stopAt })
     const session = client.session('room:0')
     const run = await crew.send(session, 'first')

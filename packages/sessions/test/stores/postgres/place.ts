@@ -52,7 +52,7 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
       return database.url
     },
     shared(listen = true) {
-      pool ??= new pg.Pool({ connectionString: pooled.url, max: 8 })
+      pool ??= sharedPool(pooled.url)
       return { pool, listen, ...(listen && { directConnectionString: database.url }) }
     },
     async empty(options) {
@@ -63,6 +63,12 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     store,
     query,
   }
+}
+
+/** The server may end connections that are idle, or are being closed. */
+function sharedPool(connectionString: string): pg.Pool {
+  const ignore = (): void => undefined
+  return new pg.Pool({ connectionString, max: 8 }).on('error', ignore).on('connect', (client) => client.on('error', ignore))
 }
 
 /** The clock of a server: that of the first store that is opened over its tables. Others have clocks of their own. */
