@@ -7,7 +7,7 @@ import { pacedAgent, startProcess, type PostgresProcess } from './postgres-proce
 import { withPostgres } from './postgres-server.ts'
 import { percentile } from './sse-load.ts'
 
-const trials = { SIGKILL: isShort ? 2 : 10, SIGSTOP: isShort ? 1 : 3 } as const
+const trials = { SIGKILL: isShort ? 2 : 50, SIGSTOP: isShort ? 1 : 20 } as const
 /** Nobody waits for its end. */
 const endless: PacedAnswer = { deltas: 1_000_000, perSecond: 5 }
 
