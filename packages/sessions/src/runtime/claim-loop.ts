@@ -236,8 +236,10 @@ export class ClaimLoop {
     this.#mayBeMore = true
     const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    // What another process was writing to was passed over: its hint tells of it, else the next poll finds it.
-    if (order.runId === undefined) this.#mayBeMore = claims.length === order.max
+    // A named session that was not claimed may have been passed over while a process was writing to it. No hint tells of a
+    // write that is refused: the next wake looks at all.
+    const isMissing = claims.length < (order.keys?.length ?? 0)
+    if (order.runId === undefined) this.#mayBeMore = claims.length === order.max || isMissing
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }
