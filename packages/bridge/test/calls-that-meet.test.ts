@@ -85,6 +85,22 @@ describe('durable sessions of several bridges on one store', () => {
     expect(await second.close({ sessionId })).toMatchObject({ existed: true })
   })
 
+  it.each(['first', 'second'] as const)('B97, B98: each tells the end that the %s has recorded, also the one whose agent is still at it', async (ending) => {
+    const ends = { first: Promise.withResolvers<void>(), second: Promise.withResolvers<void>() }
+    const store = memoryStateStore()
+    const start = (name: 'first' | 'second') => startBridge([testAgent('a', { durable: true, onPrompt: () => ends[name].promise.then(() => answer('done')) })], { store })
+    const bridges = { first: (await start('first')).bridge, second: (await start('second')).bridge }
+    const { sessionId } = await bridges.first.createSession()
+    await bridges.first.prompt({ sessionId, prompt: 'hi', requestId: 'r1' }).accepted()
+    expect(await bridges.second.request('r1')).toMatchObject({ status: 'running' })
+    ends[ending].resolve()
+    const end = await bridges[ending].request('r1', { waitMs: 20_000 })
+    expect(end).toMatchObject({ status: 'completed', text: 'done' })
+    for (const bridge of [bridges.first, bridges.second]) expect(await bridge.request('r1')).toEqual(end)
+    ends.first.resolve()
+    ends.second.resolve()
+  })
+
   it('B15, B98: a session that another bridge closed takes no slot any longer', async () => {
     const store = memoryStateStore()
     const { bridge: first, clock } = await startBridgeOf({ store }, small())

@@ -3,7 +3,8 @@ import { callChecks } from '../arguments.ts'
 import { checkRequestQuery } from '../input/check-input.ts'
 import { localOwner } from '../owner-limits.ts'
 import type { Owned } from '../records/record-table.ts'
-import { isWaiting, resultOf } from '../requests/request-record.ts'
+import type { BookEntry } from '../requests/request-book.ts'
+import { isEnded, isWaiting, resultOf } from '../requests/request-record.ts'
 import { missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
@@ -22,11 +23,12 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
   await found.request.wait(waitMs, abortSignal)
   const result = found.request.now()
   if (!result.ok) return { ...result, agentId: found.request.ids.agentId }
-  return isWaiting(result) ? toldElsewhere(desk, key, result) : result
+  return isEnded(result) ? result : toldElsewhere(desk, key, found, result)
 }
 
-/** Another bridge may have been given the answers, and this one does not hear of it. */
-async function toldElsewhere({ book }: Desk, key: Owned, result: BridgeResult): Promise<BridgeResult> {
-  const record = (await book.read(key))?.value
-  return record ? resultOf(record) : result
+/** Another bridge may have recorded the end of the request, or may have got the answers that it waits for. */
+async function toldElsewhere({ book }: Desk, key: Owned, entry: BookEntry, result: Extract<BridgeResult, { ok: true }>): Promise<BridgeResult> {
+  const isShared = isWaiting(result) || entry.isElsewhere || entry.stored?.value.durable === true
+  const record = isShared ? (await book.read(key))?.value : undefined
+  return record && (isWaiting(result) || isEnded(record)) ? resultOf(record) : result
 }
