@@ -9,10 +9,15 @@ interface PendingInputsProps {
   readonly behind: boolean
 }
 
-const fates: Readonly<Record<Delivery, string | undefined>> = {
-  start: undefined,
+const fates: Readonly<Record<Exclude<Delivery, 'start'>, string>> = {
   steer: 'Steers the run: the agent reads it before its next step.',
   queue: 'On its way into the queue.',
+}
+
+/** The server must have accepted an input before the page says what the agent will do with it. */
+function fateOf({ delivery, accepted }: SentInput): string | undefined {
+  if (delivery === 'start') return undefined
+  return accepted ? fates[delivery] : 'Being sent.'
 }
 
 /** Shows what has been said and is not in the conversation yet, in the order in which the agent will read it. */
@@ -35,5 +40,5 @@ export function WithdrawnInputs({ texts = [] }: { readonly texts?: readonly stri
 }
 
 function SentBubbles({ sent }: Pick<PendingInputsProps, 'sent'>) {
-  return sent.map(({ id, text, delivery }) => <PendingBubble key={id} text={text} fate={fates[delivery]} />)
+  return sent.map((input) => <PendingBubble key={input.id} text={input.text} fate={fateOf(input)} />)
 }

@@ -14,6 +14,7 @@ export interface SentInput {
   readonly delivery: Delivery
   /** The end of the log when it was sent. */
   readonly after: number
+  readonly accepted: boolean
 }
 
 /** What is under way in one session. */
@@ -53,13 +54,15 @@ export function useActivity(sessionId: string, session: UseSessionResult, { inpu
     stopping,
     async send(text, delivery) {
       const id = crypto.randomUUID()
-      const input: SentInput = { id, text, delivery, after: lastSeq }
+      const input: SentInput = { id, text, delivery, after: lastSeq, accepted: false }
       update((before) => ({ sent: [...before.sent, input] }))
       const options = { id, agent, metadata: { title: text.slice(0, titleCharacters) }, ...(delivery !== 'start' && { onBusy: delivery }) }
       const { ok } = await session.send(text, options)
       if (!ok) update((before) => ({ sent: before.sent.filter((other) => other.id !== id) }))
       else {
-        if (delivery === 'steer') accepted.add(sessionId, input)
+        const kept = { ...input, accepted: true }
+        if (delivery === 'steer') accepted.add(sessionId, kept)
+        update((before) => ({ sent: before.sent.map((other) => (other.id === id ? kept : other)) }))
         onAccepted()
       }
       return ok
