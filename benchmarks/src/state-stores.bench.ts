@@ -12,7 +12,7 @@ const changes = isShort ? 320 : 6_400
 const rounds = isShort ? 1 : 5
 const levels = [1, 32]
 const ttlMs = 3_600_000
-/** What a state of ten uses is like. */
+/** The state of an orchestration after ten uses of a tool. */
 const value: JSONValue = { activeStep: 'look', toolHistory: Array.from({ length: 10 }, (_, at) => ({ tool: 'search_documents', at, key: `call-${at}-of-the-turn` })) }
 
 /** The least that a compare-and-set of a record with a time to live can be. */
@@ -59,7 +59,7 @@ async function pairRows({ client, store, close }: Pair, writers: number): Promis
   await close()
   const [bareMs = NaN] = measured.map(({ samplesMs }) => median(samplesMs))
   return measured.map(({ name, medianMs }, index) => {
-    // Those of the first run are those of the warmup.
+    // The first run is the warm-up: its figures are dropped.
     const times = contenders[index]?.times.slice(changes) ?? []
     const shown = [0.5, 0.99].map((share) => percentile(times, share).toFixed(3))
     return [name, String(writers), ((changes / medianMs) * 1000).toFixed(0), ...shown, index === 0 ? '' : (medianMs / bareMs).toFixed(2)]

@@ -68,7 +68,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
 
 it('D18, D27: a stop that comes to either server ends the run at once, and all tabs show what became of the call', async () => {
   const client = await clientOf(demo)
-  // The front hands each request to the next server: of these stops some come to the owner of the run and some do not.
+  // The front hands each request to the next server: some of these stops reach the owner of the run and some do not.
   const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
   const tabs = sessions.map(readAll)
   const receipts = await Promise.all(
@@ -140,7 +140,7 @@ async function readAll(session: ClientSession): Promise<readonly ClientEvent[]> 
   return events
 }
 
-/** The session at rest. What a payment has come to is decided by the book of payments, as a reader would. */
+/** Waits until the session is settled. Resolves an open payment by the book of payments, as a reader would. */
 async function untilSettled(session: ClientSession): Promise<SessionView> {
   let key: string | undefined
   for await (const event of session.attach({ from: 'start' })) {
@@ -165,7 +165,7 @@ async function paymentsOf(): Promise<readonly string[]> {
   return lines.map((line) => (JSON.parse(line) as { readonly key: string }).key)
 }
 
-/** What a reader sees of messages, without ids and times. */
+/** Returns the messages without ids and times. */
 function shapeOf(messages: readonly ViewMessage[]): readonly unknown[] {
   return messages.map((message) =>
     message.role === 'tool-result'

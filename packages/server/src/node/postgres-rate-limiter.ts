@@ -3,7 +3,7 @@ import { configChecks, methods, required } from '../arguments.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
 import { flexibleRateLimiter } from './flexible-rate-limiter.ts'
 
-/** What the limiter uses of a pool of the package `pg`. */
+/** The methods of a `pg` pool that the limiter uses. */
 export interface RateLimitPool {
   query(query: { text: string; values?: unknown[] }): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>
   on(event: 'error', listener: (error: Error) => void): unknown

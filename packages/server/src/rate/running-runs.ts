@@ -82,10 +82,10 @@ export class RunningRuns {
 
   async #firstRead(name: string): Promise<Tenant> {
     const tenant: Tenant = { seen: new Map(), entering: new Set(), readAt: 0, isRead: Promise.resolve() }
-    // What happens while it is read moves between the pages: the hints tell of that.
+    // Runs that change while the pages are read may move between them. The hints report these runs.
     this.#tenants.set(name, tenant)
     tenant.isRead = this.#read(name, tenant)
-    // The next one tries again; this one is told.
+    // The next caller tries again. This caller gets the error.
     tenant.isRead.catch(() => this.#tenants.delete(name))
     await tenant.isRead
     return tenant

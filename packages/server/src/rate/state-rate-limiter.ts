@@ -10,7 +10,7 @@ export interface StateRateLimiterOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
-/** What is stored of a bucket. */
+/** The stored state of a bucket. */
 interface Taken {
   readonly taken: number
   /** By the clock of the process that took the first point. */
@@ -43,7 +43,7 @@ class StateBuckets implements RateLimiter {
   readonly #store: StateStore
   readonly #policy: RateLimitPolicy
   readonly #clock: Pick<Clock, 'now'>
-  /** Who waits for a point, by key. A key is here as long as it is written. */
+  /** Callers that wait for a point, by key. A key is in the map while its state is being written. */
   readonly #waiting = new Map<string, Waiter[]>()
 
   constructor(store: StateStore, policy: RateLimitPolicy, clock: Pick<Clock, 'now'>) {
@@ -114,7 +114,7 @@ class StateBuckets implements RateLimiter {
     return Math.min(this.#policy.windowMs, Math.max(0, endsAt - this.#clock.now()))
   }
 
-  /** Of a fixed length, and without the names of principals. */
+  /** Returns an id of fixed length that does not contain the name of the principal. */
   async #idOf(key: string): Promise<string> {
     return `${this.#policy.name}.${base64url(await sha256(key))}`
   }

@@ -13,7 +13,7 @@ import { bench, refusal, say, type Bench, type BenchOptions } from '../support/b
 const list = '/api/agent/sessions'
 const ann = { authorization: 'Basic ann' }
 
-/** Callers are who they say they are; `nobody` is not. */
+/** Accepts every name that a caller gives, except `nobody`. */
 const auth = (request: Request): Promise<Principal | null> => {
   const id = (request.headers.get('authorization') ?? '').replace('Basic ', '')
   return Promise.resolve(id === '' || id === 'nobody' ? null : { id, tenant: 'demo', scopes: ['admin'] })

@@ -224,7 +224,7 @@ class LogReader {
       }
       const { event, seq } = item
       const isOver = item.endedRun !== undefined && item.endedRun === this.#reading.runId
-      // When a slow reader meets the end of its run, there may be word of a subagent behind it.
+      // A slow reader may have more events of subagents to read after the end of its run.
       const end = (): 'ended' | 'behind' => (queue.outdated || queue.head ? 'behind' : 'ended')
       if (seq <= this.#seq && isOver) return end()
       if (seq <= this.#seq) continue

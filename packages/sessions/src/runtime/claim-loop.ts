@@ -211,7 +211,7 @@ export class ClaimLoop {
     this.#woken.clear()
     const keys = woken.filter((key) => key !== undefined)
     if (this.#mayBeMore || keys.length < woken.length) return { max: room }
-    // This process may have come to hold some of them since.
+    // This process may have claimed some of them since they were named.
     const free = keys.filter((key) => !this.executes(key))
     return free.length === 0 ? nothing : { max: room, keys: free }
   }

@@ -46,14 +46,14 @@ interface Known {
 }
 
 /**
- * What a turn has read and written of a session, so that the next one need not read it. The path to an entry never
- * changes. What the loop remembers of the conversation hangs on the object.
+ * Keeps the transcript that a turn has read and written, so that the next turn need not read it. The path to an entry
+ * never changes. The loop keeps its own notes about a conversation by this object.
  */
 export class Conversation {
   #grow: (by: number) => void
   #known: Known | undefined
 
-  /** `grow` is told how many characters it remembers more. */
+  /** `grow` is called with the change of the number of remembered characters. */
   constructor(grow: (by: number) => void) {
     this.#grow = grow
   }
@@ -90,7 +90,7 @@ export class Conversation {
     this.#grow = () => undefined
   }
 
-  /** Reads what others have put behind the known leaf. False if that is not on the path, or far back. */
+  /** Reads the entries that other processes added after the known leaf. Returns false if that leaf is not on the path, or too far back. */
   async #catchUp(known: Known, store: SessionStore, key: string, leaf: string | null): Promise<boolean> {
     if (known.leaf === leaf) return true
     if (known.leaf === null || leaf === null) return false
@@ -104,7 +104,7 @@ export class Conversation {
     return true
   }
 
-  /** Forgets what the compaction stands for. */
+  /** Drops the messages that the compaction replaces. */
   #shown(known: Known): StoredTranscript {
     const { messages, compaction } = known
     if (!compaction) return { messages: [...messages] }

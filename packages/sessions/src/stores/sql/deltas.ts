@@ -60,7 +60,7 @@ const deltasAfter = statement((db, { namespace, key, base, n }: DeltaPlace & { r
 
 const deleteDeltas = statement((db, slots: { readonly session: number }) => db.deleteFrom('delta').where('session', '=', slots.session))
 
-/** What came while its run, or its session, was ended: no commit replaces it any more. Of all namespaces. */
+/** Deletes the deltas of runs that are not running, in all namespaces: no commit will replace them. */
 const deleteLeftDeltas = statement((db) =>
   db.deleteFrom('delta').where((where) =>
     where.not(where.exists(where.selectFrom('run').select('run.row').whereRef('run.row', '=', 'delta.run').where('run.status', '=', sql.lit('running')))),

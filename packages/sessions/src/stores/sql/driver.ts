@@ -27,9 +27,9 @@ export interface SqlDriver {
   /** All of it or, when it throws, nothing. */
   readonly transaction: Run
   /**
-   * As `transaction`, but what ends this process too, as a power failure does, may take it back: it need not wait for a disk
-   * of this machine. The next transaction does so for it. A server may fail alone: then the epoch of a claim that it forgot
-   * would be given twice.
+   * Like `transaction`, but a power failure of this machine may undo it: it need not wait for the local disk, and the next
+   * transaction makes it durable. A database server must wait: it may fail while this process lives, and a forgotten claim
+   * would give its epoch twice.
    */
   readonly provisional: Run
   /** One statement that writes. Reads after it see what is stored by then. */

@@ -4,10 +4,10 @@ import type { SqlDriver } from './driver.ts'
 import type { Steps } from './statement.ts'
 import { createState, deleteState, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
 
-/** What states need of a database. */
+/** The part of the SQL driver that a state store uses. */
 export type StateDriver = Pick<SqlDriver, 'namespace' | 'now' | 'statement' | 'read'>
 
-/** The state store of a store over a database. `driver` throws when that is not open. */
+/** Creates a state store over a SQL driver. `driver` throws if the database is not open. */
 export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number): StateStore {
   /** By the one clock of all who share the database. */
   async function write<T>(steps: (namespace: string, now: number | null) => Steps<T>): Promise<T> {

@@ -78,7 +78,7 @@ export type Parameter = { readonly slot: string; readonly isOnly: boolean } | { 
 
 class Slot {
   readonly name: string
-  /** Of a list with one item: that is bound. */
+  /** True if the slot is a list of one item. Then the item is bound, not the list. */
   readonly isOnly: boolean
 
   constructor(name: string, isOnly: boolean) {
@@ -87,7 +87,7 @@ class Slot {
   }
 }
 
-/** Whether a list of a statement that is being built has one item, which stands in its place. */
+/** Returns whether a list of the statement that is being built is bound as its only item. */
 export function isOnlyItem(list: unknown): boolean {
   return list instanceof Slot && list.isOnly
 }

@@ -6,7 +6,7 @@ import type { Network } from './network.ts'
 
 type Listener = (hint: StoreHint) => void
 
-/** What processes tell each other of their commits, and each one tells itself. */
+/** Sends the hints about commits: to the other processes, and to the process itself. */
 export class Hints {
   readonly #network: Network
   readonly #listeners = new Map<CrashProcess, Set<Listener>>()
@@ -21,7 +21,7 @@ export class Hints {
     return () => void listeners.delete(listener)
   }
 
-  /** The process has heard that its batch is applied. One that never hears it tells nobody. */
+  /** The process has got the answer of its commit. Without that answer it sends no hint. */
   tellCommit(process: CrashProcess, batch: Batch): void {
     for (const hint of hintsOf(batch)) this.#tell(process, hint)
   }

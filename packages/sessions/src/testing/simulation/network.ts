@@ -22,7 +22,7 @@ export interface NetworkOptions {
   readonly draw: Draw
   readonly disturbances: readonly Disturbance[]
   readonly lostHints: number
-  /** A process is told that it has lost hints. */
+  /** Notify a process some time after it has lost hints. */
   readonly tellsLosses: boolean
   readonly log: (process: CrashProcess, what: string) => void
   /** A process died and needs another one in its place. */
@@ -34,11 +34,11 @@ const timeoutMs = 1_000
 const pauseMs = 4_000
 const slowMs = 1_500
 const awayMs = 4_000
-/** Within so much time a process is told that it has lost hints. */
+/** The longest time from a lost hint until the process is notified. */
 const longestUntilToldMs = 2_000
 const everything = { wake: true, elsewhere: true } as const
 
-/** What lies between processes and their store: messages take their time and get lost, and processes stand still or die. */
+/** Connects processes with their store. Delays and loses messages, pauses and kills processes. */
 export class Network {
   readonly #options: NetworkOptions
   readonly #disturbances: ReadonlyMap<number, Disturbance>

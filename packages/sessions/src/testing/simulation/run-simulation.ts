@@ -116,13 +116,13 @@ class Play {
     return false
   }
 
-  /** Whoever follows a session has seen its end. */
+  /** Returns whether each follower has read the last event of its session. */
   async #isAllSeen(): Promise<boolean> {
     const ends = await Promise.all(this.#clients.followers.map(async ({ session, seq }) => (await this.#store.readEvents(session, 0, 1)).lastSeq === seq))
     return ends.every(Boolean)
   }
 
-  /** What goes on behind this says no more. */
+  /** Returns whether the simulation has failed already. It stops then. */
   get #hasFailed(): boolean {
     const { leases, tenants, staleWrites } = this.#cluster
     return leases.problems.length + tenants.problems.length + staleWrites.length + this.#waits.problems.length > 0

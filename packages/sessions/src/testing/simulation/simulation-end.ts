@@ -23,11 +23,11 @@ export interface SimulationEnd extends CrashEnd {
   readonly waitProblems: readonly string[]
 }
 
-/** What a client has seen that followed a session. */
+/** The events that a client read while it followed a session. */
 export interface FollowerEnd {
   readonly session: SimulationSession
   readonly events: readonly LoggedEvent[]
-  /** What it should not have seen. */
+  /** Events that the client saw and should not have seen, in words. */
   readonly problems: readonly string[]
 }
 

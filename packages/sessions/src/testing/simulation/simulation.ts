@@ -11,7 +11,7 @@ export interface Simulation {
   readonly clocks: readonly number[]
   /** The share of hints that are lost, from 0 to 1. */
   readonly lostHints: number
-  /** A process that has lost hints is told that it has, some time later. Default: it is not. */
+  /** Notify a process some time after it has lost hints. Default: lost hints are silent. */
   readonly tellsLosses?: true
   /** How long a model call takes. */
   readonly modelMs: number

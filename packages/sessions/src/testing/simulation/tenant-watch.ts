@@ -2,7 +2,7 @@ import type { RunRecord } from '../../contract/records.ts'
 import type { Claim, SessionStore } from '../../contract/session-store.ts'
 import { tenantOfRun } from '../../stores/rules.ts'
 
-/** How many runs of each tenant are running, whoever executes them. */
+/** Counts the running runs of each tenant in all processes. */
 export class TenantWatch {
   readonly problems: string[] = []
   readonly #store: SessionStore
