@@ -9,7 +9,7 @@ import type { PageRequest } from './paging.ts'
 import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
 import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
 
-const { checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
+const { checkBoolean, checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
 
 /** Arguments of each method in order, each with its name and its check. */
 type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [name: string, check: ArgumentCheck])[] }
@@ -49,10 +49,15 @@ const key = ['key', checkName] as const
 const runId = ['runId', checkName] as const
 const limit = ['limit', count] as const
 
+const claimRequest = record<ClaimRequest>({
+  ...{ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName) },
+  ...{ runId: optionalName, keys: listOf(checkName), others: checkBoolean, maxRunsPerTenant: whole(1) },
+})
+
 const ofSessions: Checks<SessionStore> = {
   open: [['open.options', openOptions]],
   commit: [['batch', batch]],
-  claim: [['request', record<ClaimRequest>({ owner: checkName, max: count, leaseMs: count, agents: requiredList(checkName), holds: requiredList(checkName), runId: optionalName, keys: listOf(checkName), maxRunsPerTenant: whole(1) })]],
+  claim: [['request', claimRequest]],
   renew: [
     ['leases', requiredList(record({ runId: checkName, epoch: count }))],
     ['leaseMs', count],

@@ -225,8 +225,13 @@ export interface ClaimRequest {
   readonly holds: readonly string[]
   /** Only this run. */
   readonly runId?: string
-  /** Only runs of these sessions: what a store looks at must not grow with the number of others. */
+  /**
+   * Only runs of these sessions: what a store looks at must not grow with the number of others. A claim may pass over sessions
+   * to which other processes are writing, but not over these, unless such a write takes long.
+   */
   readonly keys?: readonly string[]
+  /** With `keys`: runs of other sessions too. Default false. */
+  readonly others?: boolean
   /**
    * A queued run of a tenant that has so many running runs must be left, and must keep no other tenant back. The session key
    * `tenant:<id>:…` names the tenant; runs with a parent neither count nor are left, as their parents wait for them.

@@ -12,7 +12,7 @@ export interface ClaimLoopOptions
   readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
 }
 
-type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys'>
+type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys' | 'others'>
 
 const nothing: ClaimOrder = { max: 0 }
 
@@ -199,7 +199,7 @@ export class ClaimLoop {
     return this.#next
   }
 
-  /** The sessions that were named, as long as nothing is known to wait in others. */
+  /** The sessions that were named, and others only if something may wait there. */
   #nextOrder(): ClaimOrder {
     const room = this.#room()
     if (this.#pauses > 0 || room <= 0) {
@@ -209,11 +209,11 @@ export class ClaimLoop {
     }
     const woken = [...this.#woken]
     this.#woken.clear()
-    const keys = woken.filter((key) => key !== undefined)
-    if (this.#mayBeMore || keys.length < woken.length) return { max: room }
+    const named = woken.filter((key) => key !== undefined)
     // This process may have claimed some of them since they were named.
-    const free = keys.filter((key) => !this.executes(key))
-    return free.length === 0 ? nothing : { max: room, keys: free }
+    const keys = named.filter((key) => !this.executes(key))
+    if (this.#mayBeMore || named.length < woken.length) return { max: room, ...(keys.length > 0 && { keys, others: true }) }
+    return keys.length === 0 ? nothing : { max: room, keys }
   }
 
   #room(): number {
@@ -236,10 +236,8 @@ export class ClaimLoop {
     this.#mayBeMore = true
     const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    // A named session that was not claimed may have been passed over while a process was writing to it. No hint tells of a
-    // write that is refused: the next wake looks at all.
-    const isMissing = claims.length < (order.keys?.length ?? 0)
-    if (order.runId === undefined) this.#mayBeMore = claims.length === order.max || isMissing
+    // Sessions that another process was writing to were passed over, unless they were named: the next look finds them.
+    if (order.runId === undefined) this.#mayBeMore = claims.length === order.max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
     return claims
   }

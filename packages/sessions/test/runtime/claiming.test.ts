@@ -319,7 +319,7 @@ describe('S64: work that comes at the end of a run', () => {
   it('S64, S186: asks for the sessions that it is told of, and for all when more may wait or a second is over', async () => {
     const held = gate()
     const { runtime, clock, claims, send } = await worker({ concurrency: 2, steps: async (_call, index) => (index < 2 && (await held.passed), { text: 'done' }) })
-    const asked = () => claims.splice(0).map(({ max, keys = 'all' }) => `${max} of ${String(keys)}`)
+    const asked = () => claims.splice(0).map(({ max, keys = [], others = keys.length === 0 }) => `${max} of ${[...keys, ...(others ? ['all'] : [])].join()}`)
     await runtime.start()
     const runs = [await send(1)]
     expect(asked()).toEqual(['2 of all', '2 of room:1'])
@@ -331,7 +331,7 @@ describe('S64: work that comes at the end of a run', () => {
     await clock.advance(0)
     const [full, behind, ...later] = asked()
     // There was no room for the third one.
-    expect([full, behind]).toEqual(['1 of room:2', '1 of all'])
+    expect([full, behind]).toEqual(['1 of room:2', '1 of room:3,all'])
     await (await send(4)).result()
     expect([...later, ...asked()].at(-1)).toBe('2 of room:4')
     await runtime.stop()

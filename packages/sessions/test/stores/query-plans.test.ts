@@ -56,6 +56,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
         tell: () => undefined,
         transaction: (makeSteps) => connection.transaction(makeSteps()),
         provisional: (makeSteps) => connection.provisional(makeSteps()),
+        patient: (makeSteps) => connection.provisional(makeSteps('wait')),
         statement: (makeSteps) => connection.transaction(makeSteps()),
         snapshot: (makeSteps) => connection.run(makeSteps()),
         read: (makeSteps) => connection.run(makeSteps()),

@@ -51,7 +51,8 @@ function firstClaimable(space: Space, request: ClaimRequest, now: number): reado
     }
     return found
   }
-  const named = request.keys?.map((key) => sessions.get(key)) ?? (request.runId === undefined ? undefined : [sessionOfRun.get(request.runId)])
+  const keys = request.others ? undefined : request.keys
+  const named = keys?.map((key) => sessions.get(key)) ?? (request.runId === undefined ? undefined : [sessionOfRun.get(request.runId)])
   const found = named ? find(named.filter((held) => held !== undefined)) : [...find(index.running.values()), ...find(index.queued.values(), max)]
   return found.sort((a, b) => a.first.createdAt - b.first.createdAt).slice(0, max)
 }

@@ -19,7 +19,7 @@ import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
 import type { Pool, PoolMetrics } from './pool.ts'
 import { PostgresConnection } from './postgres-connection.ts'
 import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
-import { storeError, violatesConstraint } from './postgres-errors.ts'
+import { isLockTimeout, storeError, violatesConstraint } from './postgres-errors.ts'
 import { migrateSchema } from './postgres-migrations.ts'
 import { schemaOf } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './postgres-options.ts'
@@ -123,19 +123,35 @@ function postgresDriver(connection: PostgresConnection, { live, wakes }: { reado
 }
 
 /** Fails with errors of the store. */
-function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'provisional' | 'statement' | 'snapshot' | 'read'> {
-  const run = (doing: string, method: 'transaction' | 'statement' | 'snapshot' | 'read') => {
-    return async <T>(makeSteps: () => Steps<T>): Promise<T> => {
-      try {
-        return await connection[method](makeSteps)
-      } catch (error) {
-        throw violatesConstraint(error) ? error : storeError(error, doing)
-      }
+function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'provisional' | 'patient' | 'statement' | 'snapshot' | 'read'> {
+  async function failing<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw violatesConstraint(error) ? error : storeError(error, doing)
     }
   }
-  const transaction = run('write', 'transaction')
-  return { transaction, provisional: transaction, statement: run('write', 'statement'), snapshot: run('read', 'snapshot'), read: run('read', 'read') }
+  const transaction = <T>(makeSteps: () => Steps<T>): Promise<T> => failing('write', () => connection.transaction(makeSteps))
+  return {
+    transaction,
+    provisional: transaction,
+    patient: (makeSteps) =>
+      failing('write', async () => {
+        try {
+          return await connection.transaction(() => makeSteps('wait'), patientMs)
+        } catch (error) {
+          if (!isLockTimeout(error)) throw error
+          return connection.transaction(() => makeSteps('skip'))
+        }
+      }),
+    statement: (makeSteps) => failing('write', () => connection.statement(makeSteps)),
+    snapshot: (makeSteps) => failing('read', () => connection.snapshot(makeSteps)),
+    read: (makeSteps) => failing('read', () => connection.read(makeSteps)),
+  }
 }
+
+/** A write takes some milliseconds, unless its process is frozen in the middle of it. */
+const patientMs = 250
 
 function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {
   const writer = new DeltaWriter(async (batches) => statement(() => pushDeltas(namespace, batches)))

@@ -6,11 +6,15 @@ import type { Database } from '../sql/tables.ts'
 import { Flight } from './flight.ts'
 import type { Statements } from './flight.ts'
 import type { Pool } from './pool.ts'
-import { isLost, isPassing, violatesConstraint } from './postgres-errors.ts'
+import { isLockTimeout, isLost, isPassing, violatesConstraint } from './postgres-errors.ts'
+
+const usualLockWaitMs = 20_000
 
 /** The server ends an idle transaction after the first limit, and a wait for locked rows after the second. */
-const limits = 'set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = 20000'
-const beginWrite = `begin isolation level read committed; ${limits}`
+function beginWrite(lockWaitMs: number): string {
+  return `begin isolation level read committed; set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = ${lockWaitMs}`
+}
+
 const beginRead = 'begin isolation level repeatable read read only'
 
 /** How often work is done again after a deadlock, and how often after a connection was lost before the end of it. */
@@ -58,15 +62,15 @@ export class PostgresConnection {
   }
 
   /** All of it or, when it throws, nothing; unless the answer of the commit was lost. */
-  transaction<T>(makeSteps: () => Steps<T>): Promise<T> {
+  transaction<T>(makeSteps: () => Steps<T>, lockWaitMs = usualLockWaitMs): Promise<T> {
     let isCareful = false
     return this.#withRetries(async () => {
       try {
-        return await this.#transactOnce(makeSteps, isCareful)
+        return await this.#transactOnce(makeSteps, lockWaitMs, isCareful)
       } catch (error) {
         if (isCareful || !violatesConstraint(error)) throw error
         isCareful = true
-        return this.#transactOnce(makeSteps, isCareful)
+        return this.#transactOnce(makeSteps, lockWaitMs, isCareful)
       }
     })
   }
@@ -97,17 +101,17 @@ export class PostgresConnection {
     return this.#withRetries(() => this.#fly((flight) => walk(flight, makeSteps())))
   }
 
-  async #transactOnce<T>(makeSteps: () => Steps<T>, isCareful: boolean): Promise<T> {
+  async #transactOnce<T>(makeSteps: () => Steps<T>, lockWaitMs: number, isCareful: boolean): Promise<T> {
     const flight = new Flight(await this.#pool.acquire(), this.#statements)
     let result: T
     try {
-      flight.command(beginWrite)
+      flight.command(beginWrite(lockWaitMs))
       const steps = makeSteps()
       result = await (isCareful ? walkCarefully(flight, steps) : walk(flight, steps))
     } catch (error) {
       const takenBack = takeBack(flight)
       // What is done again must not meet locks of its own: a claim passes over them. Any other caller need not wait.
-      if (isPassing(error)) await takenBack
+      if (isPassing(error) || isLockTimeout(error)) await takenBack
       throw error
     }
     return commit(flight, result)

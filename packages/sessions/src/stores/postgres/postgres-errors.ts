@@ -34,6 +34,11 @@ export function isPassing(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error) ?? '')
 }
 
+/** Another transaction kept a row for longer than the lock wait. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === '55P03'
+}
+
 const connectionClasses = ['08', '57P']
 
 /** The connection is gone: what was sent and not answered may have been done or not. */

@@ -19,7 +19,14 @@ import { statusColumns, updateRunStatus } from './write-runs.ts'
 import { atMost, numberValue, textValue } from './values.ts'
 
 /** How a run is known to be lost: by its lease, or, in a store of one process, by its owner. */
-export type ClaimContext = StoreView & { readonly loss: 'lease' | 'owner'; readonly processCheck?: ProcessCheck | undefined }
+export type ClaimContext = StoreView & {
+  readonly loss: 'lease' | 'owner'
+  readonly processCheck?: ProcessCheck | undefined
+  /** What to do about named sessions that others keep. Those that are not named are always passed over. */
+  readonly kept: Kept
+}
+
+export type Kept = 'wait' | 'skip'
 
 /** Keeps a process from claiming that another one holds for dead. */
 export interface ProcessCheck {
@@ -82,21 +89,24 @@ const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
     ),
 )
 
-/** Whether they have anything to claim is seen under their locks. */
-const namedSessions = statement((db, { namespace, agents, keys }: Pick<CandidateSlots, 'namespace' | 'agents'> & { readonly keys: readonly string[] }, { isOneOf, lock }) =>
-  lock(
-    db
-      .selectFrom('session')
-      .innerJoin('session_state', 'session_state.session', 'session.row')
-      .select('session.row as session')
-      .where('session.namespace', '=', namespace)
-      .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-      .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
-      .orderBy('session.row'),
-    'session_state',
-    'skip',
-  ),
-)
+type NamedSlots = Pick<CandidateSlots, 'namespace' | 'agents'> & { readonly keys: readonly string[] }
+
+/** Whether they have anything to claim is seen under their locks. The order is that of all who keep several. */
+const namedSessions = {
+  wait: statement((db, slots: NamedSlots, dialect) => dialect.lock(selectNamed(db, slots, dialect), 'session_state')),
+  skip: statement((db, slots: NamedSlots, dialect) => dialect.lock(selectNamed(db, slots, dialect), 'session_state', 'skip')),
+} as const
+
+function selectNamed(db: Database, { namespace, agents, keys }: NamedSlots, { isOneOf }: SqlDialect) {
+  return db
+    .selectFrom('session')
+    .innerJoin('session_state', 'session_state.session', 'session.row')
+    .select('session.row as session')
+    .where('session.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOneOf(where.ref('session.agent'), agents, 'text'))
+    .orderBy('session.row')
+}
 
 /** Sessions that live, those of the oldest runs first, without those that others keep. */
 function selectCandidates(db: Database, { namespace, runId, agents, now, max }: CandidateSlots, { isOneOf, lock, time }: SqlDialect) {
@@ -207,23 +217,21 @@ function* countTenants({ namespace }: ClaimContext, most: number): Steps<TenantC
   return new TenantCounts(most, rows.flatMap(({ tenant, runs }) => (tenant === null ? [] : [[tenant, runs] as const])))
 }
 
-function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck }: ClaimContext, fullTenants: readonly string[]): Steps<readonly number[]> {
-  const { owner, max, agents, holds, leaseMs, runId = null, keys } = request
+function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck, kept }: ClaimContext, fullTenants: readonly string[]): Steps<readonly number[]> {
+  const { owner, max, agents, holds, leaseMs, runId = null, keys, others = keys === undefined } = request
   const slots = { namespace, agents, runId, now, max }
-  if (loss === 'lease' && !keys) yield* execute(boundLeases, { namespace, now, leaseMs })
+  if (loss === 'lease' && others) yield* execute(boundLeases, { namespace, now, leaseMs })
   if (processCheck) yield* executeAll([processCheck.keep])
-  if (keys) {
-    const { named, living } = yield* together({ named: ask(namedSessions, { namespace, agents, keys }), living: processCheck?.find })
-    return processCheck && living.length === 0 ? [] : named.map(({ session }) => session)
-  }
-  const { lost, queued, living } = yield* together({
+  const { named, lost, queued, living } = yield* together({
+    // First: while a claim waits for these it has locked no other session.
+    named: keys?.length ? ask(namedSessions[kept], { namespace, agents, keys }) : undefined,
     // A lost run may have to wait: it must keep no other one back.
-    lost: ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }),
-    queued: ask(queuedSessions, { ...slots, fullTenants }),
+    lost: others ? ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }) : undefined,
+    queued: others ? ask(queuedSessions, { ...slots, fullTenants }) : undefined,
     living: processCheck?.find,
   })
   if (processCheck && living.length === 0) return []
-  return [...new Set([...lost, ...queued].map(({ session }) => session))]
+  return [...new Set([...named, ...lost, ...queued].map(({ session }) => session))]
 }
 
 type OpenRunRow = RowOf<typeof nextRuns>

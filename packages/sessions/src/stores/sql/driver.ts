@@ -1,5 +1,5 @@
 import type { StoreHint } from '../../contract/session-store.ts'
-import type { ProcessCheck } from './claim.ts'
+import type { Kept, ProcessCheck } from './claim.ts'
 import type { Steps } from './statement.ts'
 
 type Run = <T>(makeSteps: () => Steps<T>) => T | Promise<T>
@@ -32,6 +32,11 @@ export interface SqlDriver {
    * would give its epoch twice.
    */
   readonly provisional: Run
+  /**
+   * Like `provisional`, for steps that wait for rows which others keep. If that takes long, all is undone and the steps are
+   * made again, to pass over such rows.
+   */
+  readonly patient: <T>(makeSteps: (kept: Kept) => Steps<T>) => T | Promise<T>
   /** One statement that writes. Reads after it see what is stored by then. */
   readonly statement: Run
   /** Reads that all see the same. */

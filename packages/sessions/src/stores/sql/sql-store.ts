@@ -1,11 +1,12 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 import { checkedStateStore } from '../../contract/checked-calls.ts'
-import type { SessionStore, StoreHint } from '../../contract/session-store.ts'
+import type { Claim, SessionStore, StoreHint } from '../../contract/session-store.ts'
 import { checkedCopy } from '../../json.ts'
 import { Refused } from '../refused.ts'
 import { hintsOf } from '../rules.ts'
 import { readApproval, readCall, readCalls } from './calls.ts'
 import { claimRuns, renewLeases } from './claim.ts'
+import type { Kept } from './claim.ts'
 import { commitBatch } from './commit.ts'
 import { readDefinition } from './definitions.ts'
 import type { SqlDriver } from './driver.ts'
@@ -62,8 +63,9 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, l
     async claim(request) {
       const open = driver()
       if (!open.mayClaim()) return []
+      const steps = (kept: Kept): Steps<readonly Claim[]> => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck(), kept })
       // Nothing follows from a claim before the run's first commit.
-      return open.provisional(() => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck() }))
+      return request.keys?.length ? open.patient(steps) : open.provisional(() => steps('skip'))
     },
     async renew(leases, leaseMs) {
       if (leases.length === 0) return []

@@ -142,6 +142,7 @@ function sqliteDriver(connection: SqliteConnection, file: string, { namespace, c
     tell: () => undefined,
     transaction: (makeSteps) => named(() => connection.transaction(makeSteps())),
     provisional: (makeSteps) => named(() => connection.provisional(makeSteps())),
+    patient: (makeSteps) => named(() => connection.provisional(makeSteps('skip'))),
     statement: (makeSteps) => named(() => connection.transaction(makeSteps())),
     snapshot: (makeSteps) => named(() => connection.run(makeSteps())),
     read: (makeSteps) => named(() => connection.run(makeSteps())),

@@ -74,8 +74,9 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:unknown', 'room:late', 'room:4'] }), ['run-4', 'run-1'])
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:3', 'room:0'], max: 1 }), ['run-3'])
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:0'], agents: ['another'] }), [])
+    assert.deepEqual(await idsOf({ keys: ['room:1', 'room:0'], agents: ['another'], others: true }), [])
     // Nothing but what was named was touched, and the rest is there.
-    assert.deepEqual(await idsOf({}), ['run-2', 'run-0'])
+    assert.deepEqual(await idsOf({ keys: ['room:2'], others: true }), ['run-2', 'run-0'])
     await bench.clock.advance(1_000)
     assert.deepEqual(await idsOf({ holds: [...holds, 'run-0', 'run-2'], keys: ['room:late'] }), ['late'])
   })
