@@ -35,7 +35,7 @@ export class ClaimLoop {
   #next: Promise<number> | undefined
   /** Keys of sessions in which the next claim may find work. Undefined means any session. */
   #woken = new Set<string | undefined>()
-  /** The last claim took all that there was room for, or failed: there may be more. */
+  /** The last claim found all that it asked for, or failed: there may be more. */
   #mayBeMore = true
   /** Claims follow each other: what is free is known when the one before has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
@@ -233,12 +233,16 @@ export class ClaimLoop {
     const { store, owner, directory, clock, maxRunsPerTenant } = this.#options
     const heldUntil = clock.now() + this.#leaseMs
     const request = { ...order, owner, leaseMs: this.#leaseMs, agents: directory.names(), holds: this.#runs.all().map(({ claim }) => claim.run.id) }
-    this.#mayBeMore = true
-    const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) })
+    const claims = await store.claim({ ...request, ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }) }).catch((error: unknown) => {
+      this.#mayBeMore = true
+      throw error
+    })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
     // Sessions that another process was writing to were passed over, unless they were named: the next look finds them.
     if (order.runId === undefined) this.#mayBeMore = claims.length === order.max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
+    // Slots may have become free since the claim was made.
+    if (this.#mayBeMore && this.#room() > 0) this.wake()
     return claims
   }
 

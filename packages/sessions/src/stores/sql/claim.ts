@@ -156,34 +156,34 @@ function untilFrom(now: ReturnType<SqlDialect['time']>, ms: number) {
   return sql<number>`${now} + ${numberValue(ms)}`
 }
 
-interface SessionsSlots {
-  readonly sessions: readonly number[]
-}
-
-const holdingRuns = statement((db, slots: SessionsSlots, dialect) => selectOpen(db, slots, dialect).where('run.status', '<>', sql.lit('queued')))
-
-const nextRuns = statement((db, slots: SessionsSlots, dialect) =>
-  selectOpen(db, slots, dialect)
-    .where('run.status', '=', sql.lit('queued'))
-    .where('run.place', '=', (first) =>
-      first
-        .selectFrom('run as next')
-        .select((select) => select.fn.min('next.place').as('place'))
-        .whereRef('next.session', '=', 'run.session')
-        .where('next.ended_at', 'is', null)
-        .where('next.status', '=', sql.lit('queued')),
-    ),
+/** In the order of those who renew several leases. */
+const holdingRuns = statement((db, { sessions }: { readonly sessions: readonly number[] }, { isOneOf, lock }) =>
+  lock(
+    selectOpen(db)
+      .where('run.status', '<>', sql.lit('queued'))
+      .where((where) => isOneOf(where.ref('run.session'), sessions, 'number'))
+      .orderBy('run.row'),
+    'run_state',
+  ),
 )
 
-/** Keeps the leases from those who renew them. */
-function selectOpen(db: Database, { sessions }: SessionsSlots, { isOneOf, lock }: SqlDialect) {
-  const open = selectRuns(db)
+const nextRun = statement((db, { session }: { readonly session: number }, { lock }) =>
+  lock(
+    selectOpen(db)
+      .where('run.status', '=', sql.lit('queued'))
+      .where('run.session', '=', session)
+      .orderBy('run.place')
+      .limit(sql.lit(1)),
+    'run_state',
+  ),
+)
+
+/** To be locked: from then on no lease of these runs is renewed. */
+function selectOpen(db: Database) {
+  return selectRuns(db)
     .innerJoin('run_input', 'run_input.run', 'run.row')
     .select('run_input.body as input')
-    .where((where) => isOneOf(where.ref('run.session'), sessions, 'number'))
     .where('run.ended_at', 'is', null)
-    .orderBy('run.row')
-  return lock(open, 'run_state')
 }
 
 /** Claims are decided by what is there under the lock of the sessions. */
@@ -198,7 +198,7 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
     for (const session of sessions) seen.add(session)
     if (sessions.length === 0) return claims
     const { states, runs, waiting } = yield* together({
-      runs: [ask(holdingRuns, { sessions }), ask(nextRuns, { sessions })],
+      runs: [ask(holdingRuns, { sessions }), ...sessions.map((session) => ask(nextRun, { session }))],
       // Behind the locks.
       states: askSessionRows(context.now, sessions),
       waiting: askWaiting(sessions),
@@ -234,7 +234,7 @@ function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck
   return [...new Set([...named, ...lost, ...queued].map(({ session }) => session))]
 }
 
-type OpenRunRow = RowOf<typeof nextRuns>
+type OpenRunRow = RowOf<typeof nextRun>
 
 interface Claimable {
   readonly session: SessionRow

@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
+import type { Expression, RawBuilder, SqlBool } from 'kysely'
 import type { InboxKind, RunKind, RunStatus } from '../../contract/records.ts'
 import { openStatuses } from '../../contract/run-status.ts'
+import type { SqlDialect } from './dialect.ts'
 import type { Needs } from './needs.ts'
 import { runColumns, runStateColumns, selectRuns } from './runs.ts'
 import { askPlaces, placesOf } from './sessions.ts'
 import type { Place, StoreView } from './sessions.ts'
-import { ask, statement, together } from './statement.ts'
+import { ask, isOnlyItem, statement, together } from './statement.ts'
 import type { RowOf, Steps } from './statement.ts'
 import type { Database, RunRow } from './tables.ts'
 import { atMost } from './values.ts'
@@ -18,18 +20,12 @@ interface KeysSlots {
 type IdsSlots = KeysSlots & { readonly ids: readonly string[] }
 
 /** Commits of one session follow each other: each keeps its row. The order is that of all who keep several. */
-const keepSessions = statement((db, { namespace, keys }: KeysSlots, { lock, isOneOf }) =>
-  lock(
+const keepSessions = statement((db, slots: KeysSlots, dialect) =>
+  dialect.lock(
     db
       .selectFrom('session_state')
       .select('session_state.session')
-      .where('session_state.session', 'in', (rows) =>
-        rows
-          .selectFrom('session')
-          .select('session.row')
-          .where('session.namespace', '=', namespace)
-          .where((where) => isOneOf(where.ref('session.key'), keys, 'text')),
-      )
+      .where((where) => isOfSessions(where.ref('session_state.session'), db, slots, dialect))
       .orderBy('session_state.session'),
     'session_state',
   ),
@@ -45,36 +41,36 @@ const runsById = statement((db, { namespace, ids }: { readonly namespace: string
     .where((where) => isOneOf(where.ref('run.id'), ids, 'text')),
 )
 
-const runsOfInputs = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('run', 'run.session', 'session.row')
+const runsOfInputs = statement((db, slots: IdsSlots, dialect) =>
+  db
+    .selectFrom('run')
     .select(['run.session', 'run.id', 'run.input_id', 'run.input_hash'])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('run.input_id').$notNull(), ids, 'text')),
+    .where((where) => isOfSessions(where.ref('run.session'), db, slots, dialect))
+    .where((where) => dialect.isOneOf(where.ref('run.input_id').$notNull(), slots.ids, 'text')),
 )
 
-const inboxRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('inbox', 'inbox.session', 'session.row')
+const inboxRows = statement((db, slots: IdsSlots, dialect) =>
+  db
+    .selectFrom('inbox')
     .select(['inbox.session', 'inbox.id', 'inbox.body'])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('inbox.id'), ids, 'text')),
+    .where((where) => isOfSessions(where.ref('inbox.session'), db, slots, dialect))
+    .where((where) => dialect.isOneOf(where.ref('inbox.id'), slots.ids, 'text')),
 )
 
-const entryRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('entry', 'entry.session', 'session.row')
+const entryRows = statement((db, slots: IdsSlots, dialect) =>
+  db
+    .selectFrom('entry')
     .select(['entry.session', 'entry.id'])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('entry.id'), ids, 'text')),
+    .where((where) => isOfSessions(where.ref('entry.session'), db, slots, dialect))
+    .where((where) => dialect.isOneOf(where.ref('entry.id'), slots.ids, 'text')),
 )
 
-const timerRows = statement((db, { namespace, keys, ids }: IdsSlots, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('timer', 'timer.session', 'session.row')
+const timerRows = statement((db, slots: IdsSlots, dialect) =>
+  db
+    .selectFrom('timer')
     .select(['timer.session', 'timer.id'])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('timer.id'), ids, 'text')),
+    .where((where) => isOfSessions(where.ref('timer.session'), db, slots, dialect))
+    .where((where) => dialect.isOneOf(where.ref('timer.id'), slots.ids, 'text')),
 )
 
 interface CallsSlots {
@@ -95,44 +91,40 @@ const callStates = statement((db, { namespace, runs, from, to }: CallsSlots, { i
     .where('tool_call.step', '<=', to),
 )
 
-const openCounts = statement((db, { namespace, keys }: KeysSlots, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('run', 'run.session', 'session.row')
+const openCounts = statement((db, slots: KeysSlots, dialect) =>
+  db
+    .selectFrom('run')
     .select((select) => ['run.session', 'run.status', 'run.kind', select.fn.countAll<number>().as('runs')])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOfSessions(where.ref('run.session'), db, slots, dialect))
     .where('run.ended_at', 'is', null)
     // By an index that holds the open runs alone.
     .where('run.status', 'in', openStatuses.map((status) => sql.lit(status)))
     .groupBy(['run.session', 'run.status', 'run.kind']),
 )
 
-const inboxCounts = statement((db, { namespace, keys, kinds }: KeysSlots & { readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
-  ofSessions(db, namespace)
-    .innerJoin('inbox', 'inbox.session', 'session.row')
+const inboxCounts = statement((db, slots: KeysSlots & { readonly kinds: readonly InboxKind[] }, dialect) =>
+  db
+    .selectFrom('inbox')
     .select((select) => ['inbox.session', 'inbox.kind', select.fn.countAll<number>().as('rows')])
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
-    .where((where) => isOneOf(where.ref('inbox.kind'), kinds, 'text'))
+    .where((where) => isOfSessions(where.ref('inbox.session'), db, slots, dialect))
+    .where((where) => dialect.isOneOf(where.ref('inbox.kind'), slots.kinds, 'text'))
     .groupBy(['inbox.session', 'inbox.kind']),
 )
 
-const holdingRuns = statement((db, { namespace, keys }: KeysSlots, { isOneOf }) =>
+const holdingRuns = statement((db, slots: KeysSlots, dialect) =>
   selectRuns(db)
-    .innerJoin('session', 'session.row', 'run.session')
-    .where('session.namespace', '=', namespace)
-    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+    .where((where) => isOfSessions(where.ref('run.session'), db, slots, dialect))
     .where('run.ended_at', 'is', null)
     .where('run.status', '<>', sql.lit('queued')),
 )
 
-const queuedRuns = statement((db, slots: { readonly namespace: string; readonly key: string; readonly limit: number }) =>
+const queuedRuns = statement((db, { namespace, key, limit }: { readonly namespace: string; readonly key: string; readonly limit: number }) =>
   selectRuns(db)
-    .innerJoin('session', 'session.row', 'run.session')
-    .where('session.namespace', '=', slots.namespace)
-    .where('session.key', '=', slots.key)
+    .where('run.session', '=', (rows) => rows.selectFrom('session').select('session.row').where('session.namespace', '=', namespace).where('session.key', '=', key))
     .where('run.ended_at', 'is', null)
     .where('run.status', '=', sql.lit('queued'))
     .orderBy('run.place')
-    .limit(atMost(slots.limit)),
+    .limit(atMost(limit)),
 )
 
 const sessionNumbers = statement((db, { rows }: { readonly rows: readonly number[] }, { newRows }) =>
@@ -143,8 +135,17 @@ const runNumbers = statement((db, { rows }: { readonly rows: readonly number[] }
   db.selectFrom(newRows('run', rows).as('numbers')).select('numbers.row'),
 )
 
-function ofSessions(db: Database, namespace: string) {
-  return db.selectFrom('session').where('session.namespace', '=', namespace)
+/**
+ * Whether this is the row of one of the sessions. The row of one session alone is looked up first: a join of tables that the
+ * server has not counted may go through an index of all sessions instead.
+ */
+function isOfSessions(session: Expression<number>, db: Database, { namespace, keys }: KeysSlots, { isOneOf }: SqlDialect): RawBuilder<SqlBool> {
+  const rows = db
+    .selectFrom('session')
+    .select('session.row')
+    .where('session.namespace', '=', namespace)
+    .where((where) => isOneOf(where.ref('session.key'), keys, 'text'))
+  return isOnlyItem(keys) ? sql`${session} = ${rows}` : sql`${session} in ${rows}`
 }
 
 /** What a commit knows of the database, under the lock of its sessions. Every lookup was asked for before. */
