@@ -60,7 +60,7 @@ describe('shipped scenarios with a crash at each of their points', () => {
       const report = await exploreCrashes(crashScenarios.tools)
       expect(report.failures).toEqual([])
       expect(report.runs).toBeGreaterThan(2 * report.points)
-      const ended = new Set(cleared.mock.calls.map(([timer]) => timer))
+      const ended = new Set<unknown>(cleared.mock.calls.map(([timer]) => timer))
       expect(set.mock.results.filter(({ value }) => !ended.has(value))).toEqual([])
       const { user, system } = process.cpuUsage(before)
       expect((user + system) / 1e6).toBeLessThan(10)
