@@ -60,7 +60,7 @@ export default defineConfig({
     // More than cores: many tests wait for another process or for a timer.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
     // Far over what any test needs: a busy machine is no failure.
-    testTimeout: rounds({ short: 30_000, long: 3_600_000 }),
+    testTimeout: rounds({ short: 60_000, long: 3_600_000 }),
     hookTimeout: 30_000,
     reporters: ['default', './scripts/vitest-summary-reporter.mjs'],
     coverage: {

@@ -1,8 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { rounds, testSeed } from '../../../../scripts/test-length.ts'
 import { seededRandom } from '../../src/testing/crash-kit/seeded-random.ts'
 import { PayingPlace, expectSound } from './paying-place.ts'
 import { startWorld, type WorldProcess } from './world-process.ts'
+
+// Each test starts several processes, one after the other.
+vi.setConfig({ testTimeout: rounds({ short: 120_000, long: 3_600_000 }) })
 
 const numberOfRounds = rounds({ short: 1, long: 100 })
 const killsPerRound = rounds({ short: 5, long: 10 })

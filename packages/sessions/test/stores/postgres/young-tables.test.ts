@@ -65,7 +65,7 @@ describe('tables that the server knows nothing of', () => {
     await holder.query('begin isolation level repeatable read')
     await holder.query('select 1')
     const before = await entriesOfTurn()
-    await turns(400)
+    await turns(200)
     const after = await entriesOfTurn()
     await holder.end()
     expect(after).toBeLessThan(before + 100)
