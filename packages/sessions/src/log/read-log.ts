@@ -81,12 +81,9 @@ class LogReader {
   #hasMoved!: boolean
   /** The last durable event of that run may be its last one; the store was not asked since. */
   #mayRest!: boolean
-
   /** By the last event that tells, a run is open: waiting holds the process. Undefined: not known yet. */
   #isBusy: boolean | undefined
-
   readonly #onEnd: () => void
-
   constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
     this.#reading = reading
     this.#signal = signal
@@ -111,6 +108,9 @@ class LogReader {
           session.unsubscribe(queue)
         }
       }
+    } catch (error) {
+      // The store may have been closed since.
+      if (!this.#signal.aborted) throw error
     } finally {
       letGo()
       this.#onEnd()
