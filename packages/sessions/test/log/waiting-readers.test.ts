@@ -48,11 +48,12 @@ it.each([
 
 it.each([true, false])('S103: a reader whose store was closed ends without an error only if it was aborted before: %s', async (isAborted) => {
   const leaving = new AbortController()
-  const answer = Promise.withResolvers<never>()
-  const store = { readEvents: () => answer.promise, capabilities: { processes: 'one' } }
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  const store = { readEvents: () => (asked.resolve(), answer.promise), capabilities: { processes: 'one' } }
   const clock: Clock = { now: () => 1, setTimer: () => () => undefined }
   const reading = { store, liveLog: new LiveLog(), clock, key: 'room:1', from: () => ({ seq: 0, n: 0 }), live: true, isResting: () => Promise.resolve(false), abortSignal: leaving.signal }
   const next = readLog(reading as unknown as LogReading).next()
+  await asked.promise
   if (isAborted) leaving.abort()
   answer.reject(new Error('closed'))
   if (isAborted) expect(await next).toEqual({ done: true, value: undefined })
