@@ -21,7 +21,7 @@ const speed = '0.2'
 const longestDelayMs = 1000
 
 const database = testDatabase()
-/** Of a demo whose tools take long, so that a stop comes before they end on any machine. */
+/** The database of a demo with slow tools: on any machine a stop comes before they end. */
 const slowDatabase = testDatabase()
 const slowSpeed = '4'
 let demo: DemoProcess

@@ -22,7 +22,7 @@ import { atMost, numberValue, textValue } from './values.ts'
 export type ClaimContext = StoreView & {
   readonly loss: 'lease' | 'owner'
   readonly processCheck?: ProcessCheck | undefined
-  /** What to do about named sessions that others keep. Those that are not named are always passed over. */
+  /** Whether to wait for named sessions to which other processes are writing. A claim always passes over other sessions. */
   readonly kept: Kept
 }
 

@@ -20,7 +20,10 @@ afterAll(async () => {
 
 const connections = "select from pg_stat_activity where application_name = 'bowline'"
 
-/** What was read so far, of all tables. What a connection has read is counted when it is gone. `entries`: of indexes, also to rows that nobody sees. */
+/**
+ * Returns the rows and the index entries that were read from all tables so far, entries of dead rows included. The server
+ * counts what a connection has read when it closes.
+ */
 async function readSoFar(): Promise<{ readonly rows: number; readonly entries: number }> {
   await vi.waitUntil(async () => (await client?.query(connections))?.rowCount === 0, { timeout: 10_000, interval: 10 })
   const result = await client?.query<Record<'rows' | 'entries', string>>(
@@ -38,7 +41,7 @@ async function turns(count: number): Promise<void> {
   await runtime.stop()
 }
 
-/** What so many turns read. */
+/** Returns what `count` turns read. */
 async function readOf(count: number): Promise<{ readonly rows: number; readonly entries: number }> {
   const before = await readSoFar()
   await turns(count)
