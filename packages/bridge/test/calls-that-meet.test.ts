@@ -132,6 +132,22 @@ describe('a store that fails in the middle', () => {
     expect((await bridge.session(sessionId)).status).toBe('idle')
   })
 
+  it('B67, B97: a request that goes on is told as running while the store is away', async () => {
+    const inner = memoryStateStore()
+    let isAway = false
+    const store: StateStore = { ...inner, get: (...args) => (isAway ? Promise.reject(new Error('away')) : inner.get(...args)) }
+    const end = Promise.withResolvers<void>()
+    const { bridge } = await startBridge([testAgent('a', { durable: true, onPrompt: async () => (await end.promise, answer('done')) })], { store })
+    const { sessionId } = await bridge.createSession()
+    const run = bridge.prompt({ sessionId, prompt: 'hi', requestId: 'r1' })
+    await run.accepted()
+    isAway = true
+    expect(await bridge.request('r1')).toMatchObject({ ok: true, status: 'running' })
+    isAway = false
+    end.resolve()
+    expect(outcomeOf(await run.result()).text).toBe('done')
+  })
+
   it('B67: a session that could not be freed is freed by its next prompt', async () => {
     const { store, failOnce } = failingStore('bridge-session')
     const end = Promise.withResolvers<void>()

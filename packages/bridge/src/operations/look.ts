@@ -27,8 +27,18 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
 }
 
 /** Another bridge may have recorded the end of the request, or may have got the answers that it waits for. */
-async function toldElsewhere({ book }: Desk, key: Owned, entry: BookEntry, result: Extract<BridgeResult, { ok: true }>): Promise<BridgeResult> {
-  const isShared = isWaiting(result) || entry.isElsewhere || entry.stored?.value.durable === true
-  const record = isShared ? (await book.read(key))?.value : undefined
-  return record && (isWaiting(result) || isEnded(record)) ? resultOf(record) : result
+async function toldElsewhere({ book, core }: Desk, key: Owned, entry: BookEntry, result: Extract<BridgeResult, { ok: true }>): Promise<BridgeResult> {
+  if (isWaiting(result)) {
+    const record = (await book.read(key))?.value
+    return record ? resultOf(record) : result
+  }
+  if (!entry.isElsewhere && entry.stored?.value.durable !== true) return result
+  try {
+    const record = (await book.read(key))?.value
+    return record && isEnded(record) ? resultOf(record) : result
+  } catch (error) {
+    // A store that is away must not make a request that goes on here look like one that failed.
+    core.settings.logger.warn({ ...entry.request.ids, cause: error }, 'the record of a request could not be read')
+    return result
+  }
 }
