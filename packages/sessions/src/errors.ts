@@ -14,6 +14,7 @@ export type SessionErrorCode =
   | 'unknown-tool-call'
   | 'tool-result-conflict'
   | 'unknown-approval'
+  | 'unknown-schedule'
   | 'approval-conflict'
   | 'session-missing'
   | 'session-expired'

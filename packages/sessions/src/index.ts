@@ -4,6 +4,7 @@ export { createRuntime } from './runtime/create-runtime.ts'
 export type { AroundRun, DrainOptions, DrainReport, ErrorContext, Retention, RunExecution, Runtime, RuntimeOptions, SessionOptions, StartOptions, StartReport, SweepReport } from './runtime/types.ts'
 export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions, ImportOptions } from './commands/tree/types.ts'
 export type { ApprovalReceipt, DecisionOptions, EventsOptions, HeldRun, InputOptions, MessagesOptions, OnBusy, OverlayOptions, Page, PageRequest, RunHandle, RunInfo, RunResult, RunsQuery, SendOptions, Session, SessionInfo, SessionReader, Spent, StopOptions, StopReceipt, SubmitOptions, ToolResolution, UsageReport, SessionState, SessionStateValue } from './commands/types.ts'
+export type { ScheduleInfo, ScheduleOptions, ScheduleRule, SessionSchedules } from './commands/schedules/types.ts'
 export type { LogEvents, LoggedEvent, LogIterator } from './contract/log-events.ts'
 export type {
   Batch,
@@ -41,6 +42,7 @@ export type {
   StoreCapabilities,
   StoreHint,
   StoreOpenOptions,
+  TimerQuery,
 } from './contract/session-store.ts'
 export type {
   ApprovalRecord,

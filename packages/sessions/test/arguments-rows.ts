@@ -57,6 +57,16 @@ const usageFields = Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheRe
 const usage = options(usageFields, false)
 const sqliteOptions = { file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }
 
+/** What has none of them, or more, is tested elsewhere. */
+function withOneRule(given: object): never {
+  if (Object.prototype.toString.call(given) !== '[object Object]') return given as never
+  const { cron, every, at, timeZone, ...rest } = given as Readonly<Record<string, unknown>>
+  const isGood = (value: unknown, least: number): boolean => value === undefined || (Number.isSafeInteger(value) && Number(value) >= least)
+  if (!isGood(every, 1000) || (cron === undefined && every !== undefined && isGood(at, 0))) return { ...rest, every } as never
+  if (!isGood(at, 0) || (cron === undefined && timeZone === undefined && at !== undefined)) return { ...rest, at } as never
+  return { ...rest, cron: cron === undefined ? '@daily' : cron, timeZone } as never
+}
+
 /** One for each exported function and each method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
   const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(), ...storeRows(world.stores) }
@@ -168,6 +178,7 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
       args: [['', options({ ...page, agent: someText(), status: orNull(list(['queued'], (item) => item === 'queued')), expired: boolean, keyPrefix: text, parent: orNull(someText()), activeSince: number(0) })]],
       call: runtime.sessions,
     },
+    'Runtime.schedules': { args: [['', options(page)]], call: runtime.schedules },
     'Runtime.run': { args: [['runId', someText()]], call: runtime.run },
     'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },
     'Runtime.drain': { args: [['', options({ untilMs: ms(), maxRuns: whole(0, 0), abortSignal: signal })]], call: runtime.drain },
@@ -215,6 +226,27 @@ function sessionRows({ session, approvalId }: World): Readonly<Record<string, Sh
     'Session.steer': { args: [['input', input], ['', inputOptions]], call: session.steer },
     'Session.followUp': { args: [['input', input], ['', inputOptions]], call: session.followUp },
     'Session.overlay': { args: [['input', input], ['', options({ id: inputId, turns: whole(1, 1) })]], call: session.overlay },
+    'Session.schedule': {
+      args: [
+        [
+          '',
+          options(
+            {
+              ...{ id: someText('schedule-1'), input: needed(input), runtimeParams, onMissed: oneOf('once', 'skip', 'all'), onBusy: oneOf('queue', 'skip') },
+              cron: { good: '@daily', accepts: (value) => typeof value === 'string' },
+              timeZone: { good: 'Europe/Oslo', accepts: (value) => typeof value === 'string' },
+              ...{ every: whole(1000, 1000, 4e15), at: whole(0, 4e12, 4e15) },
+            },
+            false,
+          ),
+        ],
+      ],
+      call: (given) => session.schedule(withOneRule(given)),
+    },
+    'SessionSchedules.list': none(session.schedules.list),
+    'SessionSchedules.pause': { args: [['id', someText()]], call: session.schedules.pause },
+    'SessionSchedules.resume': { args: [['id', someText()]], call: session.schedules.resume },
+    'SessionSchedules.delete': { args: [['id', someText()]], call: session.schedules.delete },
     'Session.stop': { args: [['', options({ runId: someText(), scope: oneOf('active', 'all'), reason: text, waitMs: ms(0, 0) })]], call: session.stop },
     'Session.submitToolResults': { args: [['results', results], ['', options({ unknownOutcomes: boolean })]], call: session.submitToolResults },
     'Session.approve': { args: [['approvalId', someText(approvalId)], ['', options({ ...decision, input: { ...json, good: undefined } })]], call: session.approve },

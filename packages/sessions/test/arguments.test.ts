@@ -92,6 +92,7 @@ describe('arguments', () => {
       ...methods('Runtime', methodsOf(world.runtime)),
       ...methods('Session', methodsOf(world.session satisfies Session)),
       ...methods('SessionState', methodsOf(world.session.state)),
+      ...methods('SessionSchedules', methodsOf(world.session.schedules)),
       ...methods('RunHandle', methodsOf(world.run satisfies RunHandle)),
       ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
       ...methods('StepSequencer', methodsOf(world.sequencer)),

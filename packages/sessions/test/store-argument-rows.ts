@@ -44,6 +44,7 @@ function rowsOfStore(store: SessionStore): Readonly<Record<string, ShapedRow>> {
     listRuns: { args: [anyKey, query({ status, newestFirst: boolean })], call: (key, given) => store.listRuns(key, given) },
     listChildren: { args: [query({ parent: needed({ good: { runId: 'r' }, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) }), status: list(['queued'], (item) => typeof item === 'string' && item !== '') }, false)], call: (given) => store.listChildren(given) },
     listBranches: { args: [anyKey, query({})], call: (key, given) => store.listBranches(key, given) },
+    listTimers: { args: [query({ kind: needed(someText('deadline')), key: someText() }, false)], call: (given) => store.listTimers(given) },
     due: { args: [limit], call: (most) => store.due(most) },
     prune: { args: [['rules', options({ runsEndedBefore: needed({ good: 1, accepts: Number.isFinite }) }, false)], limit], call: (rules, most) => store.prune(rules, most) },
     subscribe: { args: [['listener', func()]], call: (listener) => store.subscribe(listener) },

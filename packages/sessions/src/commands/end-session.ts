@@ -9,6 +9,8 @@ import { SessionError } from '../errors.ts'
 import { lastEvents, lastWrites, lookAtLostRun, newsOfLostRun, type LostRun } from '../writer/close-run.ts'
 import type { SessionContext } from './context.ts'
 import { startOrphanedInputs } from './orphaned-inputs.ts'
+import { pausedSchedule } from './schedules/schedule-record.ts'
+import { schedulesIn } from './schedules/schedules.ts'
 import { removeStates } from './session-state.ts'
 import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
@@ -132,6 +134,7 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
     ...lost.flatMap((each, place) => lastWrites(each, lastEvents(each, place === lost.length - 1))),
     ...(rows.length > 0 ? [{ op: 'inbox.take', ids: rows.map((row) => row.id) } as const] : []),
     ...(how === 'expire' ? expiry(key, at) : []),
+    ...(how === 'delete' ? [] : await endOfSchedules(store, session, how)),
   ]
   const deletion: Write = { op: 'session.delete', at, ...(parent === undefined ? {} : { leavesNothing: true }) }
   return {
@@ -141,6 +144,14 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
     writes: how === 'delete' ? [deletion] : ends,
     deliver: (await Promise.all(lost.map((each) => newsOfLostRun(store, each, batchId)))).flat(),
   }
+}
+
+/** Those of a session that goes on wait until somebody resumes them: it would be at work again at their next time. */
+async function endOfSchedules(store: SessionStore, session: SessionRecord, how: SessionEnd): Promise<readonly Write[]> {
+  // A child session has none.
+  const schedules = session.parent === undefined ? await schedulesIn(store, session.key) : []
+  if (schedules.length === 0) return []
+  return how === 'kill' ? [{ op: 'timer.put', timers: schedules.map(pausedSchedule) }] : [{ op: 'timer.drop', ids: schedules.map(({ id }) => id) }]
 }
 
 /** A child session ends with its parent. */

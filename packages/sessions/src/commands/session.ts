@@ -40,6 +40,7 @@ import { overlayInput, steerInput } from './steer.ts'
 import { recoverRun } from './recover-run.ts'
 import { runAbove } from './route.ts'
 import { nothingToStop, stopSession } from './stop.ts'
+import { createSchedule, sessionSchedules } from './schedules/schedules.ts'
 import { switchSession } from './tree/switch.ts'
 import { exportSession } from './transfer/export.ts'
 import type { EventsOptions, MessagesOptions, Session } from './types.ts'
@@ -133,6 +134,8 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       if (record) await deleteOnce(context, record)
     },
     usage: async () => usageOf(await required()),
+    schedule: (options) => createSchedule(context, access, options),
+    schedules: sessionSchedules(context, access),
     state: sessionState(context.store, () => access.writable(), required),
     async fork(options = {}) {
       checkForkOptions('fork.options', options)

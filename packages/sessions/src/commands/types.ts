@@ -4,6 +4,7 @@ import type { LogEvents, LoggedEvent } from '../contract/log-events.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../contract/records.ts'
 import type { RunsQuery } from '../contract/session-store.ts'
+import type { ScheduleInfo, ScheduleOptions, SessionSchedules } from './schedules/types.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree/types.ts'
 
 /** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
@@ -52,6 +53,13 @@ export interface Session {
   kill(options?: { readonly reason?: string }): Promise<StopReceipt>
   /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
   delete(): Promise<void>
+  /**
+   * Sends an input at the times of a rule until it is deleted: one per time, however many processes there are. Makes the
+   * session if there is none. Throws `invalid-input`, also for the 101st of a session, and `id-reused`.
+   */
+  schedule(options: ScheduleOptions): Promise<ScheduleInfo>
+  /** Lists, pauses, resumes and deletes them. A kill pauses them all; they end with the session. */
+  readonly schedules: SessionSchedules
   /** One JSON record of the session's own. */
   readonly state: SessionState
   /** Tokens and money of the session and of its subagents. */

@@ -62,8 +62,8 @@ export type Expect =
   | { readonly that: 'inbox-empty'; readonly kinds: readonly InboxKind[] }
   /** Fewer rows of this kind than that wait. Else `queue-full`. */
   | { readonly that: 'inbox-below'; readonly kind: InboxKind; readonly max: number }
-  /** The timer has not fired. Else `conflict`. */
-  | { readonly that: 'timer'; readonly id: string }
+  /** The timer is there, and due at this time if one is given. Else `conflict`. */
+  | { readonly that: 'timer'; readonly id: string; readonly dueAt?: number | null }
   /** No run but this one is open. Else `runs-queued`. */
   | { readonly that: 'none-queued'; readonly except: string }
   /** A run other than this one is open. Else `nothing-queued`. */

@@ -6,7 +6,7 @@ import type { Batch, Delivery } from './batch.ts'
 import { runQueryFields, sessionQueryFields } from './check-query.ts'
 import { checkTimeToLive } from './check-state.ts'
 import type { PageRequest } from './paging.ts'
-import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions } from './session-store.ts'
+import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions, TimerQuery } from './session-store.ts'
 import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
 
 const { checkBoolean, checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
@@ -75,6 +75,7 @@ const ofSessions: Checks<SessionStore> = {
   listRuns: [key, ['query', optionalRecord<RunQuery>({ ...runQueryFields, ...page })]],
   listChildren: [['query', record<ChildQuery>({ ...page, parent: required(anObject), status: listOf(checkName) })]],
   listBranches: [key, ['query', optionalRecord<PageRequest>(page)]],
+  listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
   prune: [['rules', record<PruneRules>({ runsEndedBefore: (path, value) => checkRequired(path, value, 'a number', Number.isFinite) })], limit],
   subscribe: [['listener', requiredFunction]],

@@ -67,6 +67,23 @@ export function parseRunPosition(page: string): number {
   return Number(page)
 }
 
+/** A place in a list in the order of session keys, then of ids in the session. */
+export interface TimerPosition {
+  readonly session: string
+  readonly id: string
+}
+
+export function printTimerPosition({ session, id }: TimerPosition): string {
+  return `${session.length}:${session}${id}`
+}
+
+export function parseTimerPosition(page: string): TimerPosition {
+  const parts = /^(\d{1,4}):(.+)$/s.exec(page)
+  const [length, text] = [Number(parts?.[1]), parts?.[2] ?? '']
+  if (!parts || text.length < length) throw invalidPage()
+  return { session: text.slice(0, length), id: text.slice(length) }
+}
+
 function invalidPage(): SessionError {
   return new SessionError('invalid-cursor', 'The page is not one that this store gave')
 }

@@ -350,15 +350,16 @@ export type InboxDecision = {
   readonly by?: string
 }
 
-/** `deadline`: a run waits for an answer no longer; the body names it. */
-export type TimerKind = 'deadline'
+/** `deadline`: a run waits for an answer no longer; the body names it. `schedule`: an input is sent; the body holds it. */
+export type TimerKind = 'deadline' | 'schedule'
 
 /** Something that is to happen in a session at a time. It is dropped in the commit that has its effect. */
 export interface TimerRecord {
   readonly id: string
   readonly session: string
   readonly kind: TimerKind
-  readonly dueAt: number
+  /** Null: it is kept, and never due. */
+  readonly dueAt: number | null
   readonly body: JSONObject
 }
 

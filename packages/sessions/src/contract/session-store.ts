@@ -2,7 +2,7 @@ import type { DeltaEvent } from '@bowline/agent-loop'
 import type { Clock, JSONObject } from '@bowline/llm'
 import type { Batch, CommitResult } from './batch.ts'
 import type { Page, PageRequest } from './paging.ts'
-import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerRecord, ToolCallRecord } from './records.ts'
+import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerKind, TimerRecord, ToolCallRecord } from './records.ts'
 import type { StateStore } from './state-store.ts'
 
 /**
@@ -51,6 +51,8 @@ export interface SessionStore {
   listChildren(query: ChildQuery): Promise<Page<RunRecord>>
   /** The ends of all paths, in the order in which they came into being: one that grows between two pages is met again. */
   listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
+  /** Timers of one kind, due or not, in the order of the keys of their sessions, then of their ids. */
+  listTimers(query: TimerQuery): Promise<Page<TimerRecord>>
   /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is: with 0 that alone. */
   due(limit: number): Promise<DueReport>
   /**
@@ -175,6 +177,12 @@ export interface ChildQuery extends PageRequest {
   /** Of one run, or of all runs of a session. */
   readonly parent: { readonly runId: string } | { readonly session: string }
   readonly status?: readonly RunStatus[]
+}
+
+export interface TimerQuery extends PageRequest {
+  readonly kind: TimerKind
+  /** Only those of this session. */
+  readonly key?: string
 }
 
 export interface BranchRecord {

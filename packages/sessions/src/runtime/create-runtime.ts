@@ -7,7 +7,8 @@ import { historyOf } from '../commands/history.ts'
 import { isPartialCopy } from '../commands/tree/partial-copy.ts'
 import type { Session } from '../commands/types.ts'
 import { toRunInfo, toSessionInfo } from '../commands/views.ts'
-import { checkSessionQuery } from '../contract/check-query.ts'
+import { toScheduleInfo } from '../commands/schedules/schedule-record.ts'
+import { checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
 import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
 import { drainLoop } from './drain.ts'
@@ -59,7 +60,7 @@ function processMethods({ lifecycle, scheduler, loop, store, clock }: RuntimePar
   }
 }
 
-function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader' | 'sessions' | 'importSession'> {
+function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader' | 'sessions' | 'schedules' | 'importSession'> {
   const { context, directory } = parts
   const { store } = context
   return {
@@ -76,6 +77,11 @@ function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader'
       const page = await store.listSessions(query)
       const whole = page.items.filter((record) => !isPartialCopy(record))
       return { ...page, items: await Promise.all(whole.map((record) => toSessionInfo(store, record))) }
+    },
+    async schedules(page = {}) {
+      checkPageRequest('schedules.options', page)
+      const timers = await store.listTimers({ ...page, kind: 'schedule' })
+      return { ...timers, items: timers.items.map(toScheduleInfo) }
     },
     async importSession(lines, options = {}) {
       checkImport(lines, options)

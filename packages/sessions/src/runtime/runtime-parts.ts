@@ -3,6 +3,7 @@ import { systemClock, type Clock } from '@bowline/llm'
 import type { BackgroundSettings, ChildContext } from '../children/child-context.ts'
 import type { SessionContext } from '../commands/context.ts'
 import { endSession, expiredBefore } from '../commands/end-session.ts'
+import { fireSchedule } from '../commands/schedules/fire-schedule.ts'
 import { startOrphanedInputs } from '../commands/orphaned-inputs.ts'
 import { ExpectedDrivers } from '../commands/run-driver.ts'
 import { requestStop, stopAwaited, stopBelow } from '../commands/stop.ts'
@@ -142,6 +143,7 @@ export class RuntimeParts {
       expiredBefore: (atMs) => expiredBefore(store, atMs),
       remove: ({ key, id: incarnation }) => endSession(context, key, 'delete', { incarnation }),
       startOrphanedInputs: (key) => startOrphanedInputs(context, key),
+      fireSchedule: (timer) => fireSchedule(context, timer),
       removeAbandonedCopies: () => removeAbandonedCopies(context),
     })
   }

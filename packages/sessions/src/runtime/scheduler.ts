@@ -26,6 +26,7 @@ export interface SchedulerOptions {
   /** With all below it. */
   readonly remove: (session: Lived) => Promise<unknown>
   readonly startOrphanedInputs: (key: string) => Promise<void>
+  readonly fireSchedule: (timer: TimerRecord) => Promise<Fired>
   /** Takes away what dead processes left of copies. */
   readonly removeAbandonedCopies: () => Promise<void>
 }
@@ -33,6 +34,11 @@ export interface SchedulerOptions {
 /** A session, and no other one under its key. */
 type Lived = Pick<SessionRecord, 'key' | 'id'>
 
+/** `kept`: it changed meanwhile, and is left for the next sweep. */
+type Fired = 'fired' | 'dropped' | 'kept'
+
+/** So many timers fire at once: each waits for the disk of the store, and they share it. */
+const lanes = 16
 const sweepMs = 30_000
 const pruneMs = 3_600_000
 const batchSize = 100
@@ -127,7 +133,7 @@ export class Scheduler {
     this.#toldFor = Infinity
     for (;;) {
       const due = await store.due(batchSize)
-      const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer))
+      const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer), lanes)
       const expired = await this.#each(due.expired, String, expire)
       const started = await this.#each(due.unread, String, startOrphanedInputs)
       done.timers += fired.filter((what) => what === 'fired').length
@@ -144,15 +150,19 @@ export class Scheduler {
   }
 
   /** What fails is left for the next time, and keeps nothing else back. Gives what became of the others. */
-  async #each<T, R>(items: readonly T[], sessionOf: (item: T) => string, run: (item: T) => Promise<R>): Promise<readonly R[]> {
+  async #each<T, R>(items: readonly T[], sessionOf: (item: T) => string, run: (item: T) => Promise<R>, atOnce = 1): Promise<readonly R[]> {
     const results: R[] = []
-    for (const item of items) {
-      try {
-        results.push(await run(item))
-      } catch (error) {
-        this.#options.onError(error, { during: 'sweep', session: sessionOf(item) })
+    const left = items.values()
+    const lane = async (): Promise<void> => {
+      for (const item of left) {
+        try {
+          results.push(await run(item))
+        } catch (error) {
+          this.#options.onError(error, { during: 'sweep', session: sessionOf(item) })
+        }
       }
     }
+    await Promise.all(Array.from({ length: atOnce }, lane))
     return results
   }
 
@@ -170,11 +180,15 @@ export class Scheduler {
     }
   }
 
-  /**
-   * The effect is part of the commit that drops the timer. A run that does not wait needs no waking: when it starts to wait,
-   * it sets its timer again. `kept`: the run changed meanwhile.
-   */
-  async #fire({ id, session: key, body }: TimerRecord): Promise<'fired' | 'dropped' | 'kept'> {
+  /** The effect is part of the commit that drops or moves the timer. */
+  async #fire(timer: TimerRecord): Promise<Fired> {
+    const fired = timer.kind === 'deadline' ? await this.#wakeRun(timer) : await this.#options.fireSchedule(timer)
+    if (fired === 'fired') this.tellHost(this.#options.clock.now())
+    return fired
+  }
+
+  /** A run that does not wait needs no waking: when it starts to wait, it sets its timer again. */
+  async #wakeRun({ id, session: key, body }: TimerRecord): Promise<Fired> {
     const { store, ids } = this.#options
     const { runId } = body
     if (typeof runId !== 'string') throw new TypeError(`The timer ${id} names no run.`)
@@ -192,7 +206,6 @@ export class Scheduler {
     if (!waits) return 'dropped'
     this.#options.announce(key)
     this.#options.wake()
-    this.tellHost(this.#options.clock.now())
     return 'fired'
   }
 

@@ -1,8 +1,9 @@
 import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
 import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
+import type { ScheduleInfo } from '../commands/schedules/types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
-import type { Page } from '../contract/paging.ts'
+import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunKind, SessionTtl } from '../contract/records.ts'
 import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
@@ -107,6 +108,8 @@ export interface Runtime extends AsyncDisposable {
    */
   reader(key: string, options?: Pick<SessionOptions, 'owner'>): SessionReader
   sessions(query?: SessionQuery): Promise<Page<SessionInfo>>
+  /** Schedules of all sessions, in the order of the keys of their sessions, then of their ids. */
+  schedules(page?: PageRequest): Promise<Page<ScheduleInfo>>
   /** Looks only, never claims. */
   run(runId: string): Promise<RunInfo | null>
   /** Takes up a run that nobody executes. Null: there is nothing to take up, or somebody else has it. */

@@ -25,6 +25,7 @@ export const operations: Readonly<Record<StoreOperation, true>> = {
   listRuns: true,
   listChildren: true,
   listBranches: true,
+  listTimers: true,
   readDefinition: true,
   due: true,
   prune: true,

@@ -88,7 +88,7 @@ async function planAll(): Promise<Plans> {
 const tooFar = [/^SCAN (?!path|json_each|wanted|kept|CONSTANT ROW)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
 
 /** They list, or search, all there are; and a new row is looked for in what could refer to it. */
-const goesThroughAll = [/"active_at" desc, "session"\."key" limit/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
+const goesThroughAll = [/order by "session"\."key", "timer"\."id"/, /"active_at" desc, "session"\."key" limit/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
 /** What nobody needs any more is looked for now and then, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [
   ...[/^delete from/, /^select "run"."session" from .* "run"."ended_at" </, /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/],

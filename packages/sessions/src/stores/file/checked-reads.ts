@@ -41,6 +41,7 @@ export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
     listRuns: ofSession(reads.listRuns),
     listChildren: checked(reads.listChildren, (folder, { parent }) => ('runId' in parent ? folder.checkRun(parent.runId) : folder.checkSession(parent.session))),
     listBranches: ofSession(reads.listBranches),
+    listTimers: checked(reads.listTimers, (folder, { key }) => key !== undefined && folder.checkSession(key)),
     async due(limit) {
       const { folder, queue } = open()
       // Deliveries are tried again with each group of writes.

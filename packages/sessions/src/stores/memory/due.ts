@@ -7,7 +7,7 @@ import type { Space } from './space.ts'
 /** What time alone brings about: now, and when next. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
-  const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer) => timer.dueAt <= now)
+  const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)
   const expired = sessions.map((held) => held.record).filter((record) => record.expiredAt === undefined && hasExpired(record, now))
   const nextAt = sessions.length > 0 ? now : Math.min(index.times.first, nextClaimAt(index, now))
   return {
@@ -33,6 +33,8 @@ function byEnd(a: SessionRecord, b: SessionRecord): number {
   return (a.expiresAt ?? 0) - (b.expiresAt ?? 0) || (a.key < b.key ? -1 : 1)
 }
 
-function byTime(a: TimerRecord, b: TimerRecord): number {
+type DueTimer = TimerRecord & { readonly dueAt: number }
+
+function byTime(a: DueTimer, b: DueTimer): number {
   return a.dueAt - b.dueAt || (a.id < b.id ? -1 : 1)
 }

@@ -46,8 +46,9 @@ const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extra
     const waiting = [...(held?.inbox.values() ?? [])].filter((row) => row.kind === kind)
     refuseUnless(waiting.length < max, 'queue-full')
   },
-  timer({ held }, { id }) {
-    refuseUnless(held?.timers.has(id) === true, 'conflict')
+  timer({ held }, { id, dueAt }) {
+    const timer = held?.timers.get(id)
+    refuseUnless(timer !== undefined && (dueAt === undefined || dueAt === timer.dueAt), 'conflict')
   },
 }
 

@@ -4,8 +4,8 @@ import type { EntryRecord, RunRecord, ToolCallRecord } from '../../contract/reco
 import { branchesOf, pageOfBranches } from '../branches.ts'
 import { copyJson } from '../../json.ts'
 import { pageLimit, pageOf, parseCreationPosition, parseRunPosition } from '../../contract/paging.ts'
-import { parseSessionPosition, printCreationPosition, printSessionPosition } from '../../contract/paging.ts'
-import type { CreationPosition } from '../../contract/paging.ts'
+import { parseSessionPosition, parseTimerPosition, printCreationPosition, printSessionPosition, printTimerPosition } from '../../contract/paging.ts'
+import type { CreationPosition, TimerPosition } from '../../contract/paging.ts'
 import { readableRecord, readOfSession, wholeEvent } from '../rules.ts'
 import { isOpen } from '../../contract/run-status.ts'
 import { childrenOf } from './children.ts'
@@ -29,6 +29,7 @@ export type Reads = Pick<
   | 'listRuns'
   | 'listChildren'
   | 'listBranches'
+  | 'listTimers'
   | 'due'
 >
 
@@ -133,6 +134,17 @@ export function readsOf(space: () => Space, now: () => number): Reads {
     async listBranches(key, query = {}) {
       return pageOfBranches(branchesOf(session(key)?.entries.values() ?? []), { page: query.page, limit: query.limit })
     },
+    async listTimers({ kind, key, limit, page }) {
+      const after = page === undefined ? undefined : parseTimerPosition(page)
+      const most = pageLimit(limit)
+      const sessions = key === undefined ? [...space().sessions.values()] : [session(key) ?? []].flat()
+      const timers = sessions
+        .flatMap((held) => [...held.timers.values()])
+        .filter((timer) => timer.kind === kind)
+        .filter((timer) => after === undefined || bySession(after, timer) < 0)
+        .sort(bySession)
+      return pageOf(copyJson(timers.slice(0, most + 1)), most, printTimerPosition)
+    },
     async due(limit) {
       return copyJson(dueIn(space(), now(), limit))
     },
@@ -161,4 +173,12 @@ function byActivity(a: { activeAt: number; key: string }, b: { activeAt: number;
 
 function byCreation(a: CreationPosition, b: CreationPosition): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : Number(a.id > b.id))
+}
+
+function bySession(a: TimerPosition, b: TimerPosition): number {
+  return compareTexts(a.session, b.session) || compareTexts(a.id, b.id)
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
 }

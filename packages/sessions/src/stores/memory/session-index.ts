@@ -74,5 +74,5 @@ function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
 
 /** Infinity: never. */
 function nextTimeOf({ record, timers }: HeldSession): number {
-  return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt), record.expiresAt ?? Infinity)
+  return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt ?? Infinity), record.expiresAt ?? Infinity)
 }

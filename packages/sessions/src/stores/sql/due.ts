@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { DueReport } from '../../contract/session-store.ts'
-import type { InboxKind, TimerRecord } from '../../contract/records.ts'
-import { parseStored } from '../../json.ts'
+import type { InboxKind } from '../../contract/records.ts'
 import { claimableAt, inputKindsThatStart } from '../rules.ts'
 import { runState, selectRuns } from './runs.ts'
 import type { StoreView } from './sessions.ts'
 import { ask, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
+import { timerRecord } from './timers.ts'
 import { atMost } from './values.ts'
 
 interface DueSlots {
@@ -32,6 +32,7 @@ const firstTimer = statement((db, { namespace }: DueSlots) =>
     .selectFrom('timer')
     .select('timer.due_at as at')
     .where('timer.namespace', '=', namespace)
+    .where('timer.due_at', 'is not', null)
     .orderBy('timer.due_at')
     .limit(sql.lit(1)),
 )
@@ -129,7 +130,7 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
   const delays = rows.lost.map((row) => claimableAt(runState(row, ''), at)).filter((each) => each > at)
   const times = [...rows.next.flatMap((row) => row.at ?? []), ...delays]
   return {
-    timers: rows.timers.map(({ id, kind, due_at: dueAt, body, key }): TimerRecord => ({ id, session: key, kind, dueAt, body: parseStored(body, `The timer ${id}`) })),
+    timers: rows.timers.map(timerRecord),
     expired: rows.expired.map(({ key }) => key),
     unread: rows.unread.map(({ key }) => key),
     nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,

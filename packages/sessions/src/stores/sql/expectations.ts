@@ -58,8 +58,9 @@ const expectations: Expectations = {
     refuseUnless(countInbox(work, [kind]) < max, 'queue-full')
   },
 
-  timer({ session, known }, { id }) {
-    refuseUnless(session !== undefined && known.timers.has(nameIn(session.row, id)), 'conflict')
+  timer({ session, known }, { id, dueAt }) {
+    const found = session && known.timers.get(nameIn(session.row, id))
+    refuseUnless(found !== undefined && (dueAt === undefined || dueAt === found), 'conflict')
   },
 }
 

@@ -68,7 +68,7 @@ const entryRows = statement((db, slots: IdsSlots, dialect) =>
 const timerRows = statement((db, slots: IdsSlots, dialect) =>
   db
     .selectFrom('timer')
-    .select(['timer.session', 'timer.id'])
+    .select(['timer.session', 'timer.id', 'timer.due_at'])
     .where((where) => isOfSessions(where.ref('timer.session'), db, slots, dialect))
     .where((where) => dialect.isOneOf(where.ref('timer.id'), slots.ids, 'text')),
 )
@@ -158,7 +158,8 @@ export interface Known {
   /** The bodies by session and id. */
   readonly inbox: ReadonlyMap<string, string>
   readonly entries: ReadonlySet<string>
-  readonly timers: ReadonlySet<string>
+  /** When each is due. */
+  readonly timers: ReadonlyMap<string, number | null>
   /** By run, step and id. */
   readonly calls: ReadonlyMap<string, string>
   readonly openRuns: readonly { readonly session: number; readonly status: RunStatus; readonly kind: RunKind; readonly runs: number }[]
@@ -219,7 +220,7 @@ function knownFrom(rows: Rows, places: Known['places'], needs: Needs): Known {
     inputs: new Map(rows.inputs.map((row) => [nameIn(row.session, row.input_id ?? ''), { runId: row.id, hash: row.input_hash }])),
     inbox: new Map(rows.inbox.map((row) => [nameIn(row.session, row.id), row.body])),
     entries: new Set(rows.entries.map((row) => nameIn(row.session, row.id))),
-    timers: new Set(rows.timers.map((row) => nameIn(row.session, row.id))),
+    timers: new Map(rows.timers.map((row) => [nameIn(row.session, row.id), row.due_at])),
     calls: new Map(rows.calls.map((row) => [callName(row.run, row.step, row.tool_call_id), row.state])),
     openRuns: rows.openRuns,
     inboxCounts: rows.inboxCounts,

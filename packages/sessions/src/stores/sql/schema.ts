@@ -209,11 +209,11 @@ async function createRest({ schema }: Connection, { types, refersTo }: SqlDialec
     .addColumn('session', types.number, (column) => refersTo(column.notNull(), 'session.row'))
     .addColumn('id', types.text, (column) => column.notNull())
     .addColumn('kind', types.text, (column) => column.notNull())
-    .addColumn('due_at', types.number, (column) => column.notNull())
+    .addColumn('due_at', types.number)
     .addColumn('body', types.text, (column) => column.notNull())
     .addPrimaryKeyConstraint('timer_key', ['session', 'id'])
     .execute()
-  await schema.createIndex('timer_due').on('timer').columns(['namespace', 'due_at']).execute()
+  await schema.createIndex('timer_due').on('timer').columns(['namespace', 'due_at']).where(sql.ref('due_at'), 'is not', null).execute()
   await schema
     .createIndex('session_end')
     .on('session_state')

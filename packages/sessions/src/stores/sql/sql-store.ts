@@ -18,6 +18,7 @@ import { pruneTables } from './prune.ts'
 import { listChildren, listRuns, readRun } from './runs.ts'
 import { listSessions, readSession } from './sessions.ts'
 import type { StoreView } from './sessions.ts'
+import { listTimers } from './timers.ts'
 import { sqlStateStore } from './state-store.ts'
 import type { Steps } from './statement.ts'
 import type { CommitContext } from './work.ts'
@@ -85,6 +86,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, l
     listChildren: (query) => read(({ namespace }) => listChildren(namespace, query)),
     listBranches: (key, query = {}) => snapshot((view) => listBranches(view, key, query)),
     readDefinition: (hash) => read(({ namespace }) => readDefinition(namespace, hash)),
+    listTimers: (query) => read(({ namespace }) => listTimers(namespace, query)),
     async due(limit) {
       const { localTime } = driver()
       const { now, nextAt, ...due } = await read((view) => dueNow(view, limit))

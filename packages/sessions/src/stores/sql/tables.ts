@@ -166,7 +166,7 @@ interface TimerTable {
   readonly session: number
   readonly id: string
   readonly kind: TimerKind
-  readonly due_at: number
+  readonly due_at: number | null
   readonly body: Json
 }
 

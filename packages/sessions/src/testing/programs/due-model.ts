@@ -38,12 +38,12 @@ export class DueModel {
   }
 
   #noteWrite(key: string, write: Write): void {
-    if (write.op === 'timer.put') for (const { id, dueAt } of write.timers) this.#timers.set(id, { id, session: key, dueAt })
-    if (write.op === 'timer.drop') for (const id of write.ids) this.#timers.delete(id)
+    if (write.op === 'timer.put') for (const { id, dueAt } of write.timers) this.#timers.set(`${key} ${id}`, { id, session: key, dueAt: dueAt ?? Infinity })
+    if (write.op === 'timer.drop') for (const id of write.ids) this.#timers.delete(`${key} ${id}`)
     if (write.op === 'session.expire') this.#marked.add(key)
     if (write.op !== 'session.delete') return
     this.#marked.delete(key)
-    for (const { id, session } of this.#timers.values()) if (session === key) this.#timers.delete(id)
+    for (const [name, { session }] of this.#timers) if (session === key) this.#timers.delete(name)
   }
 
   #due(sessions: readonly PendingWork[], now: number) {
@@ -52,7 +52,7 @@ export class DueModel {
     const ends = living.flatMap(({ record: { key, expiredAt, expiresAt = expiredAt } }) => (expiresAt === undefined ? [] : [{ key, at: expiresAt }])).sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
     const dueTimers = timers.filter(({ dueAt }) => dueAt <= now)
     const expired = ends.filter(({ at }) => at <= now)
-    const later = [...timers.map(({ dueAt }) => dueAt), ...ends.map(({ at }) => at), ...sessions.flatMap(({ runs }) => startsAt(runs, now))].filter((at) => at > now)
+    const later = [...timers.map(({ dueAt }) => dueAt), ...ends.map(({ at }) => at), ...sessions.flatMap(({ runs }) => startsAt(runs, now))].filter((at) => at > now && at !== Infinity)
     return {
       timers: dueTimers.map(({ id }) => id),
       expired: expired.map(({ key }) => key),

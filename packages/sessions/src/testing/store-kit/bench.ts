@@ -215,7 +215,7 @@ export function parentOf(runId: string, fields: Partial<RunParent> = {}): RunPar
   return { session: room, runId, toolCallId: `call of ${runId}`, turn: 1, step: 1, path: ['researcher'], root: room, rootAgent: 'assistant', maxDepth: 3, ...fields }
 }
 
-export function timer(id: string, dueAt: number, fields: Partial<NewTimer> = {}): NewTimer {
+export function timer(id: string, dueAt: number | null, fields: Partial<NewTimer> = {}): NewTimer {
   return { id, dueAt, kind: 'deadline', body: { approvalId: id }, ...fields }
 }
 

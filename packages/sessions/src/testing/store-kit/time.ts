@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Write } from '../../contract/batch.ts'
-import type { InboxKind } from '../../contract/records.ts'
+import type { InboxKind, TimerRecord } from '../../contract/records.ts'
 import { appendEntries, ensure, inboxKinds, insertRun, other, patchRun, putTimers, room, startMs, timer, userEntry } from './bench.ts'
 import type { Bench } from './bench.ts'
 import { rowsOfEachKind } from './inbox.ts'
 import type { Topic } from './kit.ts'
+import { readAll } from './read-all.ts'
 
 async function dueIds(bench: Bench, limit = 100): Promise<readonly string[]> {
   return (await bench.store.due(limit)).timers.map((each) => each.id)
@@ -57,6 +58,46 @@ export const time: Topic = ({ it }) => {
     await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'unknown' }] })
     await bench.refused('conflict', [], { key: other, expect: [{ that: 'timer', id: 'timer-1' }] })
     await bench.refused('conflict', [ensure('room:3')], { key: 'room:3', expect: [{ that: 'timer', id: 'timer-1' }] })
+  })
+
+  it('S210: a timer that is expected at a time must be due then', async (bench) => {
+    await bench.commit([ensure(), putTimers(timer('timer-1', startMs + 900), timer('resting', null))])
+    await bench.commit([], { expect: [{ that: 'timer', id: 'timer-1', dueAt: startMs + 900 }, { that: 'timer', id: 'resting', dueAt: null }] })
+    await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'timer-1', dueAt: startMs + 901 }] })
+    await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'timer-1', dueAt: null }] })
+    await bench.refused('conflict', [], { expect: [{ that: 'timer', id: 'resting', dueAt: startMs }] })
+  })
+
+  it('S210: a timer without a time is kept and never due, until it is put with one', async (bench, stores) => {
+    await bench.commit([ensure(), putTimers(timer('resting', null), timer('timer-1', startMs + 50))])
+    assert.equal(await nextAt(bench), startMs + 50)
+    await bench.commit([{ op: 'timer.drop', ids: ['timer-1'] }])
+    const again = await stores.reopen(bench)
+    await again.clock.advance(86_400_000)
+    assert.deepEqual(await again.store.due(10), { timers: [], expired: [], unread: [], nextAt: null })
+    assert.deepEqual((await again.store.listTimers({ kind: 'deadline' })).items.map(({ id, dueAt }) => [id, dueAt]), [['resting', null]])
+    await again.commit([putTimers(timer('resting', startMs + 60))])
+    assert.deepEqual(await dueIds(again), ['resting'])
+  })
+
+  it('S210: timers of one kind are listed by session and id, in pages, of one session or of all', async (bench) => {
+    const schedule = (id: string, dueAt: number | null) => timer(id, dueAt, { kind: 'schedule', body: { name: id } })
+    await bench.commit([ensure(), putTimers(schedule('b', startMs), schedule('a', null), timer('c', startMs))])
+    await bench.commit([ensure(other), putTimers(schedule('d', startMs + 1), schedule('a', startMs + 2))], { key: other })
+    const places = (timers: readonly TimerRecord[]): readonly string[] => timers.map(({ session, id }) => `${session} ${id}`)
+    const inOrder = [room, other].sort().flatMap((key) => (key === room ? [`${room} a`, `${room} b`] : [`${other} a`, `${other} d`]))
+    assert.deepEqual(places((await bench.store.listTimers({ kind: 'schedule' })).items), inOrder)
+    assert.deepEqual(places(await readAll((page) => bench.store.listTimers({ kind: 'schedule', ...page }), 1, async () => undefined)), inOrder)
+    const { items, next } = await bench.store.listTimers({ kind: 'schedule', key: room })
+    assert.deepEqual(items, [
+      { id: 'a', session: room, kind: 'schedule', dueAt: null, body: { name: 'a' } },
+      { id: 'b', session: room, kind: 'schedule', dueAt: startMs, body: { name: 'b' } },
+    ])
+    assert.equal(next, undefined)
+    assert.deepEqual(await bench.store.listTimers({ kind: 'schedule', key: 'room:none' }), { items: [] })
+    await assert.rejects(bench.store.listTimers({ kind: 'schedule', page: 'made up' }), { code: 'invalid-cursor' })
+    await bench.commit([{ op: 'session.delete', at: startMs }], { key: other })
+    assert.deepEqual(places((await bench.store.listTimers({ kind: 'schedule' })).items), [`${room} a`, `${room} b`])
   })
 
   it('S160: the id of a timer belongs to its session', async (bench) => {

@@ -1,0 +1,84 @@
+import type { AgentInput } from '@bowline/agent-loop'
+import type { Expect, Write } from '../../contract/batch.ts'
+import { commitOnce } from '../../contract/commit-once.ts'
+import type { TimerRecord } from '../../contract/records.ts'
+import type { SessionContext } from '../context.ts'
+import { newRun } from '../new-run.ts'
+import { insertion, publishRunQueued } from '../queued-run.ts'
+import { scheduleOf, scheduleTimer, timesOf, type ScheduleRecord } from './schedule-record.ts'
+
+/** A time that is dealt with later than this is missed. */
+const onTimeMs = 60_000
+/** How long a full queue is given before it is tried again. */
+const queueFullMs = 30_000
+const maxQueuedRuns = 1000
+
+type Firing = 'fired' | 'dropped' | 'kept'
+type FiringContext = Pick<SessionContext, 'store' | 'clock' | 'ids' | 'live' | 'wake'>
+
+/**
+ * Sends the input that is due and moves the schedule to its next time, in one commit: of many processes that see the time one
+ * sends. `dropped`: there was nothing to send. `kept`: the schedule changed meanwhile.
+ */
+export async function fireSchedule(context: FiringContext, timer: TimerRecord): Promise<Firing> {
+  const schedule = scheduleOf(timer)
+  const { nextAt: dueAt, onMissed } = schedule
+  const now = Math.max(context.clock.now(), dueAt)
+  const passed = onMissed === 'all' ? dueAt : now
+  const isMissed = now - dueAt > onTimeMs
+  const sent = onMissed === 'skip' && isMissed ? undefined : await send(context, timer, schedule, passed)
+  return sent ?? put(context, timer, nextTimer(timer, schedule, passed))
+}
+
+/** Undefined: there is no input to be sent this time. */
+async function send(context: FiringContext, timer: TimerRecord, schedule: ScheduleRecord, passed: number): Promise<Firing | undefined> {
+  const { store, ids, clock } = context
+  const { session: key } = timer
+  const { id, sessionId, nextAt: dueAt, input, runtimeParams, onBusy } = schedule
+  const run = newRun(context, input as unknown as AgentInput, { id: inputIdOf(id, dueAt), ...(runtimeParams && { runtimeParams }) })
+  const isFree: Expect = onBusy === 'skip' ? { that: 'idle', exceptCompaction: true } : { that: 'queue-below', max: maxQueuedRuns }
+  const result = await commitOnce(store, {
+    id: ids.next('batch'),
+    key,
+    expect: [unmoved(timer), { that: 'session', id: sessionId, alive: true }, isFree],
+    writes: [...nextTimer(timer, { ...schedule, last: { dueAt, runId: run.id } }, passed), ...insertion(run)],
+  })
+  if (result.ok) {
+    // The id was given to another input.
+    if (result.existing) return undefined
+    publishRunQueued(context, key, result, run)
+    context.wake(key)
+    return 'fired'
+  }
+  switch (result.reason) {
+    case 'busy':
+    case 'id-reused':
+      return undefined
+    case 'queue-full':
+      return put(context, timer, [{ op: 'timer.put', timers: [scheduleTimer(schedule, clock.now() + queueFullMs)] }])
+    case 'expired':
+      return put(context, timer, [{ op: 'timer.drop', ids: [timer.id] }])
+    default:
+      return 'kept'
+  }
+}
+
+/** By schedule and time: whoever sends it, it is one input. */
+function inputIdOf(id: string, dueAt: number): string {
+  return `schedule:${id}:${new Date(dueAt).toISOString()}`
+}
+
+async function put({ store, ids }: FiringContext, timer: TimerRecord, writes: readonly Write[]): Promise<Firing> {
+  const result = await commitOnce(store, { id: ids.next('batch'), key: timer.session, expect: [unmoved(timer)], writes })
+  return result.ok ? 'dropped' : 'kept'
+}
+
+function unmoved({ id, dueAt }: TimerRecord): Expect {
+  return { that: 'timer', id, dueAt }
+}
+
+/** A schedule without a time to come is over. */
+function nextTimer(timer: TimerRecord, schedule: ScheduleRecord, passed: number): readonly Write[] {
+  const nextAt = timesOf(schedule.rule, schedule.createdAt)(passed)
+  return [nextAt === null ? { op: 'timer.drop', ids: [timer.id] } : { op: 'timer.put', timers: [scheduleTimer({ ...schedule, nextAt }, nextAt)] }]
+}

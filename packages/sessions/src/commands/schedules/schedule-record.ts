@@ -1,0 +1,134 @@
+import { hashJson } from '@bowline/agent-loop'
+import type { JSONObject, JSONValue, RuntimeParams } from '@bowline/llm'
+import { inputChecks, longestMs } from '../../arguments.ts'
+import type { NewTimer } from '../../contract/batch.ts'
+import type { TimerRecord } from '../../contract/records.ts'
+import { SessionError } from '../../errors.ts'
+import { messageOf } from '../new-run.ts'
+import { runtimeParamsOf } from '../settings.ts'
+import { cronTimes, type NextTime } from './cron-times.ts'
+import type { ScheduleInfo, ScheduleOptions, ScheduleRule } from './types.ts'
+
+/** The body of the timer of a schedule. */
+export interface ScheduleRecord {
+  readonly id: string
+  /** The incarnation of its session. */
+  readonly sessionId: string
+  readonly rule: ScheduleRule
+  readonly input: JSONValue
+  readonly runtimeParams?: RuntimeParams
+  readonly onMissed: ScheduleInfo['onMissed']
+  readonly onBusy: ScheduleInfo['onBusy']
+  /** Of what was given: tells a repeat from another schedule. */
+  readonly hash: string
+  readonly createdAt: number
+  /** The next time that is due. A timer that waits for room in the queue is due later. */
+  readonly nextAt: number
+  readonly paused?: true
+  readonly last?: NonNullable<ScheduleInfo['last']>
+}
+
+/** With the date of the time it makes an input id of at most 200 bytes. */
+const maxIdBytes = 150
+const shortestMs = 1000
+const { checkRequired, checkText, oneOf, optional, record, whole } = inputChecks
+
+const checkOptions = record<ScheduleOptions>({
+  id: optional((path, value) => checkRequired(path, value, `a text of 1 to ${maxIdBytes} bytes`, isId)),
+  cron: checkText,
+  timeZone: checkText,
+  every: whole(shortestMs, longestMs),
+  at: whole(0, longestMs),
+  // Checked and copied by the parser of inputs.
+  input: () => undefined,
+  runtimeParams: (path, value) => void runtimeParamsOf(path, value),
+  onMissed: oneOf('once', 'skip', 'all'),
+  onBusy: oneOf('queue', 'skip'),
+})
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && new TextEncoder().encode(value).length <= maxIdBytes
+}
+
+/** What was asked for, checked and copied. */
+export type GivenSchedule = Omit<ScheduleRecord, 'id' | 'sessionId' | 'createdAt' | 'nextAt'>
+
+/** Throws `invalid-input` with the name of the option. */
+export function givenSchedule(options: ScheduleOptions): GivenSchedule {
+  checkOptions('schedule.options', options)
+  const { cron, timeZone, every, at, input, onMissed = 'once', onBusy = 'queue' } = options
+  const rules = Object.entries({ cron, every, at }).filter(([, value]) => value !== undefined)
+  if (rules.length !== 1) {
+    const named = rules.map(([name]) => name)
+    throw invalid('', `schedule.options must have exactly one of cron, every and at; received ${named.length === 0 ? 'none' : named.join(' and ')}.`)
+  }
+  if (timeZone !== undefined && cron === undefined) throw invalid('timeZone', 'timeZone is for cron; every and at need none.')
+  if (input === undefined) checkRequired('input', input, 'an input, as send takes it', () => false)
+  const rule: ScheduleRule = cron !== undefined ? { cron, timeZone: timeZone ?? 'UTC' } : every !== undefined ? { every } : { at: at ?? 0 }
+  if (cron !== undefined) checkCron(cron, timeZone ?? 'UTC')
+  const runtimeParams = runtimeParamsOf('runtimeParams', options.runtimeParams)
+  const given = { rule, input: messageOf(input) as unknown as JSONValue, ...(runtimeParams && { runtimeParams }), onMissed, onBusy }
+  return { ...given, hash: hashJson(given as unknown as JSONObject) }
+}
+
+function checkCron(cron: string, timeZone: string): void {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone })
+  } catch (error) {
+    throw invalid('timeZone', 'timeZone must be the IANA name of a time zone, such as Europe/Berlin.', error)
+  }
+  try {
+    cronTimes(cron, timeZone)
+  } catch (error) {
+    const fault = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : ''
+    throw invalid('cron', `cron must be a rule of five fields, such as "30 7 * * 1-5": ${fault.replace(/\.$/, '')}.`, error)
+  }
+}
+
+/** `path`: of the option. */
+export function invalid(path: string, message: string, cause?: unknown): SessionError {
+  return new SessionError('invalid-input', message, { issues: [{ path, message }], cause })
+}
+
+/** Throws `invalid-input` for a rule that has no time after this one. */
+export function firstTime(rule: ScheduleRule, createdAt: number): number {
+  const first = timesOf(rule, createdAt)(createdAt)
+  if (first !== null) return first
+  throw rule.at === undefined ? invalid('cron', 'cron never comes: there is no day like that.') : invalid('at', 'at has passed: it must be a time to come.')
+}
+
+/** Times of a rule whose schedule was made then. */
+export function timesOf({ cron, timeZone = 'UTC', every, at = 0 }: ScheduleRule, createdAt: number): NextTime {
+  if (cron !== undefined) return cronTimes(cron, timeZone)
+  if (every !== undefined) return (afterMs) => createdAt + (Math.floor(Math.max(0, afterMs - createdAt) / every) + 1) * every
+  return (afterMs) => (at > afterMs ? at : null)
+}
+
+export function scheduleTimerId(id: string): string {
+  return `schedule:${id}`
+}
+
+/** `dueAt`: when it is to be looked at; null: never. */
+export function scheduleTimer(schedule: ScheduleRecord, dueAt: number | null): NewTimer {
+  return { id: scheduleTimerId(schedule.id), kind: 'schedule', dueAt, body: schedule as unknown as JSONObject }
+}
+
+/** Never due until it is resumed. */
+export function pausedSchedule(timer: Pick<TimerRecord, 'body'>): NewTimer {
+  return scheduleTimer({ ...scheduleOf(timer), paused: true }, null)
+}
+
+export function scheduleOf({ body }: Pick<TimerRecord, 'body'>): ScheduleRecord {
+  return body as unknown as ScheduleRecord
+}
+
+export function toScheduleInfo({ session, body }: Pick<TimerRecord, 'session' | 'body'>): ScheduleInfo {
+  const { id, rule, input, runtimeParams, onMissed, onBusy, createdAt, nextAt, paused, last } = scheduleOf({ body })
+  return {
+    ...{ id, session, ...rule, input, ...(runtimeParams && { runtimeParams }), onMissed, onBusy },
+    status: paused ? 'paused' : 'active',
+    nextAt: paused ? null : nextAt,
+    ...(last && { last }),
+    createdAt,
+  }
+}
