@@ -15,6 +15,7 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'tool-result-conflict': 'tool-result-conflict',
   'unknown-approval': 'unknown-approval',
   'approval-conflict': 'approval-conflict',
+  'unknown-schedule': 'unknown-schedule',
   'session-missing': 'session-missing',
   'session-expired': 'session-expired',
   'session-deleted': 'session-deleted',

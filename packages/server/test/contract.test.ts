@@ -67,6 +67,11 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/session/{id}/switch",
       "get /api/agent/session/{id}/branches",
       "post /api/agent/session/{id}/compact",
+      "post /api/agent/session/{id}/schedules",
+      "get /api/agent/session/{id}/schedules",
+      "delete /api/agent/session/{id}/schedules/{scheduleId}",
+      "post /api/agent/session/{id}/schedules/{scheduleId}/pause",
+      "post /api/agent/session/{id}/schedules/{scheduleId}/resume",
       "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
@@ -128,6 +133,17 @@ it('V94: real answers of every route are those of the document, refusals include
     return last && 'runId' in last ? last.runId : ''
   }
 
+  async function checkSchedules(): Promise<void> {
+    const [pattern, path] = [`${session}/schedules`, `${mine}/schedules`]
+    const later = Date.now() + 3_600_000
+    for (const body of [{ id: 'news', cron: '30 7 * * 1-5', timeZone: 'Europe/Oslo', input: 'x' }, { id: 'once', at: later, input: say('x'), onMissed: 'skip' }, { cron: 'x', input: 'x' }, {}]) {
+      await check('post', pattern, path, body)
+    }
+    await check('get', pattern, path)
+    for (const act of ['pause', 'resume']) for (const id of ['news', 'nobody']) await check('post', `${pattern}/{scheduleId}/${act}`, `${path}/${id}/${act}`, undefined)
+    for (const id of ['news', 'once']) await check('delete', `${pattern}/{scheduleId}`, `${path}/${id}`)
+  }
+
   const session = '/api/agent/session/{id}'
   const mine = '/api/agent/session/mine'
   await check('post', '/api/agent/execute', '/api/agent/execute', { sessionId: 'mine', input: say('hi'), context: { metadata: { a: [1] } } })
@@ -167,6 +183,7 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('get', `${session}/branches`, `${mine}/branches?cursor=x`)
   await check('post', `${session}/compact`, `${mine}/compact`, { instructions: 'Short.' })
   await check('get', `${session}/export`, `${mine}/export?events`)
+  await checkSchedules()
   for (const each of [mine, mine, `${mine}~a`]) await check('delete', session, each)
   for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
@@ -212,6 +229,7 @@ it('V95: the codes of problems are these', () => {
       "unknown-entry",
       "unknown-agent",
       "unknown-approval",
+      "unknown-schedule",
       "route-not-found",
       "method-not-allowed",
       "not-acceptable",

@@ -12,6 +12,7 @@ import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { ticketRoute } from './ticket.ts'
 import { branchesRoute, compactRoute, forkRoute, switchRoute } from './tree.ts'
 
@@ -35,6 +36,7 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     switchRoute(services),
     branchesRoute(services),
     compactRoute(services),
+    ...scheduleRoutes(services),
     exportRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),
