@@ -1,6 +1,6 @@
 import { systemClock } from '@bowline/llm'
 import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
-import type { Agent, AgentFingerprint, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { Agent, AgentFingerprint, AgentTools, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentOptions } from '../contract/options.ts'
 import { modelTarget } from '../kernel/model-target.ts'
@@ -11,8 +11,8 @@ import type { AgentDefinition, SpawningRun } from '../run/definition.ts'
 import { compactConversation } from './compact-conversation.ts'
 import { makeDefinition } from './make-definition.ts'
 
-/** Throws `invalid-config` that names the option at fault. */
-export function defineAgent(options: AgentOptions): Agent {
+/** Makes an agent, typed by its tools. Throws `invalid-config` that names the option at fault. */
+export function defineAgent<Tools extends AgentTools = AgentTools>(options: AgentOptions<Tools>): Agent<Tools> {
   return agentOf(makeDefinition(options, spawnChildIn))
 }
 

@@ -12,13 +12,13 @@ import {
   refuseConfig,
 } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
-import type { Tool } from '../contract/agent.ts'
+import type { AgentTools, Tool } from '../contract/agent.ts'
 import type { Extension, HookName, Hooks } from '../contract/extension.ts'
 import { hookNames } from '../plugins/extensions/extensions.ts'
 import { makeGuardrail } from '../plugins/guardrails/define-guardrail.ts'
 import { checkPromptSections } from '../plugins/prompt/sections.ts'
 import { toolSetOf } from '../tools/define-tool.ts'
-import type { GivenTools, ToolSet } from '../tools/define-tool.ts'
+import type { ToolSet } from '../tools/define-tool.ts'
 import type { ProviderTool } from '../tools/tool.ts'
 
 const optionKeys = [
@@ -60,7 +60,7 @@ function makeExtension(path: string, options: Extension): Extension {
   return extension
 }
 
-function copyOf(tools: GivenTools): GivenTools {
+function copyOf(tools: AgentTools): AgentTools {
   return Object.freeze(Array.isArray(tools) ? Array.from<Tool>(tools) : { ...tools })
 }
 
@@ -86,7 +86,7 @@ function hooksOf(name: string, given: unknown): Hooks {
 }
 
 /** Throws `invalid-config` that names the extension. */
-function toolsOfExtension(extension: string, given: GivenTools): ToolSet {
+function toolsOfExtension(extension: string, given: AgentTools): ToolSet {
   try {
     return toolSetOf(given)
   } catch (error) {

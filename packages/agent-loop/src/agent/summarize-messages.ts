@@ -13,10 +13,13 @@ import type { AgentDefinition } from '../run/definition.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
 
 export interface SummarizeOptions {
+  /** What is to be summarised, oldest first. */
   readonly messages: readonly Message[]
   /** Extra focus of the summary. */
   readonly instructions?: string
+  /** Aborting it ends the model call. */
   readonly abortSignal?: AbortSignal
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
 }
 

@@ -3,11 +3,13 @@ import type { IdSource } from '../base/ids.ts'
 import type { Diagnostic } from '../base/loaded.ts'
 import type { CompactionTrigger } from '../events/message-events.ts'
 import type { ApprovalRequest, ToolEffect } from '../events/tool-events.ts'
+import type { InJson, RunTypesOf } from '../events/typed-events.ts'
 import type { CompactionResult } from './compaction.ts'
 import type { Accepted, AgentInput, ApprovalDecision } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { AgentRun, Budget, Limits } from './run.ts'
 import type {
+  AiSdkTool,
   CallContext,
   ChildReport,
   InferInput,
@@ -19,20 +21,31 @@ import type {
   ToolFacts,
   ToolReturnValue,
 } from './tool.ts'
+import type { SdkInput, SdkOutput } from './tool-output.ts'
 
 export type OnFailedTurn = 'keep' | 'rewind'
 
 /** A tool as plain data. As a remote tool it suspends the run when it is called. */
 export interface ToolDeclaration {
+  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
   readonly name: string
+  /** For the model: what the tool does and when to use it. */
   readonly description: string
+  /** Of the arguments. Calls are checked by it. */
   readonly inputSchema: JSONSchema7
 }
 
-/** A definition. It holds no conversation: one agent may run any number of them at once. */
-export interface Agent {
+/** Tools as an agent is given them: of an array each has its own name, in a record the key is the name. */
+export type AgentTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
+
+/**
+ * A definition. It holds no conversation: one agent may run any number of them at once. `Tools` are those it was given; with
+ * them its events and results are typed. Every agent is assignable to `Agent`.
+ */
+export interface Agent<Tools extends AgentTools = AgentTools> {
   readonly name?: string
   readonly description?: string
+  /** All of them: its own, one per subagent, and those of its extensions. */
   readonly tools: readonly Tool[]
   /** Names that lost against others, and files that could not be loaded. */
   readonly diagnostics: readonly Diagnostic[]
@@ -41,11 +54,11 @@ export interface Agent {
    * Throws `busy`, `invalid-config`, `invalid-input` or `invalid-transcript`; everything else is data in the events and
    * in the result.
    */
-  run(input: AgentInput | undefined, options?: RunOptions): AgentRun
+  run(input: AgentInput | undefined, options?: RunOptions): AgentRun<RunTypesOf<ToolTypesOf<Tools>>>
   /** Compacts the journal's conversation by hand. Throws `busy`; with an open turn the outcome is `skipped`. */
   compact(options: CompactOptions): Promise<CompactionResult>
   /** An agent for side work on a journal of its own: same prompt, same tools in the request, fewer that may run. */
-  spawnChild(options?: SpawnChildOptions): Agent
+  spawnChild(options?: SpawnChildOptions): Agent<Tools>
   /** Reads files and guardrails again. */
   reload(): Promise<void>
   /** Forgets built prompts: of one channel, or all. */
@@ -54,6 +67,7 @@ export interface Agent {
 }
 
 export interface CompactOptions {
+  /** The conversation. */
   readonly journal: Journal
   /** The run that its events name. Default: a new id. */
   readonly runId?: string
@@ -61,15 +75,20 @@ export interface CompactOptions {
   readonly trigger?: CompactionTrigger
   /** Extra focus of the summary. */
   readonly instructions?: string
+  /** Aborting it cancels the compaction. */
   readonly abortSignal?: AbortSignal
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Makes ids. Default: random. */
   readonly ids?: IdSource
 }
 
 export interface SpawnChildOptions {
   /** Names of the tools that may run. Default: none. */
   readonly tools?: readonly string[]
+  /** Picks the platform section of the prompt. Default: the parent's. */
   readonly channel?: string
+  /** Named in the prompt where its footer says so. Default: the parent's. */
   readonly sessionKey?: string
 }
 
@@ -94,6 +113,7 @@ export interface RunOptions {
   readonly messages?: readonly Message[]
   /** Shown directly above the input, for this turn only; of a turn that is answered, behind its results. */
   readonly overlays?: readonly AgentInput[]
+  /** Model and its settings. They win over the agent's, field by field. */
   readonly runtimeParams?: RuntimeParams
   /** Tools that run outside the process, for example in a browser. */
   readonly remoteTools?: readonly ToolDeclaration[]
@@ -101,6 +121,7 @@ export interface RunOptions {
   readonly pinned?: AgentFingerprint
   /** Picks the platform section, and the entry of the prompt cache. */
   readonly channel?: string
+  /** Names the conversation: for prompt, tools and hooks. */
   readonly sessionKey?: string
   /** Who gave the input. Default `user`. */
   readonly source?: string
@@ -126,7 +147,9 @@ export interface RunOptions {
   readonly budget?: Budget
   /** Aborting it stops the run. */
   readonly abortSignal?: AbortSignal
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Makes ids of runs and messages. Default: random. */
   readonly ids?: IdSource
   /** 0 to 1. */
   readonly random?: () => number
@@ -154,7 +177,8 @@ export interface ToolContext extends CallContext {
   reportChild(report: ChildReport): void
 }
 
-export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never> extends ToolFacts {
+export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never, Name extends string = string> extends ToolFacts<Name> {
+  /** Of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. Calls are checked by it. */
   readonly inputSchema: Schema
   /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
   readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details, Output>
@@ -176,9 +200,16 @@ export interface Subagent {
   readonly source: Agent
 }
 
-/** A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. */
-export interface Tool extends ToolFacts {
+/** The place of the types of a tool. There is nothing at run time. */
+declare const typesOfTool: unique symbol
+
+/**
+ * A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. `Input` is what its schema lets through,
+ * `Output` what the model sees of what it returns; every tool is assignable to `Tool`.
+ */
+export interface Tool<Name extends string = string, Input = unknown, Output = unknown> extends ToolFacts<Name> {
   readonly [toolMarker]: true
+  readonly [typesOfTool]?: { readonly input: Input; readonly output: Output }
   readonly inputSchema: InputSchema
   readonly effect: ToolEffect
   readonly sequential: boolean
@@ -196,4 +227,25 @@ export interface Tool extends ToolFacts {
 }
 
 /** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
-export type ToolFields = Omit<Tool, typeof toolMarker>
+export type ToolFields = Omit<Tool, typeof toolMarker | typeof typesOfTool>
+
+// Of a tool of the AI SDK, whose type is a union, as a whole.
+type TypesOf<One> = [One] extends [Tool<string, infer Input, infer Output>]
+  ? { readonly input: InJson<Input>; readonly output: InJson<Output> }
+  : [One] extends [AiSdkTool]
+    ? { readonly input: InJson<SdkInput<One>>; readonly output: InJson<SdkOutput<One>> }
+    : never
+
+/** Input and output of tools by their names, as the log holds them. */
+export type ToolTypesOf<Tools extends AgentTools> = Tools extends readonly (infer One extends Tool)[]
+  ? { readonly [Each in One as Each['name']]: TypesOf<Each> }
+  : { readonly [Name in keyof Tools & string]: TypesOf<Tools[Name]> }
+
+/**
+ * Input and output of the tools of an agent by their names, `InferAgentTools<typeof agent>`: what `UIMessage` of the AI SDK
+ * takes as its tools. An output longer than the tool's `maxOutputCharacters` is a text.
+ */
+export type InferAgentTools<Given extends Agent> = Given extends Agent<infer Tools> ? ToolTypesOf<Tools> : never
+
+/** The events of an agent, `InferAgentEvent<typeof agent>`: `toolName` narrows inputs and outputs. */
+export type InferAgentEvent<Given extends Agent> = RunTypesOf<InferAgentTools<Given>>['event']

@@ -4,12 +4,11 @@ import type { AgentEvent } from '../events/agent-event.ts'
 import type { Compaction, CompactionTrigger, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
 import type { ToolEffect } from '../events/tool-events.ts'
 import type { ModelName, OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
-import type { Agent, SpawnChildOptions, Tool } from './agent.ts'
+import type { Agent, AgentTools, SpawnChildOptions } from './agent.ts'
 import type { Guardrail } from './guardrail.ts'
 import type { Accepted, AgentInput } from './input.ts'
 import type { PromptSections } from './prompt.ts'
 import type { AgentResult, Phase } from './run.ts'
-import type { AiSdkTool } from './tool.ts'
 
 /** An event without what says when and where in the log it stands. */
 type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
@@ -175,9 +174,13 @@ export type HookName = keyof Hooks
 
 /** Code that stands beside the loop. Its errors are isolated. */
 export interface Extension {
+  /** Of no other extension of the agent. It names its records and errors. */
   readonly name: string
-  readonly tools?: readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
+  /** Added to those of the agent. A name that is taken is not used, and is a diagnostic. */
+  readonly tools?: AgentTools
+  /** Run after those of the agent. */
   readonly guardrails?: readonly Guardrail[]
+  /** Added to those of the agent. */
   readonly promptSections?: Partial<Pick<PromptSections, 'append' | 'memory' | 'user' | 'docs' | 'skills'>>
   /** Of each hook. Default 5,000. */
   readonly timeoutMs?: number
@@ -188,6 +191,7 @@ export interface Extension {
   readonly onError?: 'ignore' | 'fail' | 'reject'
   /** `onEvent` gets deltas too. Default false. */
   readonly deltas?: boolean
+  /** Called by the loop, each with the time of `timeoutMs`. */
   readonly hooks: Hooks
 }
 

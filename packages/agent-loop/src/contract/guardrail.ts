@@ -28,7 +28,9 @@ export interface GuardedCall {
 }
 
 export interface Guardrail {
+  /** Stands in errors, warnings and refusals. */
   readonly name: string
+  /** For people. */
   readonly description?: string
   /** What a throw, or no answer within 5 s, means before a call. Default `block`. */
   readonly onError?: 'block' | 'allow'
@@ -36,7 +38,9 @@ export interface Guardrail {
   onTurnStart?(context: GuardrailContext & { readonly resumed: boolean }): MaybePromise<void>
   /** When the turn ends or is suspended. */
   onTurnEnd?(context: GuardrailContext & { readonly status: TurnStatus }): MaybePromise<void>
+  /** Before a call runs: `warn` adds the reason to its output, `block` refuses it, `halt` ends the turn. */
   beforeCall?(call: GuardedCall, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'block' | 'halt'>>
+  /** After each outcome: `warn` adds the reason to the output, `halt` ends the turn. */
   afterCall?(
     call: GuardedCall,
     result: GuardedResult,

@@ -14,41 +14,50 @@ import type {
 } from '@bowline/llm'
 import type { LoadedList } from '../base/loaded.ts'
 import type { ToolResult } from '../events/tool-events.ts'
-import type { Agent, OnFailedTurn, Tool, ToolDeclaration } from './agent.ts'
+import type { Agent, AgentTools, OnFailedTurn, ToolDeclaration } from './agent.ts'
 import type { CompactionPolicy, Compactor } from './compaction.ts'
 import type { Extension } from './extension.ts'
 import type { Guardrail } from './guardrail.ts'
 import type { PromptSections, TextSource } from './prompt.ts'
 import type { Budget, Limits } from './run.ts'
-import type { AiSdkTool, OnUnknownOutcome } from './tool.ts'
+import type { OnUnknownOutcome } from './tool.ts'
 
-export interface AgentOptions {
+export interface AgentOptions<Tools extends AgentTools = AgentTools> {
   /** Needed, with the description, when the agent is another one's subagent. */
   readonly name?: string
+  /** For models and people: what the agent is good for. */
   readonly description?: string
   /** A model of the AI SDK, a name that `models` knows, or a function of your own. */
   readonly model: AgentModel
   /** The registry that resolves names of models. */
   readonly models?: Models
+  /** Settings of the model: temperature, reasoning, timeouts and so on. Those of a run win. */
   readonly runtimeParams?: RuntimeParams
+  /** Whether the model may, must or must not call tools, or which one. Default: it may. */
   readonly toolChoice?: ToolChoice
   /** The system prompt: a text, or its parts. */
   readonly instructions?: TextSource | PromptSections
   /** Tools of an array have their own names; in a record the key is the name. */
-  readonly tools?: readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
+  readonly tools?: Tools
   /** At most so many calls at once in a run. Default 8. */
   readonly toolConcurrency?: number
+  /** Agents that this one may hand work to. Each becomes a tool `delegate_to_…`. */
   readonly subagents?: readonly Agent[]
   /** Their hooks run in this order. */
   readonly extensions?: readonly Extension[]
   /** Those of folders as the list that `loadGuardrails` gave, so that `reload()` can read them again. */
   readonly guardrails?: LoadedList<Guardrail>
+  /** When a failed model call is made again; `false` is never. Default: see `RetryPolicy`. */
   readonly retry?: Partial<RetryPolicy> | false
   /** The next models of a step whose model fails for good. */
   readonly fallback?: readonly (AnyLanguageModel | ModelRef)[]
+  /** How old messages are summarised; `false` is never. Default: see `CompactionPolicy`. */
   readonly compaction?: Partial<CompactionPolicy> | Compactor | false
+  /** Of one turn: steps, calls, tokens, money, time. Default: see `Limits`. */
   readonly limits?: Partial<Limits>
+  /** Ends the turn after a step for which one of them is true. */
   readonly stopWhen?: StopCondition | readonly StopCondition[]
+  /** Asked before each model call: model, settings, tools, prompt and messages of that call. */
   readonly prepareStep?: PrepareStep
   /** How many steered inputs a window takes. Default `all`. */
   readonly steering?: 'all' | 'one-at-a-time'
@@ -93,12 +102,17 @@ export type StopCondition = (state: StepState) => boolean | Promise<boolean>
 export type PrepareStep = (context: StepContext) => StepPatch | undefined | Promise<StepPatch | undefined>
 
 export interface StepPatch {
+  /** Makes the call, in the place of the agent's. */
   readonly model?: AnyLanguageModel | ModelRef
+  /** Win over those of the run, field by field. */
   readonly runtimeParams?: RuntimeParams
+  /** In the place of the agent's. */
   readonly toolChoice?: ToolChoice
   /** The others are not offered, and a call of one gets an error outcome. */
   readonly activeTools?: readonly string[]
+  /** The whole system prompt of the call. */
   readonly instructions?: string
+  /** What the model is shown, in the place of the transcript. */
   readonly messages?: readonly Message[]
 }
 

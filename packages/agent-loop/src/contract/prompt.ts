@@ -12,20 +12,27 @@ export interface PromptSections {
   readonly system?: TextSource
   /** Who the agent is, when there is no `system`. */
   readonly soul?: TextSource
+  /** Where documentation lies that the model may read. */
   readonly docs?: DocsSection
+  /** Below identity and docs. */
   readonly append?: TextSource
+  /** What the agent remembers. */
   readonly memory?: TextSource
+  /** What is known of the user. */
   readonly user?: TextSource
   /** Of several with one name the first counts. */
   readonly skills?: LoadedList<Skill>
   /** By channel. */
   readonly platform?: Readonly<Record<string, TextSource>>
+  /** Facts at the end of the prompt. Default: none. */
   readonly footer?: Footer
 }
 
 /** Named in the prompt only if the folder is there. */
 export interface DocsSection {
+  /** Its path, as the model sees it. */
   readonly folder: string
+  /** Listed in the prompt. */
   readonly topics?: readonly string[]
 }
 
@@ -40,8 +47,11 @@ export interface Skill {
 export interface Footer {
   /** The day, without the time. */
   readonly date?: boolean
+  /** Its path, as the model sees it. */
   readonly workingFolder?: string
+  /** Further lines, as they are. */
   readonly lines?: readonly string[]
+  /** Names the conversation. Default false. */
   readonly sessionKey?: boolean
 }
 

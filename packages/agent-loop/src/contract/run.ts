@@ -1,7 +1,7 @@
 import type { Cost, Decimal, Usage } from '@bowline/llm'
-import type { AgentEvent } from '../events/agent-event.ts'
 import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
 import type { EndReason, TurnError, TurnStatus } from '../events/turn-events.ts'
+import type { RunTypes } from '../events/typed-events.ts'
 import type { Accepted, AgentInput } from './input.ts'
 import type { StoredMessage } from './journal.ts'
 
@@ -11,6 +11,7 @@ export interface Limits {
   readonly maxSteps: number
   /** Tool calls that may run. Default 256. */
   readonly maxToolCalls: number
+  /** Input and output of all model calls together. */
   readonly maxTotalTokens?: number
   /** In the currency of the model's price. */
   readonly maxCost?: Decimal
@@ -24,8 +25,11 @@ export interface Limits {
 
 export type Phase = 'idle' | 'turn' | 'compaction'
 
-/** A turn that is under way, and the turns of its follow-ups. Iterating it is reading; leaving the loop stops nothing. */
-export interface AgentRun extends AsyncIterable<AgentEvent> {
+/**
+ * A turn that is under way, and the turns of its follow-ups. Iterating it is reading; leaving the loop stops nothing. With the
+ * `Types` of an agent, `toolName` narrows events and results.
+ */
+export interface AgentRun<Types extends RunTypes = RunTypes> extends AsyncIterable<Types['event']> {
   /**
    * Of the first turn. Of an open turn that is taken up it is empty until the journal has been read, unless it was
    * given.
@@ -36,9 +40,9 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
    * One more live reader, from the first event on. It ends when the result has settled. Of a message or call that is open
    * when the reader first asks, it gets the text so far in one delta per block or call.
    */
-  events(options?: ReaderOptions): AsyncIterable<AgentEvent>
+  events(options?: ReaderOptions): AsyncIterable<Types['event']>
   /** Of the last turn. Must always settle and must never reject. */
-  result(): Promise<AgentResult>
+  result(): Promise<AgentResult<Types>>
   /** Shows the model an input at the next window. Resolves when it is accepted. Throws `invalid-input`. */
   steer(input: AgentInput): Promise<Accepted>
   /** One more turn, when the model would stop. */
@@ -51,12 +55,12 @@ export interface AgentRun extends AsyncIterable<AgentEvent> {
   child(toolCallId: string): AgentRun | undefined
 }
 
-export interface AgentResult {
+export interface AgentResult<Types extends RunTypes = RunTypes> {
   readonly runId: string
   readonly status: TurnStatus
   readonly reason: EndReason
   /** The messages that all turns of this run added to the transcript. */
-  readonly messages: readonly StoredMessage[]
+  readonly messages: readonly (Exclude<StoredMessage, { role: 'tool-result' }> | Types['toolResult'])[]
   /** Of the last answer. */
   readonly text: string
   readonly pendingToolCalls: readonly PendingToolCall[]
@@ -118,6 +122,7 @@ export interface Budget {
 }
 
 export interface BudgetLimits {
+  /** Input and output of all model calls together. */
   readonly maxTotalTokens?: number
   /** In the currency of the prices. */
   readonly maxCost?: Decimal

@@ -131,10 +131,12 @@ export type ToolExecution<Details extends JSONValue = JSONValue, Output = never>
 
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
-export interface ToolFacts {
-  readonly name: string
+export interface ToolFacts<Name extends string = string> {
+  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
+  readonly name: Name
   /** For people. */
   readonly label?: string
+  /** For the model: what the tool does and when to use it. */
   readonly description: string
   /**
    * What running a call twice would do. `pure`: nothing; `idempotent`: nothing under one idempotency key; `once`: it

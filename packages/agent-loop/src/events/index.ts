@@ -42,6 +42,7 @@ export type {
   Window,
 } from './turn-events.ts'
 export type { AgentEvent, DeltaEvent, DurableEvent } from './agent-event.ts'
+export type { InJson, OtherToolName, RunTypes, RunTypesOf, ToolTypes } from './typed-events.ts'
 export type {
   ApprovalRequest,
   ApprovalRequestedEvent,

@@ -5,11 +5,12 @@ interface ToolEventBase extends StepEventBase {
   readonly toolCallId: string
 }
 
-export interface ToolExecutionStartEvent extends ToolEventBase {
+export interface ToolExecutionStartEvent<Name extends string = string, Input = JSONValue> extends ToolEventBase {
   readonly type: 'tool-execution-start'
-  readonly toolName: string
+  readonly toolName: Name
   readonly label?: string
-  readonly input: JSONValue
+  /** As validated. */
+  readonly input: Input
   readonly attempt: number
   /** `<runId>/<step>/<toolCallId>`, equal for every attempt of one call. */
   readonly idempotencyKey: string
@@ -23,11 +24,11 @@ export interface ToolExecutionDeltaEvent extends ToolEventBase {
   readonly replace?: true
 }
 
-export interface ToolExecutionEndEvent extends ToolEventBase {
+export interface ToolExecutionEndEvent<Name extends string = string, Output = JSONValue> extends ToolEventBase {
   readonly type: 'tool-execution-end'
   /** `here`: `execute` ran; `elsewhere`: the result was submitted; `no`: it never ran. */
   readonly executed: 'here' | 'elsewhere' | 'no'
-  readonly message: ToolResult
+  readonly message: ToolResult<Name, Output>
   readonly terminate?: boolean
   readonly durationMs: number
 }
@@ -76,18 +77,21 @@ export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
 export type ToolEffect = 'pure' | 'idempotent' | 'once'
 
 /** A tool-result message as the loop stores it. `details` is for the UI and is never sent to a model. */
-export interface ToolResult {
+export interface ToolResult<Name extends string = string, Output = JSONValue> {
   readonly role: 'tool-result'
   readonly id: string
   readonly toolCallId: string
-  readonly toolName: string
-  readonly output: ToolOutput
+  readonly toolName: Name
+  /** What the tool returned is the `value` of `json` or, if it is a text or was cut, of `text`. */
+  readonly output: Exclude<ToolOutput, { type: 'json' | 'error-json' }> | JsonOutput<Output>
   readonly at: number
   readonly status: OutcomeStatus
   /** Place of the call among the calls of its answer, from 0. */
   readonly index: number
   readonly details?: JSONValue
 }
+
+type JsonOutput<Value> = { readonly type: 'json'; readonly value: Value } | { readonly type: 'error-json'; readonly value: JSONValue }
 
 /** A call that waits for an answer from outside the run. */
 export interface PendingToolCall {

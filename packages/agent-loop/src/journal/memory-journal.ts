@@ -28,6 +28,7 @@ export interface MemoryJournal extends Journal {
 export interface MemoryJournalOptions {
   /** An earlier transcript. Throws `invalid-transcript` when it breaks an invariant. */
   readonly messages?: readonly Message[]
+  /** What `snapshot()` of another journal gave: goes on from there. */
   readonly snapshot?: JSONValue
 }
 

@@ -1,9 +1,10 @@
-import type { FlexibleSchema, JSONValue } from '@bowline/llm'
+import type { JSONValue } from '@bowline/llm'
 import { definedFields, describeValue, isFields } from '@bowline/llm/arguments'
 import { checkKeys, checkRequired, refuseConfig } from '../base/checks.ts'
 import { isRecord } from '../base/json.ts'
-import type { Tool, ToolContext, ToolFields, ToolOptions } from '../contract/agent.ts'
-import type { AiSdkTool, InputSchema, ReconcileContext, Reconciled, ToolFacts } from '../contract/tool.ts'
+import type { AgentTools, Tool, ToolContext, ToolFields, ToolOptions } from '../contract/agent.ts'
+import type { AiSdkTool, InferInput, InputSchema, ReconcileContext, Reconciled, ToolFacts } from '../contract/tool.ts'
+import type { OutputOfTool, SdkInput, SdkOutput } from '../contract/tool-output.ts'
 import { fromAiSdk } from './ai-sdk.ts'
 import { buildTool, checkToolName, isTool } from './tool.ts'
 import type { ProviderTool } from './tool.ts'
@@ -27,40 +28,51 @@ const factKeys = [
 ]
 const toolKeys = [...factKeys, 'inputSchema', 'execute', 'toModelOutput']
 
-/** What a tool of the AI SDK lets through its schema. */
-type SdkInput<From extends AiSdkTool> = From['inputSchema'] extends FlexibleSchema<infer Input> ? Input : JSONValue
-
 /** A tool of the AI SDK with a name and with what the AI SDK does not know; what is given here wins. */
-export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSONValue = JSONValue>
+export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSONValue = JSONValue, Name extends string = string>
   extends Partial<Omit<ToolFacts, 'name'>> {
+  /** The tool, made by `tool()` or `dynamicTool()` of the AI SDK. */
   readonly from: From
-  readonly name: string
+  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
+  readonly name: Name
+  /** The call must be approved before it runs. */
   readonly needsApproval?: boolean | ((input: SdkInput<From>, context: ToolContext) => boolean | Promise<boolean>)
+  /** Asked after a crash, before a `once` call counts as unknown. */
   readonly reconcile?: (input: SdkInput<From>, context: ReconcileContext) => Promise<Reconciled<Details>>
 }
 
-/** Makes a tool. Throws `invalid-config` for options that are unknown or make no sense. */
-export function defineTool<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never>(
-  options: ToolOptions<Schema, Details, Output>,
-): Tool {
+/** The functions as they are: of a union that `execute` returns, `Output` has only one part. */
+interface ToolFunctions<Execute, ToModelOutput> {
+  readonly execute?: Execute
+  readonly toModelOutput?: ToModelOutput
+}
+
+/** Makes a tool that carries the types of its input and output. Throws `invalid-config` for options that are unknown or make no sense. */
+export function defineTool<
+  Schema extends InputSchema,
+  Details extends JSONValue = JSONValue,
+  Output = never,
+  Name extends string = string,
+  Execute = unknown,
+  ToModelOutput = unknown,
+>(options: ToolOptions<Schema, Details, Output, Name> & ToolFunctions<Execute, ToModelOutput>): Tool<Name, InferInput<Schema>, OutputOfTool<Execute, ToModelOutput>> {
   checkKeys('defineTool.options', options, toolKeys)
-  return buildTool(options as unknown as Partial<ToolFields>)
+  return buildTool(options as unknown as Partial<ToolFields>) as Tool<Name, InferInput<Schema>, OutputOfTool<Execute, ToModelOutput>>
 }
 
 /**
  * Takes a tool of the AI SDK over under a name, with its effect and whatever else the AI SDK does not know. A function of
  * its own: beside an overload, compilers report a mistake in `defineTool` as one in this. Throws `invalid-config`.
  */
-export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JSONValue>(options: AdoptedToolOptions<From, Details>): Tool {
+export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JSONValue, Name extends string = string>(
+  options: AdoptedToolOptions<From, Details, Name>,
+): Tool<Name, SdkInput<From>, SdkOutput<From>> {
   checkKeys('adoptTool.options', options, [...factKeys, 'from'])
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   checkRequired('from', from, 'a tool of the AI SDK', (given) => isRecord(given) && 'inputSchema' in given && !isTool(given))
   const tool = fromAiSdk(checkToolName('name', given.name), from, definedFields(given))
-  return isTool(tool) ? tool : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
+  return isTool(tool) ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>) : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }
-
-/** Tools as an agent is given them: of an array each has its own name, in a record the key is the name. */
-export type GivenTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
 
 /** The tools of an agent, in the order in which they were given. No name stands twice. */
 export interface ToolSet {
@@ -71,7 +83,7 @@ export interface ToolSet {
 }
 
 /** Throws `invalid-config`. */
-export function toolSetOf(given: GivenTools): ToolSet {
+export function toolSetOf(given: AgentTools): ToolSet {
   const tools = new Map<string, Tool>()
   const providerTools = new Map<string, ProviderTool>()
   for (const tool of listOf(given)) {
@@ -82,7 +94,7 @@ export function toolSetOf(given: GivenTools): ToolSet {
   return { tools, providerTools }
 }
 
-function listOf(given: GivenTools): readonly (Tool | ProviderTool)[] {
+function listOf(given: AgentTools): readonly (Tool | ProviderTool)[] {
   if (Array.isArray(given)) return (given as readonly unknown[]).map(ownTool)
   if (isFields(given)) return Object.entries(given).map(([name, tool]) => namedTool(name, tool))
   return refuseConfig(`tools must be a list, or an object of tools by name; received ${describeValue(given)}`)

@@ -15,6 +15,8 @@ const right = [
   `defineTool({ ...facts, execute: () => ({ output: 'sunny', details: { n: 1 } }), toModelOutput: ({ details }) => ({ type: 'json', value: details?.n ?? 0 }) })`,
   `defineTool({ ...facts, async *execute() { yield 'a'; yield { type: 'complete', output: forecast.days } } })`,
   `adoptTool({ from: sdkTool, name: 'w', effect: 'pure', needsApproval: ({ city }) => city === '' })`,
+  `{ const typed: Agent = defineAgent({ model, tools: [defineTool({ name: 'typed', ...untitled, execute: () => forecast })], subagents: [defineAgent({ model, tools: { sdkTool } })] }) }`,
+  `{ const listed: Readonly<Record<string, Agent>> = { one: defineAgent({ model, tools: [] }), two: defineAgent({ model, tools: { sdkTool } }) } }`,
 ]
 
 /** A mistake of a user, and what a compiler must say of it. */
@@ -41,11 +43,14 @@ const mistakes: readonly (readonly [what: string, code: string, ...said: string[
 const head = [
   `import { tool } from 'ai'`,
   `import { z } from 'zod'`,
-  `import { adoptTool, defineTool } from '../../src/index.ts'`,
+  `import { adoptTool, defineAgent, defineTool } from '../../src/index.ts'`,
+  `import type { Agent, AgentModel } from '../../src/index.ts'`,
+  `declare const model: AgentModel`,
   `interface Forecast { readonly city: string; readonly days: readonly number[] }`,
   `declare const forecast: Forecast`,
   `const inputSchema = z.object({ city: z.string() })`,
   `const facts = { name: 'w', description: 'x', inputSchema }`,
+  `const untitled = { description: 'x', inputSchema }`,
   `const sdkTool = tool({ inputSchema, execute: ({ city }) => city })`,
 ]
 const lines = [...head, ...right, ...mistakes.map(([, code]) => code)]

@@ -100,7 +100,7 @@ describe('types of tools', () => {
   })
 
   it('execute may return at once, later, or as a generator, and nothing but JSON or content', () => {
-    expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<Tool>()
+    expectTypeOf(defineTool({ ...named, inputSchema: weather, execute: () => 'now' })).toEqualTypeOf<Tool<string, { city: string; days: number }, string>>()
     defineTool({ ...named, inputSchema: weather, execute: async () => ({ output: [1, { a: null }], isError: true, terminate: true }) })
     defineTool({ ...named, inputSchema: weather, execute: () => ({ output: { type: 'content', value: [{ type: 'text', text: 'x' }] } }) })
     defineTool({ ...named, inputSchema: weather, async *execute() { yield 'a'; yield { type: 'delta', delta: 'b', replace: true }; yield { type: 'complete', output: 1 } } })

@@ -1,0 +1,55 @@
+import type { JSONValue } from '@bowline/llm'
+import type { AgentEvent } from './agent-event.ts'
+import type { ToolExecutionEndEvent, ToolExecutionStartEvent, ToolResult } from './tool-events.ts'
+
+/** Input and output of each tool by its name, as the log holds them. An index signature says that the tools are not known. */
+export interface ToolTypes {
+  readonly [name: string]: { readonly input: unknown; readonly output: unknown }
+}
+
+declare const otherName: unique symbol
+
+/**
+ * The name of a tool whose types are not known: of a subagent, an extension, a host, or one that the run brought along. At
+ * run time it is a text like any other. The compiler holds it for no known name, so that a comparison with one narrows.
+ */
+export type OtherToolName = `delegate_to_${string}` | ('another tool' & { readonly [otherName]: true })
+
+type StartOf<Types extends ToolTypes> =
+  | ToolExecutionStartEvent<OtherToolName>
+  | { readonly [Name in keyof Types & string]: ToolExecutionStartEvent<Name, Types[Name]['input']> }[keyof Types & string]
+
+type EndOf<Types extends ToolTypes> =
+  | ToolExecutionEndEvent<OtherToolName>
+  | { readonly [Name in keyof Types & string]: ToolExecutionEndEvent<Name, Types[Name]['output']> }[keyof Types & string]
+
+type ResultOf<Types extends ToolTypes> =
+  | ToolResult<OtherToolName>
+  | { readonly [Name in keyof Types & string]: ToolResult<Name, Types[Name]['output']> }[keyof Types & string]
+
+/** What the tools of an agent say of its runs: `toolName` narrows. Interfaces take these from it, and so stay assignable to those of any agent. */
+export interface RunTypes {
+  readonly event: AgentEvent
+  readonly toolResult: ToolResult
+}
+
+/** The types of the runs of an agent with these tools; those of any agent if the tools are not known. */
+export type RunTypesOf<Types extends ToolTypes> = string extends keyof Types
+  ? RunTypes
+  : {
+      readonly event: Exclude<AgentEvent, ToolExecutionStartEvent | ToolExecutionEndEvent> | StartOf<Types> | EndOf<Types>
+      readonly toolResult: ResultOf<Types>
+    }
+
+/** The type of a value once it has been written as JSON and read again: what the log, a page and a model get. */
+export type InJson<Value> = unknown extends Value
+  ? JSONValue
+  : Value extends JSONValue | undefined
+    ? Value
+    : Value extends { toJSON(): infer Written }
+      ? InJson<Written>
+      : Value extends (...parameters: never) => unknown
+        ? never
+        : Value extends object
+          ? { [Key in keyof Value]: InJson<Value[Key]> }
+          : JSONValue
