@@ -1,5 +1,6 @@
+import type { Agent, InferAgentTools } from '@bowline/agent-loop'
 import type { Status } from '@bowline/agent-loop/events'
-import { DefaultChatTransport, parsePartialJson, type ChatTransport, type UIMessage } from 'ai'
+import { DefaultChatTransport, parsePartialJson, type ChatTransport, type UIDataTypes, type UIMessage } from 'ai'
 import { inputChecks } from './arguments.ts'
 import { ClientError } from './client-error.ts'
 import { checkConnectionOptions } from './client-options.ts'
@@ -13,6 +14,13 @@ export interface ChatMetadata {
   /** Also the id of the message. */
   readonly runId: string
 }
+
+/**
+ * The messages of a chat with an agent, `InferAgentUIMessage<typeof agent>`, for `useChat` and `createChatClient`. A call of
+ * the tool `weather` is a part of type `tool-weather` with the input and output of that tool; import the agent as a type.
+ * Tools of extensions, of subagents and of the page come under their names too, but not in the types.
+ */
+export type InferAgentUIMessage<Given extends Agent, Data extends UIDataTypes = UIDataTypes> = UIMessage<ChatMetadata, Data, InferAgentTools<Given>>
 
 /** A conversation as `GET /api/chat/{id}` gives it. */
 export interface ChatHistory<Message extends UIMessage = UIMessage> {

@@ -103,7 +103,7 @@ export class MessageChunks {
     if (!this.#open(index)) return noChunks
     this.#calls.add(toolCallId)
     this.asksForTools ||= !providerExecuted
-    return [{ type: 'tool-input-start', toolCallId, toolName, dynamic: true, ...(providerExecuted && { providerExecuted }) }]
+    return [{ type: 'tool-input-start', toolCallId, toolName, ...(providerExecuted && { providerExecuted }) }]
   }
 
   #endCall(index: number, call: ToolCallPart): Chunks {

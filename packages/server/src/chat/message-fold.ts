@@ -109,7 +109,7 @@ export class MessageFold {
 
   /** What the chunk does not say of input and output is gone; who runs the call, and what was asked about it, stays. */
   #setCall(part: UiPart | undefined, { toolCallId, toolName, providerExecuted }: CallChunk, fields: object): void {
-    const call = part ?? { type: 'dynamic-tool', toolName, toolCallId }
+    const call = part ?? { type: `tool-${toolName}`, toolCallId }
     for (const name of ['input', 'output', 'errorText', 'rawInput']) delete call[name]
     this.#patch(call, { ...(providerExecuted && { providerExecuted }), ...fields })
     if (!part) this.parts.push(call)

@@ -4,7 +4,7 @@ import type { Chunks } from './ui-chunk.ts'
 
 /** What a page may say of the arguments of a call, when they are complete. */
 export function callChunks({ toolCallId, toolName, input, invalid, providerExecuted }: ToolCallPart): Chunks {
-  const call = { toolCallId, toolName, input, dynamic: true, ...(providerExecuted && { providerExecuted }) } as const
+  const call = { toolCallId, toolName, input, ...(providerExecuted && { providerExecuted }) } as const
   return invalid === undefined
     ? [{ type: 'tool-input-available', ...call }]
     : [{ type: 'tool-input-error', ...call, errorText: invalidTexts[invalid] }]

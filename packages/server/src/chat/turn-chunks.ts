@@ -147,7 +147,7 @@ const table: Table = {
  */
 function awaitTools({ decisions }: TurnState, event: EventOf<'awaiting-tools'>): Chunks {
   const approved = event.pendingToolCalls.filter(({ path, toolCallId }) => path.length === 0 && decisions.delete(toolCallId))
-  const chunks = approved.map(({ toolCallId, toolName, input }): UiChunk => ({ type: 'tool-input-available', toolCallId, toolName, input, dynamic: true }))
+  const chunks = approved.map(({ toolCallId, toolName, input }): UiChunk => ({ type: 'tool-input-available', toolCallId, toolName, input }))
   return event.pendingToolCalls.some(({ path }) => path.length > 0) ? [...chunks, dataChunk(event)] : chunks
 }
 

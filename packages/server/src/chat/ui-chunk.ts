@@ -5,7 +5,6 @@ type FinishReason = 'stop' | 'length' | 'tool-calls' | 'other'
 interface ToolInput {
   readonly toolCallId: string
   readonly toolName: string
-  readonly dynamic: true
   readonly providerExecuted?: true
 }
 

@@ -24,7 +24,7 @@ async function load({ get }: Bench, path = 'mine', headers: Record<string, strin
 
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const texts = (messages: readonly UIMessage[]) => messages.map((message) => `${message.role}: ${textOf(message)}`)
-const part = ({ messages }: ChatHistory, name: string) => messages.flatMap(({ parts }) => parts).find((each) => each.type === 'dynamic-tool' && each.toolName === name)
+const part = ({ messages }: ChatHistory, name: string) => messages.flatMap(({ parts }) => parts).find((each) => each.type === `tool-${name}`)
 const send = async (it: Bench, ...messages: readonly object[]) => messageOf(chunksOf(await allUiFrames(await postChat(it, chatBody(messages)))))
 
 describe.each(stores)('a conversation that is loaded, over the $name store', ({ make }) => {
@@ -226,7 +226,7 @@ describe.each(stores)('a conversation that is loaded, over the $name store', ({ 
     expect(copy.messages[1]?.parts).toEqual(dataless)
     const stored = await it.runtime.session(key).messages()
     await it.runtime.session(key).switchTo(stored.items[2]?.id ?? '')
-    expect((await load(it)).messages[1]?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'dynamic-tool'])
+    expect((await load(it)).messages[1]?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'tool-look'])
     await send(it, userMessage('u3', 'three'))
     expect(texts((await load(it)).messages)).toEqual(['user: look!', 'assistant: ', 'user: three', 'assistant: Three.'])
   })

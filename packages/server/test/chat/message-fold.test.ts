@@ -17,7 +17,7 @@ it('V101: a step that is withdrawn leaves nothing of itself, and what was before
     { type: 'start-step' },
     { type: 'text-start', id: 'b' },
     { type: 'text-delta', id: 'b', delta: 'Withdrawn.' },
-    { type: 'tool-input-start', toolCallId: 'c', toolName: 'look', dynamic: true },
+    { type: 'tool-input-start', toolCallId: 'c', toolName: 'look' },
     { type: 'reset-step' },
     { type: 'text-start', id: 'd' },
     { type: 'text-delta', id: 'd', delta: 'Said.' },

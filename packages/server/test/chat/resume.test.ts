@@ -1,6 +1,6 @@
 import type { LogIterator, LoggedEvent } from '@bowline/sessions'
 import type { UIMessage, UIMessageChunk } from 'ai'
-import { DefaultChatTransport } from 'ai'
+import { DefaultChatTransport, isToolUIPart } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, stores, type Bench } from '../support/bench.ts'
 import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, openChat, textOf, uiFrames, userMessage, type UiFrame } from '../support/chat.ts'
@@ -50,7 +50,7 @@ describe.each(stores)('a page that comes back, over the $name store', ({ make })
     expect((await stream(it, 'a~b')).status).toBe(204)
     const first = await messageOf(chunksOf(await allUiFrames(await post(it, one))))
     expect((await stream(it)).status).toBe(204)
-    const parts = first.parts.map((part) => (part.type === 'dynamic-tool' ? { ...part, state: 'output-available', output: 'Oslo' } : part))
+    const parts = first.parts.map((part) => (isToolUIPart(part) ? { ...part, state: 'output-available', output: 'Oslo' } : part))
     await allUiFrames(await post(it, [{ ...first, parts }]))
     expect((await stream(it)).status).toBe(204)
     const chat = openChat(it)
@@ -69,7 +69,7 @@ describe.each(stores)('a page that comes back, over the $name store', ({ make })
       tools: [remoteTool('place')],
     })
     const first = await messageOf(chunksOf(await allUiFrames(await post(it, one))))
-    const parts = first.parts.map((part) => (part.type === 'dynamic-tool' ? { ...part, state: 'output-available', output: 'Oslo' } : part))
+    const parts = first.parts.map((part) => (isToolUIPart(part) ? { ...part, state: 'output-available', output: 'Oslo' } : part))
     const rest = await post(it, [{ ...first, parts }])
     const resumed = await stream(it)
     hold.open()

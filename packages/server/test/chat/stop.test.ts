@@ -83,7 +83,7 @@ describe.each(stores)('a stopped answer, over the $name store', ({ make }) => {
     expect(chat.error?.message).toBe('The assistant waits for an answer to what it has asked. Answer it, or stop it, and send again.')
     expect(await stop(it)).toMatchObject({ state: 'settled' })
     const back = openChat(it, { messages: (await load(it)).messages })
-    expect(back.messages[1]?.parts).toContainEqual(expect.objectContaining({ type: 'dynamic-tool', state: 'output-error' }))
+    expect(back.messages[1]?.parts).toContainEqual(expect.objectContaining({ type: 'tool-place', state: 'output-error' }))
     await back.sendMessage({ text: 'two' })
     expect([back.status, ...texts(back.messages)]).toEqual(['ready', 'user: where?', 'assistant: ', 'user: two', 'assistant: Next.'])
     expect(json((await load(it)).messages)).toEqual(json(back.messages))

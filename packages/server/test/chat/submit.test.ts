@@ -1,11 +1,12 @@
 import { createToken, type AuditRecord } from '@bowline/server'
 import type { SessionView } from '@bowline/client'
+import { getToolName, isToolUIPart } from 'ai'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, refusal, remoteTool, stores, type Bench } from '../support/bench.ts'
 import { allUiFrames, chatBody, chunkTypes, chunksOf, messageOf, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
-const output = (name: string, value: unknown) => ({ type: 'dynamic-tool', toolName: name, toolCallId: `call-${name}`, state: 'output-available', input: {}, output: value })
+const output = (name: string, value: unknown) => ({ type: `tool-${name}`, toolCallId: `call-${name}`, state: 'output-available', input: {}, output: value })
 const answer = (id: string, ...parts: object[]) => ({ id, role: 'assistant', parts })
 
 const post = (it: Bench, messages: readonly object[], rest: object = {}) => postChat(it, chatBody(messages, rest))
@@ -141,7 +142,7 @@ it('V23: whoever may not decide cannot do so in a message either', async () => {
   const headers = { authorization: `Bearer ${token}` }
   const first = await messageOf(chunksOf(await allUiFrames(await it.post('/api/chat', chatBody([userMessage('u1', 'go')]), headers))))
   const parts = first.parts.map((part) =>
-    part.type === 'dynamic-tool' ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: true } } : part,
+    isToolUIPart(part) ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: true } } : part,
   )
   const problem = await refusal(postChat(it, chatBody([{ ...first, parts }]), headers), 403, 'scope-missing')
   expect(problem.detail).toContain('approvals')
@@ -152,13 +153,13 @@ it('V45: outputs and decisions come in one message', async () => {
   const it = await bench({ steps: [calls('place', 'erase'), { text: 'Done.' }], tools: [remoteTool('place'), asking] })
   const first = await messageOf(chunksOf(await send(it, [userMessage('u1', 'go')])))
   const parts = first.parts.map((part) => {
-    if (part.type !== 'dynamic-tool') return part
-    if (part.toolName === 'place') return { ...part, ...output('place', 'Oslo') }
+    if (!isToolUIPart(part)) return part
+    if (getToolName(part) === 'place') return { ...part, ...output('place', 'Oslo') }
     return { ...part, state: 'approval-responded', approval: { ...part.approval, approved: false } }
   })
   const rest = await messageOf(chunksOf(await send(it, [{ ...first, parts }])), { ...first, parts } as typeof first)
   expect(textOf(rest)).toBe('Done.')
-  expect(rest.parts.flatMap((part) => (part.type === 'dynamic-tool' ? part.state : []))).toEqual(['output-available', 'output-denied'])
+  expect(rest.parts.flatMap((part) => (isToolUIPart(part) ? part.state : []))).toEqual(['output-available', 'output-denied'])
 })
 
 it('V64: a decision that comes in a message is a record like any other', async () => {
@@ -166,7 +167,7 @@ it('V64: a decision that comes in a message is a record like any other', async (
   const it = await bench({ steps: [calls('erase'), { text: 'Done.' }], tools: [{ ...remoteTool('erase'), needsApproval: true }], onAudit: (record) => records.push(record) })
   const first = await messageOf(chunksOf(await send(it, [userMessage('u1', 'go')])))
   const parts = first.parts.map((part) =>
-    part.type === 'dynamic-tool' ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: false } } : part,
+    isToolUIPart(part) ? { ...part, state: 'approval-responded', approval: { ...part.approval, approved: false } } : part,
   )
   await send(it, [{ ...first, parts }])
   await it.post('/api/chat/mine/stop', {})

@@ -72,8 +72,8 @@ it('V48: whoever has seen half of a part gets the rest of it from the whole mess
     { type: 'text-delta', id: 'm1.0', delta: 'Hel' },
     { type: 'text-delta', id: 'm1.0', delta: 'lo.' },
     { type: 'text-end', id: 'm1.0' },
-    { type: 'tool-input-start', toolCallId: 'c1', toolName: 'look', dynamic: true },
-    { type: 'tool-input-available', toolCallId: 'c1', toolName: 'look', dynamic: true, input: { at: 'sea' } },
+    { type: 'tool-input-start', toolCallId: 'c1', toolName: 'look' },
+    { type: 'tool-input-available', toolCallId: 'c1', toolName: 'look', input: { at: 'sea' } },
   ])
 })
 

@@ -1,6 +1,10 @@
-import { defineTool, type Tool } from '@bowline/agent-loop'
+import { Chat } from '@ai-sdk/react'
+import { defineAgent, defineTool, type Tool } from '@bowline/agent-loop'
+import { createChatClient, type InferAgentUIMessage } from '@bowline/client/chat'
 import {
   DefaultChatTransport,
+  isToolUIPart,
+  jsonSchema,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
@@ -22,7 +26,7 @@ function askingTool(name: string, execute?: () => string): Tool {
 
 const answers = (messages: readonly UIMessage[]) => messages.filter((message) => message.role === 'assistant')
 const callPart = ({ messages }: { readonly messages: readonly UIMessage[] }, name: string) =>
-  messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'dynamic-tool' && part.toolName === name ? part : [])))[0]
+  messages.flatMap(({ parts }) => parts.flatMap((part) => (isToolUIPart(part) && part.type === `tool-${name}` ? part : [])))[0]
 const dataOf = ({ messages }: { readonly messages: readonly UIMessage[] }, type: `data-${string}`) =>
   messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === type && 'data' in part ? part.data : [])))
 
@@ -52,6 +56,22 @@ describe.each(stores)('a chat of the AI SDK over the $name store', ({ make }) =>
     expect(chat.lastMessage).toMatchObject({ metadata: { sessionId: 'mine', runId: chat.lastMessage?.id } })
     expect(dataOf(chat, 'data-usage')).toEqual([{ purpose: 'turn', usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 } }])
     expect(it.faults).toEqual([])
+  })
+
+  it('A189: a page reads calls by the types of the tools of the agent', async () => {
+    const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: jsonSchema<{ at: string }>({ type: 'object' }), effect: 'pure', execute: ({ at }) => ({ seen: `a knot at ${at}` }) })
+    const agent = defineAgent({ model: 'test:model', tools: [look] })
+    const toolCalls = [{ id: 'call-look', name: 'look', input: { at: 'sea' } }]
+    const it = await bench({ store: make(), steps: [{ toolCalls }, { text: 'Seen.' }], tools: [look] })
+    const { transport, load } = createChatClient<InferAgentUIMessage<typeof agent>>({ baseUrl: it.url })
+    const chat = new Chat({ id: 'mine', transport })
+    await chat.sendMessage({ text: 'look!' })
+    const { messages } = await load('mine')
+    for (const { parts } of [chat.lastMessage, messages[1]].filter((message) => message !== undefined)) {
+      const call = parts.find((part) => part.type === 'tool-look')
+      expect(call?.input?.at).toBe('sea')
+      expect(call?.state === 'output-available' && call.output.seen).toBe('a knot at sea')
+    }
   })
 
   it('V52: tools of the server are parts of the same message, and are not sent back', async () => {
