@@ -77,6 +77,7 @@ export interface CreateSessionInput extends OwnerOption, DepthOption {
 }
 
 export interface RequestOptions extends OwnerOption {
+  /** Model and settings of this request, as far as the agent takes them. */
   readonly runtimeParams?: RuntimeParams
   /** 1–128 characters. The same id with the same input joins the first call. */
   readonly requestId?: string
@@ -207,8 +208,11 @@ export interface CloseReceipt {
 
 /** What callers need to know of the bridge's settings. */
 export interface BridgeLimits {
+  /** How long a call waits for its end before it answers with a request id. */
   readonly waitMs: number
+  /** Silence in milliseconds after which a waiting call reports progress. */
   readonly heartbeatMs: number
+  /** The longest `timeoutMs` of a request. */
   readonly maxTimeoutMs: number
 }
 

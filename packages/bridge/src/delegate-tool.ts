@@ -17,6 +17,7 @@ export interface DelegateToolOptions {
   readonly agents?: readonly string[]
   /** Default `delegate`. */
   readonly name?: string
+  /** For the model. Default: one that says what the tool does. */
   readonly description?: string
 }
 

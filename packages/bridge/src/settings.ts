@@ -67,7 +67,9 @@ export interface BridgeOptions {
   readonly authorize?: (owner: string, action: BridgeAction, agentId: string) => boolean
   /** Told of all that happens. Must not throw. */
   readonly onEvent?: (notice: BridgeNotice) => void
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Makes ids of sessions and requests. Default: random. */
   readonly ids?: IdSource
   /** Default: JSON lines on stderr. */
   readonly logger?: BridgeLogger

@@ -35,6 +35,7 @@ export interface SendOptions {
   readonly abortSignal?: AbortSignal
   /** For the session that this input makes; without effect when there is one already. */
   readonly agent?: string
+  /** Likewise: facts that are stored with the session and that its tools see. */
   readonly metadata?: JsonObject
   /** Likewise: what was said before, where the agent takes it from a client. */
   readonly history?: readonly MessageInput[]
@@ -62,6 +63,7 @@ export interface ApproveOptions extends CallOptions {
   readonly input?: JsonValue
   /** Of the input that was shown: another one is refused. */
   readonly inputHash?: string
+  /** Stored with the decision; of a denial, the model sees it. */
   readonly reason?: string
 }
 
@@ -72,11 +74,14 @@ export interface AttachOptions {
   readonly from?: 'run' | 'start' | 'now'
   /** End when nothing is open. Default: never. */
   readonly until?: 'settled'
+  /** Ends the reading, not the run. */
   readonly abortSignal?: AbortSignal
+  /** Called whenever the connection is lost, waited for, or there again. */
   readonly onConnection?: (connection: Connection) => void
 }
 
 export interface CallOptions {
+  /** Ends the request and its retries. */
   readonly abortSignal?: AbortSignal
 }
 

@@ -54,6 +54,7 @@ export interface ExecuteOptions {
   readonly runtimeParams?: RuntimeParams
   /** What to do while a run is open. Default `reject`. */
   readonly onBusy?: OnBusy
+  /** False: durable events only. Default true. */
   readonly deltas?: boolean
 }
 

@@ -52,6 +52,7 @@ export interface Server {
 }
 
 export interface CloseOptions {
+  /** How long open streams may take to finish, in milliseconds. Default 25,000. */
   readonly drainMs?: number
 }
 

@@ -27,6 +27,7 @@ export interface ServerOptions {
   readonly bridge?: Bridge
   /** Whether somebody may reach an agent of the bridge. Default: everybody all. */
   readonly mayUse?: (principal: Principal, agentId: string) => boolean
+  /** Sizes, counts and rates. Default: see `Limits`. */
   readonly limits?: Limits
   /** Fetches files that clients give by their address. It must reach nothing that they may not. Default: such files are refused. */
   readonly download?: FileDownload
@@ -38,16 +39,19 @@ export interface ServerOptions {
   readonly hosts?: readonly string[]
   /** Addresses and ranges of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. Default: none. */
   readonly trustedProxies?: readonly string[]
+  /** Turns groups of routes on and off. */
   readonly routes?: RouteOptions
   /** In front of every route, `/bowline` for example. */
   readonly basePath?: string
   /** Silence after which a stream gets a comment. Default 15,000. */
   readonly heartbeatMs?: number
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
   /** `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
   readonly ids?: IdSource
   /** Gets one line for each request, each stream and each decision. Default: the console, for faults only. */
   readonly logger?: Logger
+  /** What the log keeps of requests. */
   readonly log?: LogOptions
   /** Default: nothing is counted, and there is no `/metrics`. `createNodeServer` counts. */
   readonly metrics?: Metrics
@@ -93,6 +97,7 @@ export type ClientTools = 'none' | 'declared' | 'any'
 export interface CorsOptions {
   /** Exact origins, `https://app.example` for example. */
   readonly origins: readonly string[]
+  /** Whether browsers may send cookies from these origins. Default false. */
   readonly credentials?: boolean
 }
 

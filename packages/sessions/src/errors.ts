@@ -45,6 +45,7 @@ export interface SessionErrorFacts {
   readonly firstSeq?: number
   /** The place in an imported file, from 1. */
   readonly line?: number
+  /** The error below, if there is one. */
   readonly cause?: unknown
 }
 

@@ -16,12 +16,15 @@ import type { ProviderChoice } from './provider-choice.ts'
 export interface MultiProviderAgentOptions extends AgentInfo {
   /** Knows the models of every provider: `createModels` of `@bowline/llm`. */
   readonly models: Models
+  /** The choices, each with its id, model and defaults. */
   readonly providers: readonly ProviderChoice[]
   /** For sessions whose `metadata.provider` is absent. */
   readonly defaultProviderId: string
+  /** The system prompt. */
   readonly instructions?: string
   /** Below the `defaults` of the providers. */
   readonly defaults?: RuntimeParams
+  /** How much of the conversation is sent. Default: see `HistoryLimits`. */
   readonly history?: HistoryLimits
 }
 

@@ -7,6 +7,7 @@ import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
 
 export interface InProcessExecutorOptions {
+  /** Made by `defineBridgeAgent`, `runtimeAgent` or `multiProviderAgent`. */
   readonly agents: readonly BridgeAgent[]
   /** How long a session lives; 0 is for ever. Default 1 hour. */
   readonly ttlMs?: number

@@ -18,9 +18,12 @@ export type Instructions = string | readonly { readonly text: string; readonly p
 export type ModelInput = NonNullable<ModelInfo['input']>
 
 export interface ToPromptOptions {
+  /** The transcript, oldest first. */
   readonly messages: readonly Message[]
+  /** The system prompt. */
   readonly instructions?: Instructions
   /** The model that will be called. Parts of other origins lose what only their origin understands. */
   readonly model: { readonly provider: string; readonly modelId: string; readonly input?: ModelInput }
+  /** How much of the transcript is kept, and what is done about its faults. */
   readonly history?: HistoryOptions
 }

@@ -4,7 +4,9 @@ import type { CreateRateLimiter, RateLimitState } from '../rate/rate-limiter.ts'
 
 /** What a limiter of rate-limiter-flexible is made with. */
 export interface FlexibleLimiterOptions {
+  /** Part of each key: the name of the limit. */
   readonly keyPrefix: string
+  /** Uses within `duration`. */
   readonly points: number
   /** Seconds. */
   readonly duration: number

@@ -26,6 +26,7 @@ export interface GuardedDownloadOptions {
   readonly resolve?: (name: string) => Promise<readonly string[]>
   /** Further authorities whose certificates are believed, in PEM. */
   readonly ca?: readonly string[]
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
 }
 

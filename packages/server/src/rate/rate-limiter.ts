@@ -3,8 +3,11 @@ export type RateLimitName = 'requests' | 'work' | 'control' | 'auth-failures'
 
 /** A bucket with so many points, which is full again when so much time has passed since the first one was taken. */
 export interface RateLimitPolicy {
+  /** Which limit it is. */
   readonly name: RateLimitName
+  /** Uses within one window. */
   readonly points: number
+  /** Length of the window in milliseconds. */
   readonly windowMs: number
 }
 

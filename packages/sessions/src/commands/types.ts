@@ -146,6 +146,7 @@ export interface StopOptions {
   readonly runId?: string
   /** `all` stops the queued runs too. Default `active`. */
   readonly scope?: 'active' | 'all'
+  /** Stored with the end of the run, for people. */
   readonly reason?: string
   /** How long to wait for the end; then the receipt is `pending`. Default 10,000; 0 answers at once. */
   readonly waitMs?: number
@@ -211,11 +212,13 @@ export interface Spent {
 }
 
 export interface EventsOptions {
+  /** Go on behind this position. Default: the beginning of the log. */
   readonly cursor?: string
   /** Default true. False ends at the present end of the log, `so-far` after the deltas that this process has beyond it. */
   readonly live?: boolean | 'so-far'
   /** Only until this run waits for outside help or ends. */
   readonly runId?: string
+  /** Aborting it ends the reading. */
   readonly abortSignal?: AbortSignal
   /** What may wait in memory for this reader before it is read from the store again. Default and most: 1 MiB. */
   readonly bufferBytes?: number

@@ -114,6 +114,7 @@ export interface StoreCapabilities {
 export interface StoreOpenOptions {
   /** Part of every key: `[a-z0-9][a-z0-9_-]{0,62}`. */
   readonly namespace: string
+  /** Dates and orders what is due. */
   readonly clock: Clock
   /** Names the process that opens the store. */
   readonly owner: string
@@ -132,9 +133,11 @@ export type Read<T> =
 export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
 
 export interface PathOptions {
+  /** The entry at which the path ends; null is the root. Default: that of the session. */
   readonly leaf?: string | null
   /** Start with the parent of this entry. */
   readonly before?: string
+  /** Entries of one page at most. */
   readonly limit?: number
 }
 

@@ -36,6 +36,7 @@ export interface OpenableStateStore extends StateStore {
 export type TimeToLive = number | 'never'
 
 export interface LifeOptions {
+  /** How long the record lives, in milliseconds; `never` for no expiry. */
   readonly ttlMs: TimeToLive
 }
 

@@ -84,25 +84,33 @@ export interface OrchestrationOptions {
   readonly store?: StateStore | SessionStore
   /** Default `orchestration-state`. */
   readonly namespace?: string
+  /** Steps, sequences and rules. Default: none, and every tool is allowed. */
   readonly config?: OrchestrationConfig
   /** Default: `SESSION_TTL_SECONDS` of the environment, else 24 hours. */
   readonly ttlMs?: TimeToLive
+  /** Removes states that are no longer used. Default: see `CleanupOptions`. */
   readonly cleanup?: CleanupOptions
   /** What a turn does when the state cannot be read: offer no tool, or fail. Default `no-tools`. */
   readonly onUnavailable?: 'no-tools' | 'fail'
+  /** Conditions of your own, by name. */
   readonly predicates?: Predicates
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Makes ids. Default: random. */
   readonly ids?: IdSource
   /** From 0 up to 1: spreads the waits between tries. Default `Math.random`. */
   readonly random?: () => number
   /** Read once. Default: that of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Called for what is wrong and does not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 
 /** Other names of `store` and `namespace`. */
 export interface StorageOptions {
+  /** Where the states lie. */
   readonly storageProvider: StateStore | SessionStore
+  /** Part of each key. Default `orchestration-state`. */
   readonly storageNamespace?: string
 }
 
@@ -206,7 +214,9 @@ export type Condition =
   | { readonly not: Condition }
 
 export interface SequencerOptions {
+  /** Conditions of your own, by name. */
   readonly predicates?: Predicates
+  /** Called for what is wrong and does not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 

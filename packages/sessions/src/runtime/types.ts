@@ -45,6 +45,7 @@ export interface RuntimeOptions {
   readonly background?: false | { readonly maxActive?: number; readonly maxRetained?: number; readonly maxDepth?: number }
   /** Of sessions whose options do not say. Default: they never expire. */
   readonly ttl?: SessionTtl
+  /** How long the log, deltas and ended work are kept. Default: see `Retention`. */
   readonly retention?: Retention
   /** The first use of the store starts the runtime. Default true. */
   readonly autoStart?: boolean
@@ -54,7 +55,9 @@ export interface RuntimeOptions {
   readonly onWake?: (atMs: number) => void | Promise<void>
   /** Stands around each execution of a run: what the run does happens within what is opened there. */
   readonly aroundRun?: AroundRun
+  /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Makes ids of runs, messages and entries. Default: random. */
   readonly ids?: IdSource
   /** Background faults. Default: `console.error`, without content. */
   readonly onError?: (error: unknown, where: ErrorContext) => void
@@ -130,9 +133,11 @@ export interface Runtime extends AsyncDisposable {
 }
 
 export interface DrainOptions {
+  /** Epoch milliseconds at which runs leave at their next boundary. Default: when nothing is left to do. */
   readonly untilMs?: number
   /** How many runs are claimed at most. */
   readonly maxRuns?: number
+  /** Aborting it makes runs leave at their next boundary. */
   readonly abortSignal?: AbortSignal
 }
 
@@ -174,6 +179,7 @@ export interface SessionOptions {
   readonly owner?: string
   /** Stored at creation, as all that follows; tools see it as their `context`. */
   readonly metadata?: JSONObject
+  /** How long the session lives. Default: as the runtime says. */
   readonly ttl?: SessionTtl
   /** For all runs of the session. */
   readonly runtimeParams?: RuntimeParams

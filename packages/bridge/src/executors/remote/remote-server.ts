@@ -24,6 +24,7 @@ export interface RemoteServerOptions {
   readonly durable?: boolean
   /** How long to try without contact. Default: two minutes. */
   readonly reconnect?: ReconnectOptions
+  /** Makes the requests. Default: the global one. */
   readonly fetch?: typeof globalThis.fetch
 }
 

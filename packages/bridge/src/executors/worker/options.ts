@@ -10,6 +10,7 @@ import { limitChecks } from '../executor.ts'
 import type { ExecutorLimits } from '../executor.ts'
 
 export interface WorkerExecutorOptions extends ExecutorLimits {
+  /** One for each program, with the id of its agent. */
   readonly workers: readonly WorkerOptions[]
   /** How long a worker that was asked to end may take. Default 5,000. */
   readonly cancelGraceMs?: number
@@ -20,12 +21,14 @@ export type WorkerOptions = CommandWorkerOptions | EntryWorkerOptions
 export interface CommandWorkerOptions extends CommonWorkerOptions {
   /** Any program that speaks the Agent Client Protocol on stdin and stdout. No shell is used. */
   readonly command: string
+  /** Arguments of the program. Default: none. */
   readonly args?: readonly string[]
 }
 
 export interface EntryWorkerOptions extends CommonWorkerOptions {
   /** A module that calls `serveWorker`, run by the Node of this process. */
   readonly entry: string
+  /** Arguments of the program. Default: none. */
   readonly args?: readonly string[]
 }
 

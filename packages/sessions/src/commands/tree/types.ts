@@ -2,6 +2,7 @@ import type { CompactionResult } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 
 export interface ForkOptions {
+  /** The last entry that is copied. Default: the end of the present branch. */
   readonly entryId?: string
   /** Default: made from the key of this session. */
   readonly key?: string

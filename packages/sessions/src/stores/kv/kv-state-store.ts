@@ -21,6 +21,7 @@ export interface KvStateStoreOptions {
   readonly timeoutMs?: number
   /** How long a request may wait in all because the service is busy. Default 10,000. */
   readonly maxWaitMs?: number
+  /** Makes the requests. Default: the global one. */
   readonly fetch?: typeof fetch
   /** For tests: time of waits, and of records in the place of that of the service. */
   readonly clock?: Clock

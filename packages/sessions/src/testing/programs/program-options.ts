@@ -19,6 +19,7 @@ export interface RunProgramOptions {
   readonly reopen?: (store: SessionStore) => Promise<SessionStore>
   /** Default: `programInvariants`. */
   readonly invariants?: readonly ProgramInvariant[]
+  /** What goes wrong, and when. Default: nothing. */
   readonly faults?: readonly ProgramFault[]
   /** Within which the sessions of the program lie in its store. Default `program`. */
   readonly namespace?: string
