@@ -66,7 +66,7 @@ export const checkRunProgram = optionalRecord<RunProgramOptions>({ ...programOpt
 
 const stepKinds: Readonly<Record<ProgramStep['do'], true>> = {
   ...{ send: true, steer: true, 'follow-up': true, overlay: true, stop: true, kill: true, delete: true, compact: true, fork: true },
-  ...{ label: true, switch: true, copy: true, resume: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
+  ...{ label: true, switch: true, copy: true, schedule: true, resume: true, answer: true, read: true, pass: true, 'set-clock': true, sweep: true, drain: true, restart: true },
 }
 
 const checkSetup = record<Setup>({

@@ -10,7 +10,7 @@ import type { AnswerKind, PlannedInput, ProgramSession, ProgramStep } from './pr
 import { ProgramReader } from './reader.ts'
 import type { Living, Stage } from './stage.ts'
 
-type InputStep = Extract<ProgramStep, PlannedInput>
+type InputStep = Exclude<Extract<ProgramStep, PlannedInput>, { do: 'schedule' }>
 
 const maxTries = 3
 
@@ -59,6 +59,8 @@ export class Clients {
       case 'follow-up':
       case 'overlay':
         return void this.#send(step)
+      case 'schedule':
+        return void this.#ask(({ runtime }) => this.#schedule(runtime.session(step.to), step))
       case 'pass':
         return this.#stage.pass(step.ms)
       case 'set-clock':
@@ -140,6 +142,15 @@ export class Clients {
     const method = accepted === 'steered' ? 'steer' : step.do === 'follow-up' ? 'followUp' : 'send'
     if (accepted !== 'duplicate') this.accepted.push({ ...input, method, runId })
     if (step.do === 'send' && step.mode) void this.#drive(handle)
+  }
+
+  async #schedule(session: Session, { to, name, inMs, plan }: Extract<ProgramStep, { do: 'schedule' }>): Promise<void> {
+    const token = tokenOf(to, name)
+    const content = textOfInput(token, plan)
+    const at = this.#stage.time.now + inMs
+    await session.schedule({ id: name, at, input: content })
+    const inputId = `schedule:${name}:${new Date(at).toISOString()}`
+    this.accepted.push({ session: to, inputId, content, isNew: true, token, method: 'send' })
   }
 
   #handle(session: Session, step: Exclude<InputStep, { do: 'overlay' }>, text: string): Promise<RunHandle> {

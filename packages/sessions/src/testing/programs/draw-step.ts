@@ -27,6 +27,7 @@ const kinds: readonly StepKind[] = [
   { needs: ['overlays'], weight: 2, make: (draw, _has, name) => ({ do: 'overlay', to: to(draw), name, turns: 1 + draw.whole(2) }) },
   { needs: ['synchronized'], weight: 1, make: (draw, has, name) => ({ do: 'send', mode: 'synchronized', ...input(draw, has, name) }) },
   { needs: ['not-before'], weight: 1, make: (draw, has, name) => ({ do: 'send', notBeforeMs: draw.oneOf([500, 5_000, 20_000]), ...input(draw, has, name) }) },
+  { needs: ['schedules'], weight: 2, make: (draw, has, name) => ({ do: 'schedule', inMs: draw.oneOf([1, 700, 8_000, 70_000]), to: to(draw), name, plan: drawPlan(draw, has) }) },
   { needs: [], weight: 4, make: (draw) => ({ do: 'answer', to: to(draw), how: draw.oneOf<AnswerKind>(['yes', 'yes', 'no', 'again', 'one', 'edited', 'run-again']) }) },
   { needs: ['compaction'], weight: 1, make: (draw) => ({ do: 'compact', to: to(draw) }) },
   { needs: ['tree'], weight: 1, make: (draw) => ({ do: draw.oneOf(['fork', 'label'] as const), to: to(draw) }) },

@@ -89,6 +89,8 @@ type ClientStep =
   | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized' } & PlannedInput)
   | ({ readonly do: 'steer' | 'follow-up' } & PlannedInput)
   | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
+  /** Plans the input for a time to come: that of a schedule. */
+  | ({ readonly do: 'schedule'; readonly inMs: number } & PlannedInput)
   | { readonly do: 'stop'; readonly to: ProgramSession; readonly scope?: 'all'; readonly waitMs?: number }
   | { readonly do: 'kill' | 'delete' | 'compact' | 'fork' | 'label'; readonly to: ProgramSession }
   /** Takes up the newest open run, as a host does that knows its id. */
@@ -141,6 +143,7 @@ export const programFeatures = [
   'overlays',
   'synchronized',
   'not-before',
+  'schedules',
   'duplicates',
   'tools',
   'failing-tools',
