@@ -56,7 +56,7 @@ export type { ProviderEntry, ProviderLike, ProviderSettings } from './models/pro
 export type { ResolvedModel } from './models/resolved-model.ts'
 export { mergeRuntimeParams, runtimeParamsSchema } from './params/runtime-params.ts'
 export type { RuntimeParams } from './params/runtime-params.ts'
-export type { CacheMarks, CachePlace } from './prompt/cache-marks.ts'
+export type { CacheMarks, CachePlace, LastingPart } from './prompt/cache-marks.ts'
 export type { Download } from './prompt/downloads.ts'
 export type { HistoryOptions, Instructions, ToPromptOptions } from './prompt/options.ts'
 export { toPrompt } from './prompt/to-prompt.ts'

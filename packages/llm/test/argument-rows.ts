@@ -94,7 +94,7 @@ const request = (): llm.ModelRequest => ({
   output: { type: 'json', schema: { type: 'object' }, name: 'x', description: 'x' },
   runtimeParams: params(),
   history: { foreignReasoning: 'text', aborted: 'keep', errored: 'drop' },
-  cache: { at: ['tools', 'messages'], ttl: '5m' },
+  cache: { at: ['tools', 'messages'], ttl: '5m', lasting: { instructions: 3, messages: 1 } },
   download: () => Promise.resolve({ data: new Uint8Array(1), mediaType: 'image/png' }),
   providerOptions: { acme: { a: 1 } },
   headers: { 'x-a': 'b' },

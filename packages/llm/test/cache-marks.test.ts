@@ -74,6 +74,34 @@ describe('cache marks', () => {
     expect(await marksOf({ ...request, cache: { at: [] } })).toEqual({})
   })
 
+  it('L93: with a part that lasts, the mark of the instructions is set at its end, and the rest is a text of its own', async () => {
+    const sent = async (instructions: number, request: Partial<ModelRequest> = {}, provider = 'anthropic.messages') => {
+      const given = { tools: [tool('a')], instructions: 'be brief\n\nMonday 😀', cache: { at: 'auto', lasting: { instructions } }, ...request } as const
+      const { prompt } = await optionsOf(given, provider)
+      return { texts: prompt.flatMap((message) => (message.role === 'system' ? message.content : [])), marks: Object.keys(await marksOf(given, provider)) }
+    }
+    expect(await sent(8)).toEqual({ texts: ['be brief', '\n\nMonday 😀'], marks: ['0', '2.0'] })
+    for (const whole of [19, 20, 10_000]) expect(await sent(whole)).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: ['0', '1.0'] })
+    // Nothing of it lasts, and half of a character is no text.
+    for (const none of [0, 18]) expect(await sent(none)).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: ['a', '1.0'] })
+    const blocks = [{ text: 'one' }, { text: 'two three' }]
+    expect(await sent(3, { instructions: blocks })).toEqual({ texts: ['one', 'two', ' three'], marks: ['1', '3.0'] })
+    expect(await sent(0, { instructions: blocks })).toEqual({ texts: ['one', 'two three'], marks: ['0', '2.0'] })
+    expect(await sent(8, {}, 'openai.responses')).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: [] })
+  })
+
+  it('L93: the mark of the messages is set at the last one that lasts', async () => {
+    const messages = [user('hi'), assistant([toolCall('a'), toolCall('b')]), result('a'), result('b'), user(' '), user('now'), user('here')]
+    const marks = (lasting: number): Promise<Record<string, unknown>> => marksOf({ messages, cache: { at: ['messages'], lasting: { messages: lasting } } })
+    expect(await marks(7)).toEqual({ '4.0': mark })
+    expect(await marks(6)).toEqual({ '3.0': mark })
+    // The blank one is not sent.
+    for (const lasting of [4, 5]) expect(await marks(lasting)).toEqual({ '2.1': mark })
+    expect(await marks(1)).toEqual({ '0.0': mark })
+    expect(await marks(0)).toEqual({})
+    expect(await marksOf({ messages, instructions: 'be brief', cache: { at: 'auto', ttl: '1h', lasting: { messages: 0 } } })).toEqual({ 0: { ...mark, ttl: '1h' } })
+  })
+
   it('L93: the last part may be a result, or a part of an answer that can carry a mark', async () => {
     const messages = [user('hi'), assistant([toolCall('a'), toolCall('b')]), result('a'), result('b')]
     expect(await marksOf({ cache: 'auto', messages })).toEqual({ '2.1': mark })

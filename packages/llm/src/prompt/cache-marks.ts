@@ -1,28 +1,50 @@
 import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
+  LanguageModelV4Prompt,
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import { isRecord, needed } from '../arguments.ts'
-import { check, checkItems, fieldsOf } from '../check.ts'
+import { check, checkItems, fieldsOf, optionalFieldsOf } from '../check.ts'
 
 export type CachePlace = 'tools' | 'instructions' | 'messages'
 
 /**
  * Up to where the provider keeps the prompt, so that the next call need not read it again. `auto`: the instructions
- * (without any the tools) and the messages. `ttl` is how long it is kept; default: what the provider does.
+ * (without any the tools) and the messages.
  */
-export type CacheMarks = 'off' | 'auto' | { readonly at: readonly CachePlace[]; readonly ttl?: '5m' | '1h' }
+export type CacheMarks =
+  | 'off'
+  | 'auto'
+  | {
+      readonly at: 'auto' | readonly CachePlace[]
+      /** How long the prompt is kept. Default: what the provider does, five minutes at the time of writing. */
+      readonly ttl?: '5m' | '1h'
+      /** What later calls repeat, if that is not all: the marks are set at its end. */
+      readonly lasting?: LastingPart
+    }
+
+export interface LastingPart {
+  /** Characters of the last instruction text, from its first one. The rest is sent as a text of its own. Default: all. */
+  readonly instructions?: number
+  /** Messages, from the first one. Default: all. */
+  readonly messages?: number
+}
 
 /** Throws `LlmError` for marks at no place. */
 export function checkCacheMarks(cache: unknown): void {
   if (cache === undefined || cache === 'off' || cache === 'auto') return
   check.checkRequired('cache', cache, 'off, auto or { at }', isRecord)
-  const { at, ttl } = fieldsOf('cache', cache, ['at', 'ttl'])
-  check.checkRequired('cache.at', at, 'a list of places', Array.isArray)
-  checkItems('cache.at', at, (path, place) => check.checkOneOf(path, needed(place), placesByWorth))
+  const { at, ttl, lasting } = fieldsOf('cache', cache, ['at', 'ttl', 'lasting'])
+  if (at !== 'auto') {
+    check.checkRequired('cache.at', at, 'auto or a list of places', Array.isArray)
+    checkItems('cache.at', at, (path, place) => check.checkOneOf(path, needed(place), placesByWorth))
+  }
   check.checkOneOf('cache.ttl', ttl, ['5m', '1h'])
+  const { instructions, messages } = optionalFieldsOf('cache.lasting', lasting, ['instructions', 'messages'])
+  check.checkWhole('cache.lasting.instructions', instructions, 0)
+  check.checkWhole('cache.lasting.messages', messages, 0)
 }
 
 type Markable = Pick<LanguageModelV4CallOptions, 'prompt' | 'tools' | 'providerOptions'>
@@ -34,32 +56,57 @@ const mostMarks = 4
 /** Where marks are set when not all have room: what ends last holds the most. */
 const placesByWorth: readonly CachePlace[] = ['messages', 'instructions', 'tools']
 
+/** Places in a prompt behind which marks are set. */
+interface Ends {
+  /** Of the last system message that later calls repeat; -1 without one. */
+  readonly instructions: number
+  /** Of the last message that later calls repeat; -1 without one. */
+  readonly messages: number
+}
+
 /**
  * Sets the marks that Anthropic reads. Those that the caller set stay, count, and make a second one at their place
- * needless. What is given is not changed.
+ * needless. What is given is not changed. `passing`: how many messages at the end of the prompt later calls do not repeat.
  */
-export function withCacheMarks<T extends Markable>(call: T, cache: CacheMarks = 'off'): T {
-  if (cache === 'off') return call
-  const places = cache === 'auto' ? automaticPlaces(call) : cache.at
-  const mark: Mark = { type: 'ephemeral', ...(cache !== 'auto' && cache.ttl && { ttl: cache.ttl }) }
-  let marked = call
+export function withCacheMarks<T extends Markable>(given: T, cache: CacheMarks = 'off', passing = 0): T {
+  if (cache === 'off') return given
+  const { at, ttl, lasting }: Exclude<CacheMarks, string> = cache === 'auto' ? { at: 'auto' } : cache
+  const { prompt, instructions } = withSplitInstructions(given.prompt, lasting?.instructions)
+  const ends: Ends = { instructions, messages: prompt.length - 1 - passing }
+  const places = at === 'auto' ? automaticPlaces(ends) : at
+  const mark: Mark = { type: 'ephemeral', ...(ttl && { ttl }) }
+  let call: T = prompt === given.prompt ? given : { ...given, prompt }
   let room = mostMarks - countMarks(call)
   for (const place of placesByWorth) {
     if (room <= 0 || !places.includes(place)) continue
-    const added = setMark[place](marked, mark)
+    const added = setMark[place](call, mark, ends)
     if (!added) continue
-    marked = { ...marked, ...added }
+    call = { ...call, ...added }
     room--
   }
-  return marked
+  return call
 }
 
-function automaticPlaces({ prompt }: Markable): readonly CachePlace[] {
-  return prompt.some(({ role }) => role === 'system') ? ['instructions', 'messages'] : ['tools', 'messages']
+function automaticPlaces({ instructions }: Ends): readonly CachePlace[] {
+  return instructions === -1 ? ['tools', 'messages'] : ['instructions', 'messages']
+}
+
+/** The prompt with its last instruction text cut where it stops to last, and the place of the last one that lasts. */
+function withSplitInstructions(prompt: LanguageModelV4Prompt, characters = Infinity): Pick<Ends, 'instructions'> & { readonly prompt: LanguageModelV4Prompt } {
+  const last = prompt.findLastIndex(({ role }) => role === 'system')
+  const message = prompt[last]
+  if (message?.role !== 'system') return { prompt, instructions: -1 }
+  const { content } = message
+  const head = content.slice(0, characters)
+  const rest = content.slice(head.length)
+  if (rest.trim() === '' || hasMark(message.providerOptions)) return { prompt, instructions: last }
+  // A text that is blank, or that ends in half of a character, would be refused.
+  if (head.trim() === '' || !head.isWellFormed()) return { prompt, instructions: last - 1 }
+  return { prompt: prompt.toSpliced(last, 1, { ...message, content: head }, { ...message, content: rest }), instructions: last }
 }
 
 /** Nothing comes back where there is nothing to mark, or where a mark stands already. */
-const setMark: Readonly<Record<CachePlace, (call: Markable, mark: Mark) => Partial<Markable> | undefined>> = {
+const setMark: Readonly<Record<CachePlace, (call: Markable, mark: Mark, ends: Ends) => Partial<Markable> | undefined>> = {
   tools({ tools = [] }, mark) {
     // Tools that the provider runs carry no options; those whose loading is deferred are no part of the prefix.
     const place = tools.findLastIndex(
@@ -69,21 +116,20 @@ const setMark: Readonly<Record<CachePlace, (call: Markable, mark: Mark) => Parti
     if (tool?.type !== 'function' || hasMark(tool.providerOptions)) return undefined
     return { tools: tools.with(place, marked(tool, mark)) }
   },
-  instructions({ prompt }, mark) {
-    const place = prompt.findLastIndex(({ role }) => role === 'system')
-    const message = prompt[place]
+  instructions({ prompt }, mark, { instructions }) {
+    const message = prompt[instructions]
     if (!message || hasMark(message.providerOptions)) return undefined
-    return { prompt: prompt.with(place, marked(message, mark)) }
+    return { prompt: prompt.with(instructions, marked(message, mark)) }
   },
-  messages({ prompt }, mark) {
-    const message = prompt.at(-1)
+  messages({ prompt }, mark, { messages }) {
+    const message = prompt[messages]
     if (!message || message.role === 'system' || hasMark(message.providerOptions)) return undefined
     const content: readonly Part[] = message.content
     const place = content.findLastIndex(canCarryMark)
     const part = content[place]
     if (!part || marksOfPart(part) > 0) return undefined
     const markedMessage = { ...message, content: content.with(place, marked(part, mark)) } as LanguageModelV4Message
-    return { prompt: prompt.with(-1, markedMessage) }
+    return { prompt: prompt.with(messages, markedMessage) }
   },
 }
 

@@ -10,10 +10,11 @@ import type { FunctionTool, ModelRequest, ToolChoice } from '../model-request.ts
 import { mergeHeaders } from '../params/headers.ts'
 import { toProviderOptions } from '../params/provider-options.ts'
 import { mergedParams, toSettings } from '../params/runtime-params.ts'
-import { withCacheMarks } from '../prompt/cache-marks.ts'
+import { withCacheMarks, type CacheMarks } from '../prompt/cache-marks.ts'
 import { withDownloads, type DownloadContext } from '../prompt/downloads.ts'
 import type { ToPromptOptions } from '../prompt/options.ts'
 import { promptOf } from '../prompt/prompt-memory.ts'
+import { convertMessages } from '../prompt/to-prompt.ts'
 import { knownSchema, resolveSchema, type ToolSchema } from '../tools/tool-schema.ts'
 import type { CallTarget } from './call-target.ts'
 
@@ -32,11 +33,12 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
   const params = mergedParams(target.defaults, request.runtimeParams)
-  const { prompt, repairs } = readablePrompt({
+  const toPrompt: ToPromptOptions = {
     messages,
     model: { provider, modelId, ...definedOnly({ input: info.input }) },
     ...definedOnly({ instructions: params.systemPrompt ?? request.instructions, history }),
-  })
+  }
+  const { prompt, repairs } = readablePrompt(toPrompt)
   const supportedUrls = async (): ReturnType<DownloadContext['supportedUrls']> => (await target.open()).supportedUrls
   const toolOptions =
     tools.length === 0 ? {} : { tools: await toTools(tools), toolChoice: toToolChoice(request.toolChoice) }
@@ -51,7 +53,14 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
       ...toolOptions,
     }),
   }
-  return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache) : options, repairs }
+  return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache, passingIn(toPrompt, request.cache)) : options, repairs }
+}
+
+/** How many messages at the end of the prompt come from those that later calls do not repeat. */
+function passingIn(options: ToPromptOptions, cache: CacheMarks | undefined): number {
+  const lasting = typeof cache === 'object' ? cache.lasting?.messages : undefined
+  const passing = lasting === undefined ? [] : options.messages.slice(lasting)
+  return passing.length === 0 ? 0 : convertMessages({ ...options, messages: passing }, undefined).prompt.length
 }
 
 /** Messages that are none are the program's mistake: asking again would not help. */
