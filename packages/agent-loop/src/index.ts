@@ -22,6 +22,7 @@ export type {
 export type {
   AgentModel,
   AgentOptions,
+  CacheSetting,
   ModelFunction,
   ModelFunctionMessage,
   ModelFunctionRequest,
@@ -79,6 +80,7 @@ export type {
   ChildStartEvent,
   ChildUpdateEvent,
   ChildView,
+  CacheMiss,
   Compaction,
   CompactionEndEvent,
   CompactionOutcome,

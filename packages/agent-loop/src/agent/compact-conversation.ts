@@ -72,7 +72,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
     },
     onError: ({ extension: name, hook, message, fatal }) => note({ type: 'error', source: 'extension', name, hook, message, fatal }),
   })
-  prompt = agent.pinnedInstructions ?? (await promptOf(agent, compaction))
+  prompt = agent.pinnedPrompt?.text ?? (await promptOf(agent, compaction))
   return {
     beforeCompaction: (event) => askCompaction(calls, event),
     afterCompaction: (compacted) => calls.tell('afterCompaction', { compaction: compacted }),

@@ -1,19 +1,34 @@
 import { systemClock } from '@bowline/llm'
 import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
-import type { Agent, AgentFingerprint, AgentTools, CompactOptions, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
+import type { Agent, AgentFingerprint, AgentTools, CompactOptions, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'
-import type { AgentOptions } from '../contract/options.ts'
+import type { AgentOptions, CacheSetting } from '../contract/options.ts'
 import { modelTarget } from '../kernel/model-target.ts'
 import { compile } from '../kernel/plugin.ts'
 import { definitionKey } from '../kernel/run-context.ts'
+import type { SystemPrompt } from '../kernel/run-context.ts'
 import { startRun } from '../run/agent-run.ts'
+import { definitionOf } from '../run/definition.ts'
 import type { AgentDefinition, SpawningRun } from '../run/definition.ts'
 import { compactConversation } from './compact-conversation.ts'
 import { makeDefinition } from './make-definition.ts'
 
 /** Makes an agent, typed by its tools. Throws `invalid-config` that names the option at fault. */
 export function defineAgent<Tools extends AgentTools = AgentTools>(options: AgentOptions<Tools>): Agent<Tools> {
-  return agentOf(makeDefinition(options, spawnChildIn))
+  return agentOf(withCache(makeDefinition(options, spawnChildIn), options.cache))
+}
+
+/** With a setting that its subagents take over unless they have one, and theirs do. */
+function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): AgentDefinition {
+  if (cache === definition.cache) return definition
+  const tools = new Map<string, Tool>()
+  for (const [name, tool] of definition.tools) {
+    const { subagent } = tool
+    const child = definitionOf(subagent?.source)
+    const inherits = subagent && child && child.ownCache === undefined
+    tools.set(name, inherits ? { ...tool, subagent: { ...subagent, source: agentOf(withCache(child, cache)) } } : tool)
+  }
+  return { ...definition, cache, tools }
 }
 
 /** The face of a definition. */
@@ -40,7 +55,7 @@ function agentOf(definition: AgentDefinition): Agent {
 }
 
 async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerprint> {
-  const { fingerprints, model, models, runtimeParams, toolNames, pinnedInstructions, runDefaults = {} } = definition
+  const { fingerprints, model, models, runtimeParams, toolNames, pinnedPrompt, runDefaults = {} } = definition
   const { name } = modelTarget(model, models, runtimeParams)
   const { channel, sessionKey, clock = systemClock } = runDefaults
   const fingerprint = await fingerprints.of(name, {
@@ -48,7 +63,7 @@ async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerpr
     ...(channel !== undefined && { channel }),
     ...(sessionKey !== undefined && { sessionKey }),
   })
-  return pinnedInstructions === undefined ? fingerprint : { ...fingerprint, instructions: pinnedInstructions }
+  return pinnedPrompt === undefined ? fingerprint : { ...fingerprint, instructions: pinnedPrompt.text }
 }
 
 /**
@@ -77,7 +92,7 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
 }
 
 /** The same inside of a run: then the parent is the agent as that run has it, with the prompt and params of its requests. */
-function spawnChildIn(run: SpawningRun, instructions: string, options: SpawnChildOptions = {}): Agent {
+function spawnChildIn(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions = {}): Agent {
   const { agent } = run
   const { channel = run.channel, sessionKey = run.sessionKey } = options
   const samePrompt = channel === run.channel && sessionKey === run.sessionKey
@@ -90,7 +105,7 @@ function spawnChildIn(run: SpawningRun, instructions: string, options: SpawnChil
       model: target.kind === 'function' ? target.call : target.model,
       runtimeParams,
       // Before the prompt of the run is built it is empty: then the child builds it.
-      pinnedInstructions: (samePrompt ? instructions : '') || run.pinnedInstructions,
+      pinnedPrompt: samePrompt && prompt.text !== '' ? prompt : run.pinnedPrompt,
       runDefaults: {
         clock: run.clock,
         ...(channel !== undefined && { channel }),

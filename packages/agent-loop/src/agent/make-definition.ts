@@ -51,7 +51,7 @@ import type { ProviderTool } from '../tools/tool.ts'
 import { defineExtensions, extensionTools } from './define-extension.ts'
 
 const optionKeys: readonly (keyof AgentOptions)[] = [
-  ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'instructions', 'tools'] as const),
+  ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'cache', 'instructions', 'tools'] as const),
   ...(['toolConcurrency', 'subagents', 'extensions', 'guardrails', 'retry', 'fallback', 'compaction', 'limits'] as const),
   ...(['stopWhen', 'prepareStep', 'steering', 'abortGraceMs', 'onUnknownOutcome', 'onFailedTurn', 'ephemeral'] as const),
 ]
@@ -72,7 +72,7 @@ export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinitio
     ...{ name: options.name, description: options.description, model: options.model, models: options.models },
     runtimeParams: mergeRuntimeParams(options.runtimeParams),
     toolChoice: options.toolChoice,
-    ...{ extensions, promptCache, fingerprints, pinnedInstructions: undefined },
+    ...{ extensions, promptCache, fingerprints, pinnedPrompt: undefined, cache: 'auto' as const, ownCache: options.cache },
     ...{ tools, declarations, toolNames: declarations.map(({ name }) => name), allowed: undefined },
     toolConcurrency: options.toolConcurrency ?? 8,
     fallback: options.fallback ?? [],
@@ -160,6 +160,7 @@ function checkOptions(options: AgentOptions): void {
   for (const key of ['name', 'description'] as const) checkText(key, options[key])
   checkWhole('toolConcurrency', options.toolConcurrency, 1)
   checkWhole('abortGraceMs', options.abortGraceMs, 0)
+  checkOneOf('cache', options.cache, ['auto', 'off'])
   checkOneOf('steering', options.steering, ['all', 'one-at-a-time'])
   checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
   checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])

@@ -35,6 +35,13 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools> {
   readonly runtimeParams?: RuntimeParams
   /** Whether the model may, must or must not call tools, or which one. Default: it may. */
   readonly toolChoice?: ToolChoice
+  /**
+   * `auto`: with Anthropic each request has a cache mark at the end of what is the same in every turn of the system
+   * prompt, and one at the last stored message; if a later request does not begin as the one before, a `usage` event says
+   * with what (`cacheMiss`). `off`: neither. Subagents without a setting of their own, `spawnChild` and compactions follow.
+   * Default `auto`.
+   */
+  readonly cache?: CacheSetting
   /** The system prompt: a text, or its parts. */
   readonly instructions?: TextSource | PromptSections
   /** Tools of an array have their own names; in a record the key is the name. */
@@ -70,6 +77,8 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools> {
   /** Messages for the end of each request, which are stored nowhere. */
   readonly ephemeral?: (context: StepContext) => Promise<readonly Message[]> | readonly Message[]
 }
+
+export type CacheSetting = 'auto' | 'off'
 
 export type AgentModel = AnyLanguageModel | ModelRef | ModelFunction
 

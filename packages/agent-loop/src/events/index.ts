@@ -59,6 +59,7 @@ export type {
   ToolResult,
 } from './tool-events.ts'
 export type {
+  CacheMiss,
   Compaction,
   CompactionEndEvent,
   CompactionOutcome,

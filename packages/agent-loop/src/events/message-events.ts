@@ -1,4 +1,4 @@
-import type { AssistantMessage, Cost, ModelError, ToolCallPart, Usage, WholePart } from '@bowline/llm'
+import type { AssistantMessage, Cost, Message, ModelError, ToolCallPart, Usage, WholePart } from '@bowline/llm'
 import type { ModelName, RunEventBase, StepEventBase } from './turn-events.ts'
 
 export interface MessageStartEvent extends StepEventBase {
@@ -144,9 +144,22 @@ export interface Fact {
 /** Tokens that no `message-end` holds. The sum of both kinds is the turn's usage. */
 export interface UsageEvent extends RunEventBase {
   readonly type: 'usage'
-  readonly purpose: 'discarded-attempt' | 'compaction' | 'child' | 'other'
+  /** Of a `cache-miss`. */
+  readonly step?: number
+  /** `cache-miss`: tokens of its own it has none, those of the answer are in its `message-end`. */
+  readonly purpose: 'discarded-attempt' | 'compaction' | 'child' | 'cache-miss' | 'other'
   readonly usage: Usage
   readonly cost?: Cost
   readonly estimated?: true
   readonly model?: ModelName
+  /** Of a `cache-miss` or a `discarded-attempt`: with what the request differs first from the one before in this conversation. */
+  readonly cacheMiss?: CacheMiss
 }
+
+/**
+ * The first part of a request that is not as it was in the last one, in the order of the prompt's sections, the tools by
+ * name, the messages. `index`: place in the request, from 0. Without `role` there is no message at that place any more.
+ */
+export type CacheMiss =
+  | { readonly part: 'section' | 'tool'; readonly name: string }
+  | { readonly part: 'message'; readonly index: number; readonly role?: Message['role'] }

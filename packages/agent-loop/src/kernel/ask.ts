@@ -124,6 +124,7 @@ function accept(turn: Turn, answer: ModelAnswer): MaybePromise<Next> {
   turn.stepState = 'answered'
   turn.answered = true
   const ended = endAttempts(turn, { success: stopReason !== 'error' && stopReason !== 'aborted', error })
+  if (answer.cacheMiss) turn.log.record({ type: 'usage', step: turn.step, purpose: 'cache-miss', usage: {}, cacheMiss: answer.cacheMiss })
   // What it cost must not be lost when the process dies before the next boundary.
   turn.log.writeRun('running')
   const calls = callsOf(turn.agent.tools, turn, clientCalls(message))
@@ -142,13 +143,13 @@ async function tellAnswer(turn: Turn, message: AssistantMessage, ended: RetryEnd
 }
 
 /** Undefined: the next attempt. */
-async function follow(turn: Turn, { message }: ModelAnswer, verdict: AnswerVerdict): Promise<Next | undefined> {
+async function follow(turn: Turn, answer: ModelAnswer, verdict: AnswerVerdict): Promise<Next | undefined> {
   const { error, withdraw } = verdict
   if (verdict.kind === 'fail') {
-    discardAttempt(turn, message, 'failed', withdraw)
+    discardAttempt(turn, answer, 'failed', withdraw)
     return giveUp(turn, verdict.outcome, endAttempts(turn, { success: false, error }))
   }
-  discardAttempt(turn, message, verdict.cause === 'overflow' ? 'overflow' : 'retry', withdraw)
+  discardAttempt(turn, answer, verdict.cause === 'overflow' ? 'overflow' : 'retry', withdraw)
   const ended = endAttempts(turn, { success: false, error })
   const outcome = verdict.prepare && !(await verdict.prepare()) ? unprepared(turn, error) : undefined
   if (turn.stop.leaving) return yieldRun(turn)
@@ -175,11 +176,12 @@ export function failed(turn: Turn, error: TurnError | undefined): TurnOutcome {
 }
 
 /** Withdraws a failed attempt: it never enters the transcript, and what it cost is booked apart. */
-function discardAttempt(turn: Turn, { id, usage, cost }: AssistantMessage, reason: DiscardReason, further: readonly string[]): void {
+function discardAttempt(turn: Turn, { message, cacheMiss }: ModelAnswer, reason: DiscardReason, further: readonly string[]): void {
+  const { id, usage, cost } = message
   const { step, attempt, model } = turn
   turn.log.record({ type: 'message-discarded', step, messageId: id, reason, attempt })
   discardMessages(turn, further, reason === 'failed' ? 'failed' : 'rewind')
-  turn.bookApart('discarded-attempt', usage, cost, model)
+  turn.bookApart('discarded-attempt', usage, cost, { model, cacheMiss })
 }
 
 /** Withdraws messages of the transcript. */

@@ -156,7 +156,7 @@ function discardCrashed(turn: Turn, messageId: string): void {
   const inputTokens = turn.contextTokens()
   const usage = { inputTokens, outputTokens: 0, totalTokens: inputTokens, estimated: true } as const
   const cost = costOf(usage, turn.model.info.price)
-  turn.bookApart('discarded-attempt', usage, cost, turn.model)
+  turn.bookApart('discarded-attempt', usage, cost, { model: turn.model })
   chargeAll(turn, { usage, cost })
 }
 

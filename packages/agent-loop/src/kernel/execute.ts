@@ -5,6 +5,7 @@ import { returnedOutcome } from '../tools/outcome.ts'
 import { drainGenerator, isGenerator } from '../tools/output.ts'
 import type { Emit } from '../tools/output.ts'
 import type { Call, ExecutionEnding, Reporter, Wires } from './call.ts'
+import { promptFor } from './system-prompt.ts'
 import type { Turn } from './turn.ts'
 
 export type Execution = ExecutionEnding & { readonly timedOut: boolean; readonly hasReturned?: true | undefined }
@@ -84,7 +85,7 @@ function toolContext(turn: Turn, call: Call, { abortSignal, reporter }: Wires, e
     steer: (input) => inbox.offer('steer', input),
     overlay: (input) => inbox.offer('overlay', input),
     compactAfterTurn: () => void turn.wishes.add('compaction'),
-    spawnChild: (options) => turn.run.spawnChild(turn.instructions, options),
+    spawnChild: (options) => turn.run.spawnChild(promptFor(turn.prompt, turn.instructions), options),
     reportChild: (report) => reporter.tell(() => {
       for (const take of turn.plugins.report.asks) take(turn, { call, report })
     }),

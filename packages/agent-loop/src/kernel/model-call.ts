@@ -5,6 +5,7 @@ import type { DeltaEvent } from '../events/agent-event.ts'
 import { weigh } from '../transcript/estimate.ts'
 import type { Transcript } from '../transcript/transcript.ts'
 import { consult } from './plugin.ts'
+import { prefixOf } from './request-prefix.ts'
 import type { ModelAnswer, RequestDraft, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
@@ -45,12 +46,16 @@ function requestOf(turn: Turn, { patch, params }: StepPlan): RequestDraft {
 }
 
 /** Throws `LlmError` for a request that can never work. */
-async function streamedAnswer(turn: Turn, { target, messages, tools, instructions, runtimeParams: params, toolChoice }: RequestDraft): Promise<ModelAnswer> {
+async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelAnswer> {
+  const { target, messages, tools, instructions, runtimeParams: params, toolChoice } = request
   if (target.kind !== 'model') throw new TypeError('the agent has no plug-in that asks model functions')
   const { models } = turn.agent
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
+  const prefix = prefixOf(turn, request)
+  const { cache, miss } = prefix instanceof Promise ? await prefix : prefix
   const stream = streamMessage({
-    ...{ model: target.model, messages, tools, runtimeParams, abortSignal: turn.stop.signal, messageId: turn.messageId, clock: turn.clock },
+    ...{ model: target.model, messages, tools, runtimeParams, abortSignal: turn.stop.signal, messageId: turn.messageId, clock: turn.clock, cache },
+    ...(miss && { telemetry: { metadata: { cache_miss: miss.part === 'message' ? `message ${miss.index}` : `${miss.part} ${miss.name}` } } }),
     ...(models && { models }),
     ...(instructions !== '' && { instructions }),
     ...(toolChoice !== undefined && { toolChoice }),
@@ -59,7 +64,8 @@ async function streamedAnswer(turn: Turn, { target, messages, tools, instruction
   const message = await readEvents(stream, (event) => {
     if (event.type !== 'message-start' && event.type !== 'message-end') publisher.publish(event)
   })
-  return publisher.named({ message, results: new Map() })
+  const answer = publisher.named({ message, results: new Map() })
+  return miss ? { ...answer, cacheMiss: miss } : answer
 }
 
 /** Publishes an answer that came whole: one delta per block. */

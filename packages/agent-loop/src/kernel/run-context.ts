@@ -3,6 +3,7 @@ import type { IdSource } from '../base/ids.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, QueuedInput } from '../contract/journal.ts'
+import type { CacheSetting } from '../contract/options.ts'
 import type { AgentRun, Budget, Limits, Spending } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import type { AgentEvent, DeltaEvent } from '../events/agent-event.ts'
@@ -12,11 +13,21 @@ import type { StopSwitch } from './stop-switch.ts'
 
 export type Declarations = readonly (FunctionTool | LanguageModelV4ProviderTool)[]
 
+/** A system prompt, and what is known of its parts. */
+export interface SystemPrompt {
+  readonly text: string
+  /** In order. Each begins where the one before it ends. */
+  readonly sections: readonly { readonly name: string; readonly end: number }[]
+  /** So many characters at the beginning are the same in every turn. */
+  readonly lasting: number
+}
+
 /** What a turn needs of its agent, besides the plug-ins. */
 export interface AgentSetup {
   readonly models: Models | undefined
   readonly runtimeParams: RuntimeParams
   readonly toolChoice: ToolChoice | undefined
+  readonly cache: CacheSetting
   /** Every tool that a call can name. */
   readonly tools: ReadonlyMap<string, Tool>
   /** The tools as a model is told of them. The same array as long as the tools are the same. */
@@ -84,7 +95,7 @@ export interface RunContext {
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
   readonly onApproval: RunOptions['onApproval']
-  readonly pinnedInstructions: string | undefined
+  readonly pinnedPrompt: SystemPrompt | undefined
   readonly pinnedHash: string | undefined
   /** Names of the agents from the root; empty at the root, and where a host runs subagents. */
   readonly path: readonly string[]
@@ -102,8 +113,8 @@ export interface RunContext {
   /** The overlays that the run was given, once. */
   takeOverlays(): readonly AgentInput[]
   followUp(input: AgentInput): Promise<Accepted>
-  /** An agent for side work. `instructions`: the prompt of the turn, empty before it is built. */
-  spawnChild(instructions: string, options: SpawnChildOptions | undefined): Agent
+  /** An agent for side work. `prompt`: that of the turn, empty before it is built. */
+  spawnChild(prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
   /** The budget of a turn's own limits, charged with what the turn has used. Undefined without such limits. */
   openBudget(spent: Spending): Budget | undefined
 }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, ModelError, RuntimeParams, ToolChoice, UserMessage } from '@bowline/llm'
 import type { AgentInput } from '../contract/input.ts'
 import type { ModelFunctionMessage, StepPatch } from '../contract/options.ts'
-import type { RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
+import type { CacheMiss, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
 import type { Window } from '../events/turn-events.ts'
 import type { FactsOf } from '../journal/turn-log.ts'
 import type { Outcome } from '../tools/outcome.ts'
@@ -41,6 +41,8 @@ export interface RequestDraft {
   readonly target: ModelTarget
   instructions: string
   messages: readonly Message[]
+  /** Those of them that later requests may repeat. Absent: all. */
+  lasting?: readonly Message[]
   tools: Declarations
   runtimeParams: RuntimeParams
   toolChoice: ToolChoice | undefined
@@ -91,6 +93,7 @@ export interface ModelAnswer {
   readonly message: AssistantMessage
   /** By tool call id. */
   readonly results: ReadonlyMap<string, GivenResult>
+  readonly cacheMiss?: CacheMiss | undefined
 }
 
 /** What becomes of an answer that is not accepted. `withdraw`: messages that leave the transcript with it. */

@@ -8,7 +8,7 @@ import type { OpenTurn, StepProgress, StoredMessage } from '../contract/journal.
 import type { AgentResult, Budget } from '../contract/run.ts'
 import type { ChildReport } from '../contract/tool.ts'
 import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
-import type { Compaction, UsageEvent } from '../events/message-events.ts'
+import type { CacheMiss, Compaction, UsageEvent } from '../events/message-events.ts'
 import { sumCost, sumUsage } from '../events/spending.ts'
 import type { OutcomeStatus, TurnError, Window } from '../events/turn-events.ts'
 import { TurnLog } from '../journal/turn-log.ts'
@@ -18,8 +18,9 @@ import type { Transcript } from '../transcript/transcript.ts'
 import type { Call, Delegation, Prepared, SideWork } from './call.ts'
 import type { AfterTurn, TurnOutcome } from './ending.ts'
 import type { ModelTarget } from './model-target.ts'
-import type { AgentSetup, RunContext } from './run-context.ts'
+import type { AgentSetup, RunContext, SystemPrompt } from './run-context.ts'
 import type { StopSwitch } from './stop-switch.ts'
+import { noPrompt } from './system-prompt.ts'
 import type {
   Answered,
   AnswerVerdict,
@@ -176,7 +177,9 @@ export class Turn implements LogOwner {
   readonly wishes = new Set<'compaction'>()
   /** By plug-in: see `turnState`. */
   readonly states: unknown[] = []
-  /** The system prompt. */
+  /** The system prompt as it was built. */
+  prompt: SystemPrompt = noPrompt
+  /** The same with what hooks have made of it. */
   instructions = ''
   /** The model of the present attempt. */
   model: ModelTarget
@@ -308,13 +311,15 @@ export class Turn implements LogOwner {
   }
 
   /** Books what no `message-end` holds, and drafts the event that says so. */
-  bookApart(purpose: UsageEvent['purpose'], usage: Usage, cost: Cost | undefined, model?: ModelTarget): void {
+  bookApart(purpose: UsageEvent['purpose'], usage: Usage, cost: Cost | undefined, call: { readonly model?: ModelTarget; readonly cacheMiss?: CacheMiss | undefined } = {}): void {
+    const { model, cacheMiss } = call
     this.book(usage, cost)
     this.log.record({
       ...{ type: 'usage', purpose, usage },
       ...(cost && { cost }),
       ...(usage.estimated && { estimated: true }),
       ...(model && { model: model.name }),
+      ...(cacheMiss && { cacheMiss }),
     })
     // Sum and event are never in two commits.
     this.log.writeRun('running')

@@ -5,12 +5,12 @@ import type { Diagnostic } from '../base/loaded.ts'
 import type { Agent, AgentFingerprint, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
 import type { Journal } from '../contract/journal.ts'
-import type { AgentModel } from '../contract/options.ts'
+import type { AgentModel, CacheSetting } from '../contract/options.ts'
 import type { Limits } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import type { Plugin } from '../kernel/plugin.ts'
 import { definitionKey } from '../kernel/run-context.ts'
-import type { AgentSetup, RunContext } from '../kernel/run-context.ts'
+import type { AgentSetup, RunContext, SystemPrompt } from '../kernel/run-context.ts'
 import type { Plugins } from '../kernel/turn.ts'
 import type { CompactionSetting } from '../plugins/compaction/policy.ts'
 import type { PromptCache } from '../plugins/prompt/cache.ts'
@@ -28,8 +28,10 @@ export interface AgentDefinition extends AgentSetup {
   readonly limits: Limits
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
-  /** The whole prompt, in the place of one that is built. */
-  readonly pinnedInstructions: string | undefined
+  /** In the place of one that is built. */
+  readonly pinnedPrompt: SystemPrompt | undefined
+  /** Undefined: the agent that it is a subagent of decides. */
+  readonly ownCache: CacheSetting | undefined
   /** What a run is given when its options do not say. */
   readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey' | 'context' | 'clock'>
   readonly extensions: readonly Extension[]
@@ -39,8 +41,8 @@ export interface AgentDefinition extends AgentSetup {
   pluginList(): readonly Plugin[]
   /** The same, compiled. */
   plugins(): Plugins
-  /** An agent for side work in a run of this one. `instructions`: the prompt of the turn, empty before it is built. */
-  spawnChild(run: SpawningRun, instructions: string, options: SpawnChildOptions | undefined): Agent
+  /** An agent for side work in a run of this one. `prompt`: that of the turn, empty before it is built. */
+  spawnChild(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
   diagnostics(): readonly Diagnostic[]
   reload(): Promise<void>
 }

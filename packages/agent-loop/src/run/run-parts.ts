@@ -12,8 +12,9 @@ import type { AgentRun, Budget, Limits, Spending } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import { modelTargets } from '../kernel/model-target.ts'
 import type { ModelTarget } from '../kernel/model-target.ts'
-import type { Ancestry, RunContext } from '../kernel/run-context.ts'
+import type { Ancestry, RunContext, SystemPrompt } from '../kernel/run-context.ts'
 import { checkPrices } from '../kernel/spending.ts'
+import { wholePrompt } from '../kernel/system-prompt.ts'
 import { StopSwitch } from '../kernel/stop-switch.ts'
 import { Turn } from '../kernel/turn.ts'
 import type { Plugins } from '../kernel/turn.ts'
@@ -55,7 +56,7 @@ export class RunParts implements RunContext {
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
   readonly onInputWhilePending: 'refuse' | 'cancel'
-  readonly pinnedInstructions: string | undefined
+  readonly pinnedPrompt: SystemPrompt | undefined
   readonly pinnedHash: string | undefined
   readonly onApproval: RunOptions['onApproval']
   readonly path: readonly string[]
@@ -103,7 +104,7 @@ export class RunParts implements RunContext {
     this.onUnknownOutcome = options.onUnknownOutcome ?? agent.onUnknownOutcome
     this.onFailedTurn = options.onFailedTurn ?? agent.onFailedTurn
     this.onInputWhilePending = options.onInputWhilePending ?? 'refuse'
-    this.pinnedInstructions = options.pinned?.instructions ?? agent.pinnedInstructions
+    this.pinnedPrompt = options.pinned ? wholePrompt(options.pinned.instructions) : agent.pinnedPrompt
     this.pinnedHash = options.pinned?.hash
   }
 
@@ -130,8 +131,8 @@ export class RunParts implements RunContext {
     return journal.enqueue ? journal.enqueue(userMessageFor(input)) : inbox.offer('follow-up', input)
   }
 
-  spawnChild(instructions: string, options: SpawnChildOptions | undefined): Agent {
-    return this.agent.spawnChild(this, instructions, options)
+  spawnChild(prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent {
+    return this.agent.spawnChild(this, prompt, options)
   }
 
   openBudget(spent: Spending): Budget | undefined {

@@ -24,13 +24,13 @@ it('A159: without this entry a file and docs are left out with an error that say
   const { path, write } = await temporaryFolder()
   const sections = { system: 'one', append: { file: await write('a.md', 'two') }, docs: { folder: path } }
   const message = "files are read only after import '@bowline/agent-loop/node'"
-  expect(await buildIn('', sections)).toEqual({ text: 'one', errors: [{ section: 'docs', message }, { section: 'append', message }] })
+  expect(await buildIn('', sections)).toMatchObject({ text: 'one', errors: [{ section: 'docs', message }, { section: 'append', message }] })
 })
 
 it('importing this entry is enough, also from another copy of the package', async () => {
   const { write } = await temporaryFolder()
   const sections = { system: 'one', append: { file: await write('a.md', 'two\n') } }
   const expected = { text: 'one\n\ntwo', errors: [] }
-  expect(await buildIn(`import ${source('node/index.ts')}`, sections)).toEqual(expected)
-  expect(await buildIn(`import ${JSON.stringify(new URL('../../src/node/index.ts?copy', import.meta.url).href)}`, sections)).toEqual(expected)
+  expect(await buildIn(`import ${source('node/index.ts')}`, sections)).toMatchObject(expected)
+  expect(await buildIn(`import ${JSON.stringify(new URL('../../src/node/index.ts?copy', import.meta.url).href)}`, sections)).toMatchObject(expected)
 })

@@ -1,5 +1,6 @@
 import type { Clock, Models, RuntimeParams } from '@bowline/llm'
 import type { CompactionPolicy, CompactionResult } from '../../contract/compaction.ts'
+import type { CacheSetting } from '../../contract/options.ts'
 import type { CompactionTrigger } from '../../events/message-events.ts'
 import { inPhase } from '../../journal/phases.ts'
 import { modelTarget } from '../../kernel/model-target.ts'
@@ -98,6 +99,7 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
 }
 
 interface SummaryAgent {
+  readonly cache: CacheSetting
   readonly models: Models | undefined
   readonly runtimeParams: RuntimeParams
 }
@@ -109,12 +111,12 @@ export function summaryModels(setting: CompactionSetting, models: Models | undef
 }
 
 /** That of the policy, or the one that the turn calls. A model function cannot summarise. */
-export function summaryModelFor({ models, runtimeParams }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
+export function summaryModelFor({ models, runtimeParams, cache }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
   const target = policy.model === undefined ? own : modelTarget(policy.model, models, {}, 'compaction.model')
   if (target.kind === 'function') throw new Error('a model function writes no summaries: give compaction.model')
   const { contextWindow, maxOutputTokens } = target.info
   return summaryModel({
-    ...{ model: target.model, name: target.name, runtimeParams, clock, contextWindow, maxOutputTokens },
+    ...{ model: target.model, name: target.name, runtimeParams, clock, cache, contextWindow, maxOutputTokens },
     ...(models && { models }),
   })
 }

@@ -2,6 +2,7 @@ import { streamMessage } from '@bowline/llm'
 import type { AssistantMessage, AssistantPart, Clock, ContentPart, JSONValue, Message, ModelRequest, ToolOutput } from '@bowline/llm'
 import { textOf } from '../../base/messages.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
+import type { CacheSetting } from '../../contract/options.ts'
 import type { ModelName } from '../../events/turn-events.ts'
 import type { CompactionCause } from './policy.ts'
 
@@ -211,11 +212,12 @@ export interface SummaryModel {
 }
 
 interface SummaryModelOptions extends Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>, Omit<SummaryModel, 'call'> {
+  readonly cache: CacheSetting
   readonly clock: Clock
 }
 
 /** Any model that `streamMessage` can call. Params that are meant for the agent's own answers are left out. */
-export function summaryModel({ model, models, runtimeParams, clock, ...facts }: SummaryModelOptions): SummaryModel {
+export function summaryModel({ model, models, runtimeParams, clock, cache, ...facts }: SummaryModelOptions): SummaryModel {
   const { model: _model, systemPrompt: _prompt, stopSequences: _stops, ...params } = runtimeParams ?? {}
   return {
     ...facts,
@@ -224,6 +226,8 @@ export function summaryModel({ model, models, runtimeParams, clock, ...facts }: 
         ...{ model, instructions, messages, abortSignal, clock },
         ...(models && { models }),
         runtimeParams: { ...params, maxTokens },
+        // No other request repeats the conversation in this form.
+        cache: cache === 'off' ? cache : { at: ['instructions'] },
       }).result(),
   }
 }

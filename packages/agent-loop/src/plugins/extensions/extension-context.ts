@@ -4,6 +4,7 @@ import { optional } from '../../base/fields.ts'
 import { copyJson, deepFreeze } from '../../base/json.ts'
 import type { ContextUsage, ExtensionContext, StepFields } from '../../contract/extension.ts'
 import { phaseOf } from '../../journal/phases.ts'
+import { promptFor } from '../../kernel/system-prompt.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 /** What an extension knows of its turn, and may do to it: one object for the whole turn, which is always up to date. */
@@ -43,7 +44,7 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
     compactAfterTurn: () => void turn.wishes.add('compaction'),
     abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
     waitForIdle: () => run.ended,
-    spawnChild: (options) => run.spawnChild(turn.instructions, options),
+    spawnChild: (options) => run.spawnChild(promptFor(turn.prompt, turn.instructions), options),
     logStep: (fields) => turn.log.note({ type: 'orchestration-step', ...stepFields(fields) }),
   } satisfies ExtensionContext)
 }

@@ -1,13 +1,13 @@
 import type { Clock, JSONValue } from '@bowline/llm'
-import type { SectionContext, TextSource } from '../../contract/prompt.ts'
+import type { Footer, SectionContext, TextSource } from '../../contract/prompt.ts'
+import type { SystemPrompt } from '../../kernel/run-context.ts'
 import { readSource } from './read-source.ts'
 import type { ReadOptions } from './read-source.ts'
 import { canOpenSkills, defaultIdentity, docsText, footerText, skillList } from './section-texts.ts'
 import type { MergedSections } from './sections.ts'
 
 /** What the model is told, and what is missing in it. */
-export interface BuiltPrompt {
-  readonly text: string
+export interface BuiltPrompt extends SystemPrompt {
   readonly errors: readonly { readonly section: SectionName; readonly message: string }[]
 }
 
@@ -43,10 +43,22 @@ export async function assemblePrompt(
   const outcomes = await Promise.all(
     sources.map(async ({ section, source }) => ({ section, ...(await readSource(source, asked, options)) })),
   )
+  const parts = outcomes.flatMap((outcome) => ('text' in outcome && outcome.text !== '' ? [{ name: outcome.section, text: outcome.text }] : []))
   return Object.freeze({
-    text: outcomes.flatMap((outcome) => ('text' in outcome && outcome.text !== '' ? [outcome.text] : [])).join('\n\n'),
+    ...joined(parts, sections.footer),
     errors: outcomes.flatMap((outcome) => ('error' in outcome ? [{ section: outcome.section, message: outcome.error }] : [])),
   })
+}
+
+const gap = '\n\n'
+
+/** A footer may tell the day or the session: what comes before it is the same in every turn. */
+function joined(parts: readonly { readonly name: SectionName; readonly text: string }[], footer: Footer | undefined): SystemPrompt {
+  let end = -gap.length
+  const sections = parts.map(({ name, text }) => ({ name, end: (end += gap.length + text.length) }))
+  const changes = footer?.date === true || footer?.sessionKey === true
+  const lasting = changes ? sections.findLast(({ name }) => name !== 'footer') : sections.at(-1)
+  return { text: parts.map(({ text }) => text).join(gap), sections, lasting: lasting?.end ?? 0 }
 }
 
 /** The sections without functions and footer, for every channel and set of tools: equal definitions give equal values. */

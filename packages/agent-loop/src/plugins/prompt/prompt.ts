@@ -9,9 +9,10 @@ export function promptPlugin(cache: PromptCache, asksUser: boolean): Plugin {
     name: 'prompt',
     hooks: {
       prompt(turn) {
-        const known = turn.run.pinnedInstructions ?? cache.known(sectionContext(turn))?.text
+        const known = turn.run.pinnedPrompt ?? cache.known(sectionContext(turn))
         if (known === undefined) return build(turn, cache, asksUser)
-        turn.instructions = known
+        turn.prompt = known
+        turn.instructions = known.text
         return undefined
       },
     },
@@ -24,6 +25,7 @@ async function build(turn: Turn, cache: PromptCache, asksUser: boolean): Promise
   const built = await cache.get(sectionContext(turn), { clock: turn.clock, abortSignal: turn.stop.signal }).catch(() => undefined)
   // A run that is being stopped calls no model.
   if (!built) return
+  turn.prompt = built
   turn.instructions = built.text
   for (const { section, message } of built.errors) turn.log.record({ type: 'error', source: 'prompt', name: section, message, fatal: false })
 }

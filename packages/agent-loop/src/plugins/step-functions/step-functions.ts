@@ -90,6 +90,7 @@ export function ephemeralPlugin(ephemeral: Ephemeral): Plugin {
 async function addMessages(turn: Turn, ephemeral: Ephemeral, request: RequestDraft): Promise<void> {
   const messages = await askForMessages(turn, ephemeral)
   turn.transcript.estimate.useEphemeral(messages)
+  request.lasting = request.messages
   request.messages = [...request.messages, ...messages]
 }
 

@@ -49,7 +49,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
     ...{ setting: compactionPolicyOf(option), view, estimate, breaker: options.breaker ?? new Breaker(), model: testModel, contextWindow },
     abortSignal: options.abortSignal ?? new AbortController().signal,
     ids: fakeIds(),
-    summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: options.summaryWindow ?? contextWindow, clock: manualClock() }),
+    summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: options.summaryWindow ?? contextWindow, clock: manualClock(), cache: 'auto' }),
     effectOf: options.effectOf ?? (() => undefined),
     record(event) {
       drafted.push(event.type)

@@ -35,7 +35,7 @@ function run(journal: Journal, steps: readonly Step[], options: Partial<JournalC
   return compactJournal({
     ...{ journal, clock, ids: fakeIds(), model: testModel, contextWindow: 20_000, effectOf: () => undefined },
     setting: compactionPolicyOf({ keepRecentTokens: 25 }),
-    summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: 20_000, clock }),
+    summaryModel: () => summaryModel({ model: scripted, name: testModel, contextWindow: 20_000, clock, cache: 'auto' }),
     ...options,
   })
 }

@@ -92,9 +92,10 @@ describe('compactions of whole turns', () => {
     await play(agent, `FIRST ${long(4_000)}`)
     const { result } = await play(agent, 'more')
     expect(result).toMatchObject({ status: 'completed', text: 'fits' })
-    expect(journal.events.map(({ type }) => type).slice(-16)).toEqual([
+    expect(journal.events.map(({ type }) => type).slice(-17)).toEqual([
       ...['turn-start', 'step-start', 'message-start', 'message-discarded', 'usage'],
-      ...['compaction-start', 'usage', 'compaction-end', 'retry-start', 'message-start', 'message-end', 'retry-end'],
+      // The second one says that the summary is another beginning.
+      ...['compaction-start', 'usage', 'compaction-end', 'retry-start', 'message-start', 'message-end', 'retry-end', 'usage'],
       ...['step-end', 'turn-end', 'save-point', 'settled'],
     ])
     expect(textOfRequest(scripted.calls[3])).not.toContain('FIRST')

@@ -99,7 +99,7 @@ describe('the system prompt', () => {
     const sections = mergeSections({ system: 'one', memory: () => new Promise<string>(() => undefined), user: () => 'two' })
     const building = assemblePrompt(sections, noon, { clock })
     await clock.advance(30_000)
-    expect(await building).toEqual({ text: 'one\n\ntwo', errors: [{ section: 'memory', message: 'no answer within 30000 ms' }] })
+    expect(await building).toMatchObject({ text: 'one\n\ntwo', errors: [{ section: 'memory', message: 'no answer within 30000 ms' }] })
     expect(clock.pendingTimers).toBe(0)
   })
 
@@ -117,7 +117,7 @@ describe('the system prompt', () => {
       `The documentation is in the folder ${path}. Its topics: setup, limits.`,
     )
     for (const folder of [`${path}/none`, file, `${file}/below`]) {
-      expect(await build({ system: '', docs: { folder, topics } })).toEqual({ text: '', errors: [] })
+      expect(await build({ system: '', docs: { folder, topics } })).toMatchObject({ text: '', errors: [] })
     }
   })
 
@@ -178,6 +178,6 @@ describe('sections of extensions', () => {
 
   it('A159: a failing one leaves the others of its section', async () => {
     const merged = mergeSections({ system: 'own', append: () => Promise.reject(new Error('gone')) }, [{ append: 'b' }])
-    expect(await assemblePrompt(merged, noon)).toEqual({ text: 'own\n\nb', errors: [{ section: 'append', message: 'gone' }] })
+    expect(await assemblePrompt(merged, noon)).toMatchObject({ text: 'own\n\nb', errors: [{ section: 'append', message: 'gone' }] })
   })
 })
