@@ -153,7 +153,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     good: () => [
       {
         ...{ from: { inputSchema: { type: 'object' }, execute: () => 'x' }, name: 'look', label: 'x', description: 'x', effect: 'pure', reconcile: hook },
-        ...{ onUnknownOutcome: 'stop', timeoutMs: 5, sequential: true, concurrency: 5, needsApproval: true, approvalTimeoutMs: 5, maxOutputCharacters: 5 },
+        ...{ onUnknownOutcome: 'stop', timeoutMs: 5, sequential: true, concurrency: 5, needsApproval: true, approvalTimeoutMs: 5, recheck: true, maxOutputCharacters: 5 },
         ...{ strict: true, inputExamples: [{ input: {} }], providerOptions: { acme: { a: 1 } } },
       },
     ],
@@ -170,7 +170,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     good: () => [
       {
         ...{ name: 'look', label: 'x', description: 'x', inputSchema: { type: 'object' }, execute: () => 'x', effect: 'pure', reconcile: hook },
-        ...{ onUnknownOutcome: 'stop', timeoutMs: 5, sequential: true, concurrency: 5, needsApproval: true, approvalTimeoutMs: 5, maxOutputCharacters: 5 },
+        ...{ onUnknownOutcome: 'stop', timeoutMs: 5, sequential: true, concurrency: 5, needsApproval: true, approvalTimeoutMs: 5, recheck: true, maxOutputCharacters: 5 },
         ...{ strict: true, inputExamples: [{ input: {} }], providerOptions: { acme: { a: 1 } }, toModelOutput: hook },
       },
     ],

@@ -216,6 +216,10 @@ export interface CallApproval {
   /** Of the question; `input` is what was asked about. */
   readonly inputHash: string
   readonly input: JSONValue
+  /** The hash of the tool's definition when it was asked about. Of a tool with `recheck`. */
+  readonly definition?: string
+  /** The id of the approval that does not count any more. */
+  readonly replaces?: string
   /** The canonical JSON of decision, reason and edited input, by which a repeat is known. */
   readonly decision?: string
 }

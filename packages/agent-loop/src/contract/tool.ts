@@ -155,6 +155,12 @@ export interface ToolFacts<Name extends string = string> {
   readonly maxOutputCharacters?: number
   /** How long an approval may be decided; behind it the call counts as denied. Default null: for ever. */
   readonly approvalTimeoutMs?: number | null
+  /**
+   * True: if description, schema, effect or `needsApproval` of the tool have changed between the question and the call, an
+   * approved call is asked about again. A function counts as changed with its source text. Default false: the call runs as
+   * it was approved.
+   */
+  readonly recheck?: boolean
   /** Asks the provider to hold the model to the schema. */
   readonly strict?: boolean
   /** Shown to the model. */

@@ -193,10 +193,11 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
 }
 
 function requestOf(event: ApprovalRequestedEvent): RunView['pendingApprovals'][number] {
-  const { approvalId, toolCallId, toolName, input, inputHash, reason, path, agent = [], deadlineAt, background } = event
+  const { approvalId, toolCallId, toolName, input, inputHash, reason, replaces, path, agent = [], deadlineAt, background } = event
   return {
     ...{ approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
+    ...(replaces !== undefined && { replaces }),
     ...(deadlineAt !== undefined && { deadlineAt }),
     ...(background && { background }),
   }

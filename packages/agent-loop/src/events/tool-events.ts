@@ -59,6 +59,8 @@ export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   /** SHA-256, base64url, of the canonical JSON of `input`. */
   readonly inputHash: string
   readonly reason?: string
+  /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
+  readonly replaces?: string
   readonly path: readonly string[]
   readonly deadlineAt?: number
 }
@@ -117,6 +119,8 @@ export interface ApprovalRequest {
   /** SHA-256, base64url, of the canonical JSON of `input`: a decision may name it, to be sure of what it decides. */
   readonly inputHash: string
   readonly reason?: string
+  /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
+  readonly replaces?: string
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]

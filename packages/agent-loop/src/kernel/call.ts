@@ -193,9 +193,10 @@ export function pendingApprovals(calls: readonly Call[]): readonly ApprovalReque
 export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
   const { approval, toolCallId, toolName, deadlineAt } = row
   if (!approval) return undefined
-  const { approvalId, input, inputHash } = approval
+  const { approvalId, input, inputHash, replaces } = approval
   return {
     ...{ approvalId, toolCallId, toolName, input, inputHash, path: [], agent: [] },
+    ...(replaces !== undefined && { replaces }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   }
 }

@@ -253,9 +253,10 @@ function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'app
   const deadline = typeof timeoutMs === 'number' ? { deadlineAt: turn.clock.now() + timeoutMs } : {}
   call.row = { ...call.row, approval, ...deadline }
   const { toolCallId, toolName, deadlineAt } = call.row
-  const { approvalId, input, inputHash } = approval
+  const { approvalId, input, inputHash, replaces } = approval
   turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
+    ...(replaces !== undefined && { replaces }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
   // Whatever is stored next, an event and its row belong together.

@@ -21,6 +21,7 @@ const factKeys = [
   'concurrency',
   'needsApproval',
   'approvalTimeoutMs',
+  'recheck',
   'maxOutputCharacters',
   'strict',
   'inputExamples',

@@ -52,6 +52,7 @@ function checkFields(name: string, fields: Partial<ToolFields>): void {
   checkOneOf(`the tool ${name}: onUnknownOutcome`, fields.onUnknownOutcome, ['stop', 'tell-model'])
   checkWholeOrNull(`the tool ${name}: timeoutMs`, fields.timeoutMs, 1)
   checkWholeOrNull(`the tool ${name}: approvalTimeoutMs`, fields.approvalTimeoutMs, 1)
+  checkBoolean(`the tool ${name}: recheck`, fields.recheck)
   checkBoolean(`the tool ${name}: sequential`, fields.sequential)
   checkBoolean(`the tool ${name}: strict`, fields.strict)
   checkWhole(`the tool ${name}: concurrency`, fields.concurrency, 1)

@@ -1,7 +1,8 @@
+import { resolveSchema } from '@bowline/llm'
 import type { SchemaIssue } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { yesOrNo } from '../../base/fields.ts'
-import { canonicalJson, hashJson } from '../../base/hash-json.ts'
+import { canonicalJson, hashJson, hashText } from '../../base/hash-json.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { Tool } from '../../contract/agent.ts'
 import type { ApprovalDecision } from '../../contract/input.ts'
@@ -39,7 +40,7 @@ function reenter(turn: Turn, call: Call): MaybePromise<Prepared | 'waits' | unde
   if (state !== 'pending' || !approval) return undefined
   switch (approval.state) {
     case 'approved':
-      return prepareAgain(turn, call)
+      return runApproved(turn, call, approval)
     case 'denied':
       return { kind: 'settled', outcome: deniedAsDecided(approval) }
     case 'requested':
@@ -65,9 +66,40 @@ async function isNeeded(turn: Turn, call: Call, needs: Exclude<Tool['needsApprov
   }
 }
 
-function questionAbout(turn: Turn, call: Call): Prepared {
+function questionAbout(turn: Turn, call: Call): MaybePromise<Prepared> {
+  const { tool } = call
+  return tool?.recheck ? definitionHash(tool).then((definition) => question(turn, call, { definition })) : question(turn, call, {})
+}
+
+function question(turn: Turn, call: Call, { definition, replaces }: Pick<CallApproval, 'definition' | 'replaces'>): Prepared {
   const input = call.row.input ?? call.part.input
-  return { kind: 'approval', approval: { approvalId: turn.ids.next('approval'), state: 'requested', input, inputHash: hashJson(input) } }
+  const asked = { approvalId: turn.ids.next('approval'), state: 'requested' as const, input, inputHash: hashJson(input) }
+  return { kind: 'approval', approval: { ...asked, ...(definition !== undefined && { definition }), ...(replaces !== undefined && { replaces }) } }
+}
+
+/** A call that was approved as another tool than today's is asked about again. */
+function runApproved(turn: Turn, call: Call, approval: CallApproval): MaybePromise<Prepared> {
+  const { tool } = call
+  const prepared = prepareAgain(turn, call)
+  if (!tool || (!tool.recheck && approval.definition === undefined)) return prepared
+  return recheck(turn, call, tool, { approval, prepared: Promise.resolve(prepared) })
+}
+
+async function recheck(turn: Turn, call: Call, tool: Tool, known: { readonly approval: CallApproval; readonly prepared: Promise<Prepared> }): Promise<Prepared> {
+  const { approvalId, definition } = known.approval
+  const prepared = await known.prepared
+  if (prepared.kind === 'settled') return prepared
+  const today = await definitionHash(tool)
+  if (definition === today) return prepared
+  // What was decided is stored under its own id before another one takes its place.
+  await turn.commit()
+  return question(turn, call, { definition: today, replaces: approvalId })
+}
+
+/** Of what somebody who approves a call may have relied on. */
+async function definitionHash({ description, inputSchema, effect, needsApproval = false }: Tool): Promise<string> {
+  const { jsonSchema } = await resolveSchema(inputSchema)
+  return hashText(JSON.stringify([description, jsonSchema, effect, typeof needsApproval === 'function' ? needsApproval.toString() : needsApproval]))
 }
 
 /** The calls whose approval can be asked for in this process, marked as running. */

@@ -86,7 +86,8 @@ export function tellApprovals(turn: Turn, call: Call): void {
   const asked = call.row.asked ?? []
   for (const { approvalId, toolCallId } of asked) {
     if (open.some((request) => request.approvalId === approvalId)) continue
-    const decision = decisionIn(snapshotOf(call), approvalId) ?? 'cancelled'
+    const isAskedAgain = open.some(({ replaces }) => replaces === approvalId)
+    const decision = isAskedAgain ? 'approve' : (decisionIn(snapshotOf(call), approvalId) ?? 'cancelled')
     turn.log.record({ type: 'approval-resolved', step: turn.step, toolCallId, approvalId, decision })
   }
   const news = open.filter((request) => !asked.some(({ approvalId }) => approvalId === request.approvalId))
@@ -110,10 +111,11 @@ export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEven
 }
 
 function tell(turn: Turn, request: ApprovalRequest): void {
-  const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, deadlineAt } = request
+  const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, replaces, deadlineAt } = request
   turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
+    ...(replaces !== undefined && { replaces }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
 }

@@ -40,7 +40,7 @@ export const callRules: Rules<
   'awaiting-tools': { at, take: awaitTools },
   'approval-requested': {
     at,
-    take(log, { approvalId, toolCallId, path }, must) {
+    take(log, { approvalId, toolCallId, path, replaces }, must) {
       const root = path[0] ?? toolCallId
       const call = openCall(log, root)
       must(call !== undefined, `${root} is not open`)
@@ -48,7 +48,7 @@ export const callRules: Rules<
       log.usedIds.add(approvalId)
       log.approvals.set(approvalId, root)
       if (!call || path.length > 0) return
-      must(call.attempts === 0 && call.approval === undefined, `${toolCallId} has started, or was asked about before`)
+      must(call.attempts === 0 && call.approval === (replaces === undefined ? undefined : 'approve'), `${toolCallId} has started, or was asked about before`)
       call.approval = 'requested'
     },
   },
