@@ -14,6 +14,7 @@ import { summaryModelFor } from '../plugins/compaction/compaction.ts'
 import { askCompaction } from '../plugins/extensions/ask-hooks.ts'
 import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
 import { stepFields } from '../plugins/extensions/extension-context.ts'
+import { invalidatePrompt } from '../run/definition.ts'
 import type { AgentDefinition } from '../run/definition.ts'
 import { userMessageFor } from '../transcript/input.ts'
 
@@ -113,6 +114,8 @@ function contextWithoutTurn(
     abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
     waitForIdle: () => ended,
     spawnChild,
+    invalidatePrompt: (channel) => invalidatePrompt(agent, channel),
+    reload: () => agent.reload(),
     logStep: (fields) => note({ type: 'orchestration-step', ...stepFields(fields) }),
   } satisfies ExtensionContext)
 }

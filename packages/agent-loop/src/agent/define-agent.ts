@@ -8,7 +8,7 @@ import { compile } from '../kernel/plugin.ts'
 import { definitionKey } from '../kernel/run-context.ts'
 import type { SystemPrompt } from '../kernel/run-context.ts'
 import { startRun } from '../run/agent-run.ts'
-import { definitionOf } from '../run/definition.ts'
+import { definitionOf, invalidatePrompt } from '../run/definition.ts'
 import type { AgentDefinition, SpawningRun } from '../run/definition.ts'
 import { compactConversation } from './compact-conversation.ts'
 import { makeDefinition } from './make-definition.ts'
@@ -46,10 +46,7 @@ function agentOf(definition: AgentDefinition): Agent {
     compact: (options: CompactOptions) => compactConversation(definition, options, (child) => spawnChildOf(definition, child)),
     spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
     reload: () => definition.reload(),
-    invalidatePrompt(channel?: string) {
-      checkText('channel', channel)
-      definition.promptCache.invalidate(channel)
-    },
+    invalidatePrompt: (channel?: string) => invalidatePrompt(definition, channel),
     fingerprint: () => fingerprintOf(definition),
   } satisfies Agent & { readonly [definitionKey]: AgentDefinition })
 }

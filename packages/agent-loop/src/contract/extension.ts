@@ -46,6 +46,13 @@ export interface ExtensionContext {
   /** Resolves when the run has ended: awaiting it inside of a hook would wait for itself. */
   waitForIdle(): Promise<void>
   spawnChild(options?: SpawnChildOptions): Agent
+  /**
+   * Forgets the built prompts of the agent, or those of one channel: the next turn asks its sections anew, and so does this
+   * one if it is suspended before. Its prompt of now stays.
+   */
+  invalidatePrompt(channel?: string): void
+  /** Reads the files of the agent's prompt, skills and guardrails again. Rejects if one cannot be read. */
+  reload(): Promise<void>
   /** Writes `orchestration-step`, stored with the next commit. */
   logStep(fields: StepFields): void
 }

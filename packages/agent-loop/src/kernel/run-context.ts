@@ -115,6 +115,9 @@ export interface RunContext {
   followUp(input: AgentInput): Promise<Accepted>
   /** An agent for side work. `prompt`: that of the turn, empty before it is built. */
   spawnChild(prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
+  /** Of the agent, whose prompts other runs use too. Throws `invalid-config`. */
+  invalidatePrompt(channel?: string): void
+  reload(): Promise<void>
   /** The budget of a turn's own limits, charged with what the turn has used. Undefined without such limits. */
   openBudget(spent: Spending): Budget | undefined
 }

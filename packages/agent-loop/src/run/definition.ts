@@ -1,6 +1,6 @@
 import type { AnyLanguageModel, ModelRef } from '@bowline/llm'
 import { definedFields } from '@bowline/llm/arguments'
-import { checkDecimal, checkKeys, checkWhole, refuseConfig } from '../base/checks.ts'
+import { checkDecimal, checkKeys, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
 import type { Agent, AgentFingerprint, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
@@ -56,6 +56,12 @@ export type DefinedAgent = Agent & { readonly [definitionKey]: AgentDefinition }
 /** Where only this package looks: a copy of an agent by spreading still runs. */
 export function definitionOf(agent: unknown): AgentDefinition | undefined {
   return typeof agent === 'object' && agent !== null ? (agent as Partial<DefinedAgent>)[definitionKey] : undefined
+}
+
+/** Throws `invalid-config` for a channel that is no text. */
+export function invalidatePrompt({ promptCache }: Pick<AgentDefinition, 'promptCache'>, channel: string | undefined): void {
+  checkText('channel', channel)
+  promptCache.invalidate(channel)
 }
 
 const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }

@@ -23,7 +23,7 @@ import { summaryModels } from '../plugins/compaction/compaction.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
 import { orderOf, userMessageFor } from '../transcript/input.ts'
 import { Transcript } from '../transcript/transcript.ts'
-import { limitsOf, runDefinition } from './definition.ts'
+import { invalidatePrompt, limitsOf, runDefinition } from './definition.ts'
 import type { AgentDefinition } from './definition.ts'
 import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
@@ -133,6 +133,14 @@ export class RunParts implements RunContext {
 
   spawnChild(prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent {
     return this.agent.spawnChild(this, prompt, options)
+  }
+
+  invalidatePrompt(channel?: string): void {
+    invalidatePrompt(this.agent, channel)
+  }
+
+  reload(): Promise<void> {
+    return this.agent.reload()
   }
 
   openBudget(spent: Spending): Budget | undefined {

@@ -40,6 +40,57 @@ describe('reload', () => {
     expect(JSON.stringify(result.messages)).toContain('nobody reads')
   })
 
+  it('A199: an extension has the prompt built anew for the next turn, and this turn keeps its own', async () => {
+    let note = 'knots'
+    const notes = extension(
+      'notes',
+      {
+        onStepEnd: (_event, context) => {
+          note = 'ships'
+          context.invalidatePrompt()
+          expect(() => context.invalidatePrompt(5 as never)).toThrow('channel must be a text')
+        },
+      },
+      { promptSections: { memory: () => `Ada likes ${note}.` } },
+    )
+    const agent = agentOf([call('read'), { text: 'one' }, { text: 'two' }], { tools: [echo('read').tool], extensions: [notes] })
+    const talk = conversation()
+    await talk.play(agent, 'go')
+    await talk.play(agent, 'again')
+    expect(agent.model.calls.map((request) => /Ada likes (?<what>\w+)/.exec(textOfRequest(request))?.groups?.['what'])).toEqual(['knots', 'knots', 'ships'])
+  })
+
+  it('A199: only the prompts of a channel are forgotten when it is named, also from a compaction without a turn', async () => {
+    let asked = 0
+    const counting = extension('counting', { beforeCompaction: (_event, context) => context.invalidatePrompt('chat') }, { promptSections: { memory: () => `asked ${++asked}` } })
+    const agent = agentOf(Array.from({ length: 5 }, () => ({ text: 'ok' })), { extensions: [counting], compaction: { keepRecentTokens: 1 } })
+    const talk = conversation()
+    await talk.play(agent, 'a', { channel: 'chat' })
+    await talk.play(agent, 'b', { channel: 'mail' })
+    expect((await agent.compact({ journal: talk.journal })).outcome).toBe('done')
+    const before = asked
+    await talk.play(agent, 'c', { channel: 'mail' })
+    expect(asked).toBe(before)
+    await talk.play(agent, 'd', { channel: 'chat' })
+    expect(asked).toBe(before + 1)
+  })
+
+  it('A199: an extension reads files again', async () => {
+    const folder = await temporaryFolder()
+    const soul = await folder.write('soul.md', 'first soul')
+    const reading = extension('reading', {
+      onAgentEnd: async (_event, { reload }) => {
+        await folder.write('soul.md', 'second soul')
+        await reload()
+      },
+    })
+    const agent = agentOf([{ text: 'one' }, { text: 'two' }], { instructions: { soul: { file: soul } }, extensions: [reading] })
+    const talk = conversation()
+    await talk.play(agent, 'go')
+    await talk.play(agent, 'again')
+    expect(agent.model.calls.map((request) => textOfRequest(request).includes('second'))).toEqual([false, true])
+  })
+
   it('A5: an agent\'s tool runs in the place of an extension\'s, and diagnostics name all losers', async () => {
     const [own, lost] = [echo('read'), echo('read')]
     const skill = { name: 'cook', description: 'cooks', location: 'here' }

@@ -44,6 +44,8 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
     compactAfterTurn: () => void turn.wishes.add('compaction'),
     abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
     waitForIdle: () => run.ended,
+    invalidatePrompt: (channel) => run.invalidatePrompt(channel),
+    reload: () => run.reload(),
     spawnChild: (options) => run.spawnChild(promptFor(turn.prompt, turn.instructions), options),
     logStep: (fields) => turn.log.note({ type: 'orchestration-step', ...stepFields(fields) }),
   } satisfies ExtensionContext)
