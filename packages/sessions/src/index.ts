@@ -79,7 +79,7 @@ export type {
 } from './contract/records.ts'
 export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-state-store.ts'
 export { stateStoreFromEnv, type ChosenStateStore, type StateStoreFromEnvOptions } from './stores/state-store-from-env.ts'
-export type { CasResult, LifeOptions, OpenableStateStore, StateQuery, StateRead, StateStore, TimeToLive, Versioned } from './contract/state-store.ts'
+export type { CasResult, LifeOptions, OpenableStateStore, Searchable, SearchQuery, StateQuery, StateRead, StateSearch, StateStore, TimeToLive, Versioned, WriteOptions } from './contract/state-store.ts'
 export { createOrchestration, createOrchestration as createOrchestrationStateManager } from './orchestration/manager.ts'
 export { removeOrchestrationState } from './orchestration/remove-session.ts'
 export { createStepSequencer, type Selection, type StepSequencer } from './orchestration/sequencer.ts'

@@ -42,7 +42,7 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
       call: startKvServer,
     },
     testStateStore: {
-      args: [['', options({ name: needed(someText()), create: needed(func()), reopen: func(), second: func(), pass: func(), destroy: func(), runner }, false)]],
+      args: [['', options({ name: needed(someText()), create: needed(func()), reopen: func(), second: func(), pass: func(), search: boolean, destroy: func(), runner }, false)]],
       call: (given) => testStateStore(withRunner(given)),
     },
     exploreCrashes: {

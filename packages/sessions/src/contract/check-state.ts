@@ -1,8 +1,8 @@
 import { describeValue } from '@bowline/llm/arguments'
-import { longestMs } from '../arguments.ts'
+import { inputChecks, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkJson } from '../json.ts'
-import type { TimeToLive } from './state-store.ts'
+import type { Searchable, SearchQuery, TimeToLive } from './state-store.ts'
 
 const maxBytes = 1024
 
@@ -24,6 +24,23 @@ export function checkTimeToLive(ttlMs: TimeToLive, source = 'ttlMs'): void {
   if (ttlMs === 'never' || (Number.isSafeInteger(ttlMs) && ttlMs > 0 && ttlMs <= longestMs)) return
   throw new SessionError('invalid-config', `${source} must be 'never' or a whole number of milliseconds from 1 to ${longestMs}; received ${describeValue(ttlMs)}.`)
 }
+
+const isWord = (value: unknown): boolean =>
+  typeof value === 'string' && value.length <= 64 && value === value.toLowerCase() && /^[\p{L}\p{N}]+$/u.test(value)
+
+const checkWords = inputChecks.requiredList((path, word) => inputChecks.checkRequired(path, word, 'a word of 1 to 64 letters and digits in lower case', isWord))
+
+/** Throws for what no index of words takes. */
+export const checkSearchable = inputChecks.optionalRecord<Searchable>({
+  group: (_path, group) => checkText('group', group),
+  words: checkWords,
+})
+
+export const checkSearchQuery = inputChecks.record<SearchQuery>({
+  group: (_path, group) => checkText('group', group),
+  words: checkWords,
+  limit: inputChecks.required(inputChecks.whole(1, 1_000)),
+})
 
 /** In order of the UTF-8 bytes: that of UTF-16, but for what stands beyond the surrogates. */
 export function compareIds(left: string, right: string): number {

@@ -4,10 +4,10 @@ import { SessionError } from '../errors.ts'
 import { checkNamespace } from '../keys.ts'
 import type { Batch, Delivery } from './batch.ts'
 import { runQueryFields, sessionQueryFields } from './check-query.ts'
-import { checkTimeToLive } from './check-state.ts'
+import { checkSearchable, checkTimeToLive } from './check-state.ts'
 import type { PageRequest } from './paging.ts'
 import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions, TimerQuery } from './session-store.ts'
-import type { LifeOptions, StateQuery, StateStore } from './state-store.ts'
+import type { StateQuery, StateStore, TimeToLive, WriteOptions } from './state-store.ts'
 
 const { checkBoolean, checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
 
@@ -92,7 +92,7 @@ const ofStates: Checks<StateStore> = {
     id,
     ['expected', nullOr(count)],
     ['value', checkedLater],
-    ['compareAndSet.options', record<LifeOptions>({ ttlMs: (path, value) => checkTimeToLive(value as LifeOptions['ttlMs'], path) })],
+    ['compareAndSet.options', record<WriteOptions>({ ttlMs: (path, value) => checkTimeToLive(value as TimeToLive, path), searchable: checkSearchable })],
   ],
   delete: [
     space,

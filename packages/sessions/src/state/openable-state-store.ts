@@ -1,5 +1,5 @@
 import { checkedStateStore } from '../contract/checked-calls.ts'
-import type { OpenableStateStore, StateStore } from '../contract/state-store.ts'
+import type { OpenableStateStore, StateSearch, StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 
 /** A database that is open, for states alone. */
@@ -9,7 +9,7 @@ export interface OpenStates {
 }
 
 /** A state store whose database is opened at the first call. If that fails, the next call tries again. */
-export function openableStateStore(name: string, open: () => Promise<OpenStates>): OpenableStateStore {
+export function openableStateStore(name: string, kind: StateSearch['kind'], open: () => Promise<OpenStates>): OpenableStateStore {
   let opening: Promise<OpenStates> | undefined
   let isClosed = false
 
@@ -23,6 +23,11 @@ export function openableStateStore(name: string, open: () => Promise<OpenStates>
       throw error
     }
   }
+  async function index(): Promise<StateSearch> {
+    const { search } = await states()
+    if (!search) throw new TypeError(`The ${name} state store has no index of words.`)
+    return search
+  }
   const store = checkedStateStore({
     get: async (...given) => (await states()).get(...given),
     compareAndSet: async (...given) => (await states()).compareAndSet(...given),
@@ -30,6 +35,11 @@ export function openableStateStore(name: string, open: () => Promise<OpenStates>
     delete: async (...given) => (await states()).delete(...given),
     list: async (...given) => (await states()).list(...given),
     sweep: async (...given) => (await states()).sweep(...given),
+    search: {
+      kind,
+      find: async (...given) => (await index()).find(...given),
+      count: async (...given) => (await index()).count(...given),
+    },
     async close() {
       if (isClosed) return
       isClosed = true

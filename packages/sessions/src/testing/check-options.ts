@@ -36,6 +36,7 @@ export const checkStateKit = record<StateKitOptions>({
   reopen: checkFunction,
   second: checkFunction,
   pass: checkFunction,
+  search: checkBoolean,
   destroy: checkFunction,
   runner,
 })

@@ -4,11 +4,12 @@ import { stateKitOf } from './state-kit/kit.ts'
 import type { StateKitOptions, StateTopic } from './state-kit/kit.ts'
 import { listing } from './state-kit/listing.ts'
 import { places } from './state-kit/places.ts'
+import { searching } from './state-kit/searching.ts'
 import { versions } from './state-kit/versions.ts'
 import { writes } from './state-kit/writes.ts'
 import { globalRunner } from './runner.ts'
 
-const topics: Readonly<Record<string, StateTopic>> = { writes, versions, expiry, places, listing }
+const topics: Readonly<Record<string, StateTopic>> = { writes, versions, expiry, places, listing, searching }
 
 /** Defines the tests that every state store must pass. */
 export function testStateStore(options: StateKitOptions): void {

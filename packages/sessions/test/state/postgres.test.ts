@@ -20,6 +20,7 @@ testStateStore({
   create: async (clock) => stateOf(await place.empty({ clock }), clock),
   reopen: async (_store, clock) => postgresStateStore({ connectionString: place.url, clock }),
   second: async (_store, clock) => elsewhere({ kind: 'postgres', connectionString: place.url }, clock),
+  search: true,
   runner: { describe, it },
 })
 

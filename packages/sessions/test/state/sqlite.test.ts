@@ -23,6 +23,7 @@ testStateStore({
   create: (clock) => openIn((folder = mkdtempSync(join(tmpdir(), 'bowline-state-'))), clock),
   reopen: async (_store, clock) => sqliteStateStore({ file: join(String(folder), 'data.db'), clock }),
   destroy: async () => rmSync(String(folder), { recursive: true }),
+  search: true,
   runner: { describe, it },
 })
 

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Clock } from '@bowline/llm'
-import { SessionError, type StateStore } from '@bowline/sessions'
+import { SessionError, type StateSearch, type StateStore } from '@bowline/sessions'
 import { afterAll } from 'vitest'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import type { StoreAnswer, StoreCall } from './fixtures/state-process.ts'
@@ -39,7 +39,10 @@ export function stateProcess(): (place: StatePlace, clock?: Clock) => StateStore
   return (place, clock) => {
     const method = <Name extends keyof StateStore>(name: Name) =>
       ((...args: readonly unknown[]) => send({ place, method: name, args, ...(clock && { now: clock.now() }) })) as StateStore[Name]
+    const { kind } = place
+    const searched = (name: 'find' | 'count') => async (...args: readonly unknown[]) => send({ place, method: `search.${name}`, args, ...(clock && { now: clock.now() }) })
     return {
+      ...(kind === 'postgres' && { search: { kind: 'tsvector', find: searched('find') as StateSearch['find'], count: searched('count') as StateSearch['count'] } }),
       ...{ get: method('get'), compareAndSet: method('compareAndSet'), touch: method('touch'), delete: method('delete') },
       ...{ list: method('list'), sweep: method('sweep'), close: method('close') },
     }

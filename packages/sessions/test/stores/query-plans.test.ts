@@ -4,7 +4,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { Kysely } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import type { SessionStore } from '@bowline/sessions'
-import { sqliteDialect } from '../../src/stores/sql/dialect.ts'
+import { sqliteDialect, sqliteWordIndex } from '../../src/stores/sql/dialect.ts'
 import { migrate } from '../../src/stores/sql/migrate.ts'
 import { sqlOperations } from '../../src/stores/sql/sql-store.ts'
 import type { Tables } from '../../src/stores/sql/tables.ts'
@@ -63,6 +63,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
         violatesConstraint: (error) => error instanceof Error && 'errcode' in error,
       }),
       1e9,
+      sqliteWordIndex,
     ),
   }
 }

@@ -18,7 +18,7 @@ import { OwnWakes } from './own-wakes.ts'
 import { givenPool, loadPg, ownPool, poolQueries } from './pool.ts'
 import type { Pool, PoolMetrics } from './pool.ts'
 import { PostgresConnection } from './postgres-connection.ts'
-import { postgresDialect, statementBuilder } from './postgres-dialect.ts'
+import { postgresDialect, postgresWordIndex, statementBuilder } from './postgres-dialect.ts'
 import { isLockTimeout, storeError, violatesConstraint } from './postgres-errors.ts'
 import { migrateSchema } from './postgres-migrations.ts'
 import { schemaOf } from './postgres-options.ts'
@@ -86,7 +86,7 @@ export async function openStates(options: PostgresStateStoreOptions, maxRecordBy
   }
   const connection = new PostgresConnection(pool, statementBuilder(schema), postgresDialect(schema))
   const driver = { ...runsOn(connection), namespace, now: () => clock?.now() ?? null }
-  return { state: sqlStateStore(() => driver, maxRecordBytes), close: () => pool.close() }
+  return { state: sqlStateStore(() => driver, maxRecordBytes, postgresWordIndex), close: () => pool.close() }
 }
 
 /** Brings the tables to the version of this package, as `postgresStore` does with `migrate: true`. */

@@ -1,5 +1,5 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, sql } from 'kysely'
-import type { SqlDialect } from '../sql/dialect.ts'
+import type { SqlDialect, WordIndex } from '../sql/dialect.ts'
 import { isOnlyItem } from '../sql/statement.ts'
 import type { Database, Tables } from '../sql/tables.ts'
 
@@ -27,6 +27,9 @@ export function postgresDialect(schema: string): SqlDialect {
     rowsOf: (list) => (isOnlyItem(list) ? sql`(select cast(${list} as text) as value)` : sql`(select unnest(cast(${list} as text[])) as value)`),
     newRows: (table, list) => sql`(select nextval(${sql.lit(sequenceOf(table))}) as "row" ${isOnlyItem(list) ? sql`` : sql`from unnest(cast(${list} as bigint[]))`})`,
     time: (given) => sql`coalesce(cast(${given} as bigint), cast(floor(extract(epoch from statement_timestamp()) * 1000) as bigint))`,
+    // Without a parser: the words are those of the caller.
+    indexedWords: (words) => sql`array_to_tsvector(string_to_array(cast(${words} as text), ' '))`,
+    matches: (query) => sql`words @@ cast(${query} as tsquery)`,
     lock(query, table, others = 'wait') {
       const locked = query.modifyEnd(sql`for no key update of ${sql.id(table)}`)
       return others === 'skip' ? locked.modifyEnd(sql`skip locked`) : locked
@@ -34,6 +37,12 @@ export function postgresDialect(schema: string): SqlDialect {
     keepDefinition: (hash) => sql`(select pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${hash})))`,
     isUnusedDefinition: (hash) => sql`pg_try_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${hash}))`,
   }
+}
+
+/** Searches of Postgres: words as they are, without a dictionary. */
+export const postgresWordIndex: WordIndex = {
+  kind: 'tsvector',
+  queryFor: (_group, words) => words.map((word) => `'${word}':*`).join(' | '),
 }
 
 /** Builds statements and executes none. */

@@ -1,6 +1,7 @@
 import { Kysely, sql } from 'kysely'
 import { SessionError } from '../../errors.ts'
 import { addState, createTables } from '../sql/schema.ts'
+import { addSearchColumns } from '../sql/search-schema.ts'
 import type { SqlDialect } from '../sql/dialect.ts'
 import type { Migration } from '../sql/schema.ts'
 import type { Connection, Tables } from '../sql/tables.ts'
@@ -16,7 +17,7 @@ const major = 1
 const lockTimeoutMs = 5000
 
 function migrationsOf(schema: string): readonly Migration[] {
-  return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema)]
+  return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema), addSearch]
 }
 
 /** What several processes need of each other. The deltas are lost with a crash of the server. */
@@ -32,6 +33,12 @@ async function addProcesses(connection: Connection, { types, changesOften }: Sql
     .addColumn('body', types.text, (column) => column.notNull())
     .addPrimaryKeyConstraint('delta_key', ['session', 'base', 'n'])
     .execute()
+}
+
+/** Words of state records. A search in one group reads the group or the index, as the server sees fit. */
+async function addSearch(connection: Connection, dialect: SqlDialect): Promise<void> {
+  await addSearchColumns(connection, dialect, sql`tsvector`)
+  await connection.schema.createIndex('state_words').on('state').using('gin').column('words').where(sql.ref('words'), 'is not', null).execute()
 }
 
 export interface MigrateSchemaOptions {

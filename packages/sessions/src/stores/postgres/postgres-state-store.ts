@@ -1,6 +1,7 @@
 import type { OpenableStateStore } from '../../contract/state-store.ts'
 import { openableStateStore } from '../../state/openable-state-store.ts'
 import { openStates } from './open-database.ts'
+import { postgresWordIndex } from './postgres-dialect.ts'
 import { checkedStateOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresStateStoreOptions } from './postgres-options.ts'
 
@@ -10,5 +11,5 @@ import type { PostgresStateStoreOptions } from './postgres-options.ts'
  */
 export function postgresStateStore(options: PostgresStateStoreOptions = {}): OpenableStateStore {
   const complete = checkedStateOptions(options)
-  return openableStateStore('Postgres', () => openStates(complete, maxRecordBytes))
+  return openableStateStore('Postgres', postgresWordIndex.kind, () => openStates(complete, maxRecordBytes))
 }

@@ -5,6 +5,7 @@ import { sqlOperations } from '../sql/sql-store.ts'
 import type { PostgresReport } from './check-database.ts'
 import { migrateDatabase, openDatabase } from './open-database.ts'
 import type { DatabaseMetrics, OpenDatabase } from './open-database.ts'
+import { postgresWordIndex } from './postgres-dialect.ts'
 import { checkMigrateOptions, checkStoreOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
 
@@ -35,7 +36,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     return database
   }
 
-  const operations = sqlOperations(() => opened().driver, maxRecordBytes, listeners)
+  const operations = sqlOperations(() => opened().driver, maxRecordBytes, postgresWordIndex, listeners)
   return checkedSessionStore<PostgresStore>({
     ...operations,
     name: 'postgres',

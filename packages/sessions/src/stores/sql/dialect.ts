@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { ColumnDefinitionBuilder, CreateTableBuilder, Expression, RawBuilder, SelectQueryBuilder, SqlBool } from 'kysely'
+import type { StateSearch } from '../../contract/state-store.ts'
 import type { Tables } from './tables.ts'
 
 type DataType = 'text' | 'integer' | RawBuilder<unknown>
@@ -28,6 +29,10 @@ export interface SqlDialect {
   readonly newRows: (table: RowTable, list: readonly number[]) => RawBuilder<{ readonly row: number }>
   /** The time of the store: what is given or, without that, what the clock of the server says. */
   readonly time: (given: number | null) => RawBuilder<number>
+  /** How the words of a state record, apart by spaces, are kept in its row. Null: none. */
+  readonly indexedWords: (words: string | null) => RawBuilder<string | null>
+  /** Whether a state record matches a query of the search of this database. */
+  readonly matches: (query: string) => RawBuilder<SqlBool>
   /** Keeps others from writing these rows. `skip`: leaves out what another one keeps. */
   readonly lock: <From extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, From, Row>,
@@ -40,6 +45,13 @@ export interface SqlDialect {
   readonly isUnusedDefinition: (hash: Expression<string>) => RawBuilder<SqlBool>
 }
 
+/** How a database searches. */
+export interface WordIndex {
+  readonly kind: StateSearch['kind']
+  /** The query for records of the group that have a word which begins with one of these. */
+  readonly queryFor: (group: string, words: readonly string[]) => string
+}
+
 export const sqliteDialect: SqlDialect = {
   types: { text: 'text', number: 'integer' },
   rowNumber: (column) => column.primaryKey(),
@@ -50,7 +62,16 @@ export const sqliteDialect: SqlDialect = {
   rowsOf: (list) => sql`(select value from json_each(${list}))`,
   newRows: (table, list) => sql`(select (select coalesce(max("row"), 0) from ${sql.table(table)}) + value as "row" from json_each(${list}))`,
   time: (given) => sql`cast(${given} as integer)`,
+  indexedWords: (words) => sql`${words}`,
+  matches: (query) =>
+    sql`exists (select 1 from state_row as indexed where indexed.namespace = state.namespace and indexed.space = state.space and indexed.id = state.id and indexed.row in (select rowid from state_words where state_words match ${query}))`,
   lock: (query) => query,
   keepDefinition: () => sql`(select 1)`,
   isUnusedDefinition: () => sql`1 = 1`,
+}
+
+/** Searches of SQLite. A group is one word beside the words of its records, so that a search reads no other group. */
+export const sqliteWordIndex: WordIndex = {
+  kind: 'fts5',
+  queryFor: (group, words) => `place : "${Buffer.from(group).toString('hex')}" AND words : (${words.map((word) => `"${word}" *`).join(' OR ')})`,
 }

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { SqlDialect } from './dialect.ts'
+import { addSqliteSearch } from './search-schema.ts'
 import type { Connection } from './tables.ts'
 
 /** One step of the schema's history. Steps that were published never change. */
 export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
 
 /** Those of SQLite. */
-export const migrations: readonly Migration[] = [createTables, addState]
+export const migrations: readonly Migration[] = [createTables, addState, addSqliteSearch]
 
 export async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
   await connection.schema

@@ -9,6 +9,7 @@ import { claimRuns, renewLeases } from './claim.ts'
 import type { Kept } from './claim.ts'
 import { commitBatch } from './commit.ts'
 import { readDefinition } from './definitions.ts'
+import type { WordIndex } from './dialect.ts'
 import type { SqlDriver } from './driver.ts'
 import { dueNow } from './due.ts'
 import { listBranches, readPath } from './entries.ts'
@@ -26,7 +27,7 @@ import type { CommitContext } from './work.ts'
 type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
 
 /** The operations of a store over a database that is open. `driver` throws when it is not. `listeners` are told of commits. */
-export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, listeners = new Set<(hint: StoreHint) => void>()): SqlOperations {
+export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, index: WordIndex, listeners = new Set<(hint: StoreHint) => void>()): SqlOperations {
   async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
     const open = driver()
     return open.transaction(() => steps(open))
@@ -97,7 +98,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, l
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    state: checkedStateStore(sqlStateStore(driver, maxRecordBytes)),
+    state: checkedStateStore(sqlStateStore(driver, maxRecordBytes, index)),
   }
 }
 

@@ -1,14 +1,15 @@
-import type { StateStore, TimeToLive } from '../../contract/state-store.ts'
-import { checkPlace, checkTimeToLive, textOfValue } from '../../contract/check-state.ts'
+import type { SearchQuery, StateStore, TimeToLive } from '../../contract/state-store.ts'
+import { checkPlace, checkSearchQuery, checkTimeToLive, textOfValue } from '../../contract/check-state.ts'
+import type { WordIndex } from './dialect.ts'
 import type { SqlDriver } from './driver.ts'
 import type { Steps } from './statement.ts'
-import { createState, deleteState, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
+import { countStates, createState, deleteState, findStates, listStates, readState, replaceState, sweepStates, touchState } from './state.ts'
 
 /** The part of the SQL driver that a state store uses. */
 export type StateDriver = Pick<SqlDriver, 'namespace' | 'now' | 'statement' | 'read'>
 
 /** Creates a state store over a SQL driver. `driver` throws if the database is not open. */
-export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number): StateStore {
+export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number, index: WordIndex): StateStore {
   /** By the one clock of all who share the database. */
   async function write<T>(steps: (namespace: string, now: number | null) => Steps<T>): Promise<T> {
     const open = driver()
@@ -24,12 +25,13 @@ export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number)
       checkPlace(space, id)
       return read((namespace, now) => readState({ namespace, space, id, now }))
     },
-    async compareAndSet(space, id, expected, value, { ttlMs }) {
+    async compareAndSet(space, id, expected, value, { ttlMs, searchable }) {
       checkPlace(space, id)
       checkTimeToLive(ttlMs)
       const text = textOfValue(value, maxRecordBytes)
       return write((namespace, now) => {
-        const row = { namespace, space, id, value: text, now, ttlMs: msOf(ttlMs) }
+        const indexed = { group: searchable?.group ?? null, words: searchable?.words.join(' ') ?? null }
+        const row = { namespace, space, id, value: text, now, ttlMs: msOf(ttlMs), ...indexed }
         return expected === null ? createState(row) : replaceState({ ...row, expected })
       })
     },
@@ -48,6 +50,19 @@ export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number)
     },
     sweep: (limit) => write((namespace, now) => sweepStates({ namespace, now, limit })),
     close: async () => undefined,
+    search: {
+      kind: index.kind,
+      async find(space, query: SearchQuery) {
+        checkPlace(space, 'any')
+        checkSearchQuery('query', query)
+        const { group, words, limit } = query
+        return read((namespace, now) => findStates({ namespace, space, now, group, limit }, words.length === 0 ? undefined : index.queryFor(group, words)))
+      },
+      async count(space, group) {
+        checkPlace(space, 'any')
+        return read((namespace, now) => countStates({ namespace, space, now, group }))
+      },
+    },
   }
 }
 

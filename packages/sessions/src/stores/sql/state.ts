@@ -24,30 +24,36 @@ interface Life extends Now {
   readonly ttlMs: number | null
 }
 
-export type NewState = StatePlace & Life & { readonly value: string }
+/** Words apart by spaces. Null: the record cannot be searched. */
+interface Indexed {
+  readonly group: string | null
+  readonly words: string | null
+}
+
+export type NewState = StatePlace & Life & Indexed & { readonly value: string }
 
 const columns = ['namespace', 'space', 'id', 'version', 'value', 'used_at', 'expires_at'] as const
 
 const find = statement((db, slots: StatePlace & Now, { time }) => db.selectFrom('state').select(columns).select(time(slots.now).as('now')).where(at(slots)))
 
 /** Takes the place of what is gone or over, under the version behind its last. */
-const create = statement((db, slots: NewState, { time }) =>
+const create = statement((db, slots: NewState, { time, indexedWords }) =>
   db
     .insertInto('state')
-    .values({ ...columnsOf(slots, ['namespace', 'space', 'id', 'value']), ...lifeOf(slots, time), version: 1 })
+    .values({ ...columnsOf(slots, ['namespace', 'space', 'id', 'value']), ...lifeOf(slots, time), ...indexOf(slots, indexedWords), version: 1 })
     .onConflict((conflict) =>
       conflict
         .columns(['namespace', 'space', 'id'])
-        .doUpdateSet({ value: slots.value, ...lifeOf(slots, time), version: sql`state.version + 1` })
+        .doUpdateSet({ value: slots.value, ...lifeOf(slots, time), ...indexOf(slots, indexedWords), version: sql`state.version + 1` })
         .where(sql<boolean>`(state.value is null or state.expires_at <= ${time(slots.now)})`),
     )
     .returning('version'),
 )
 
-const replace = statement((db, slots: NewState & { readonly expected: number }, { time }) =>
+const replace = statement((db, slots: NewState & { readonly expected: number }, { time, indexedWords }) =>
   db
     .updateTable('state')
-    .set({ value: slots.value, ...lifeOf(slots, time), version: sql`version + 1` })
+    .set({ value: slots.value, ...lifeOf(slots, time), ...indexOf(slots, indexedWords), version: sql`version + 1` })
     .where(at(slots))
     .where('version', '=', slots.expected)
     .where(isLive(slots, time))
@@ -76,6 +82,27 @@ interface ListSlots extends Now {
 const list = statement((db, slots: ListSlots, { time }) => selectLive(db, slots, time))
 
 const listUpTo = statement((db, slots: ListSlots & { readonly end: string }, { time }) => selectLive(db, slots, time).where('id', '<', slots.end))
+
+interface GroupSlots extends Now {
+  readonly namespace: string
+  readonly space: string
+  readonly group: string
+}
+
+const newestOfGroup = statement((db, slots: GroupSlots & { readonly limit: number }, { time }) => selectGroup(db, slots, time))
+
+/** `query`: in the words of the database. */
+const findInGroup = statement((db, slots: GroupSlots & { readonly query: string; readonly limit: number }, { time, matches }) =>
+  selectGroup(db, slots, time).where(matches(slots.query)),
+)
+
+const countGroup = statement((db, slots: GroupSlots, { time }) =>
+  db
+    .selectFrom('state')
+    .select((expression) => expression.fn.countAll<number>().as('records'))
+    .where((where) => where.and({ namespace: slots.namespace, space: slots.space, search_group: slots.group }))
+    .where(isLive(slots, time)),
+)
 
 const sweep = statement((db, slots: Now & { readonly namespace: string; readonly limit: number }, { time }) => {
   const over = db
@@ -131,6 +158,16 @@ export function* listStates(
   return pageOf(items, limit, (last) => last.id)
 }
 
+/** Without a query: all of the group. The newest first. */
+export function* findStates(slots: GroupSlots & { readonly limit: number }, query: string | undefined): Steps<readonly (Versioned & { readonly id: string })[]> {
+  const rows = query === undefined ? yield* all(newestOfGroup, slots) : yield* all(findInGroup, { ...slots, query })
+  return rows.map((row) => ({ id: row.id, ...versioned(row, row.value ?? '') }))
+}
+
+export function* countStates(slots: GroupSlots): Steps<number> {
+  return Number((yield* first(countGroup, slots))?.records ?? 0)
+}
+
 export function* sweepStates(slots: Now & { readonly namespace: string; readonly limit: number }): Steps<number> {
   return (yield* all(sweep, slots)).length
 }
@@ -142,7 +179,7 @@ function* answer(written: { readonly version: number } | undefined, { namespace,
   return read.status === 'found' ? { ok: false, reason: 'conflict', current: read.value } : { ok: false, reason: 'missing' }
 }
 
-function versioned(row: Row, value: string): Versioned {
+function versioned(row: Pick<Row, (typeof columns)[number]>, value: string): Versioned {
   const read = parseStored<JSONValue>(value, `The state record ${row.space} ${row.id}`)
   return { version: row.version, value: read, usedAt: row.used_at, expiresAt: row.expires_at ?? 'never' }
 }
@@ -162,9 +199,13 @@ function lifeOf({ now, ttlMs }: Life, time: SqlDialect['time']) {
   return { used_at: time(now), expires_at: sql<number | null>`${time(now)} + ${numberValue(ttlMs)}` }
 }
 
+function indexOf({ group, words }: Indexed, indexedWords: SqlDialect['indexedWords']) {
+  return { search_group: group, words: indexedWords(words) }
+}
+
 /** Only the version is left. */
 function empty(db: Database) {
-  return db.updateTable('state').set({ value: null, expires_at: null })
+  return db.updateTable('state').set({ value: null, expires_at: null, search_group: null, words: null })
 }
 
 /** One lower bound, so that a page far behind costs what the first one does. */
@@ -178,5 +219,15 @@ function selectLive(db: Database, slots: ListSlots, time: SqlDialect['time']) {
     .where('id', '>=', slots.from)
     .where('id', '<>', slots.behind)
     .orderBy('id')
+    .limit(atMost(slots.limit))
+}
+
+function selectGroup(db: Database, slots: GroupSlots & { readonly limit: number }, time: SqlDialect['time']) {
+  return db
+    .selectFrom('state')
+    .select(columns)
+    .where((where) => where.and({ namespace: slots.namespace, space: slots.space, search_group: slots.group }))
+    .where(isLive(slots, time))
+    .orderBy('used_at', 'desc')
     .limit(atMost(slots.limit))
 }

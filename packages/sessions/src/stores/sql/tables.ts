@@ -195,6 +195,9 @@ export interface StateTable {
   readonly value: Json | null
   readonly used_at: number
   readonly expires_at: number | null
+  /** Only of records that can be searched. */
+  readonly search_group: string | null
+  readonly words: string | null
 }
 
 /** Processes that are alive, or died and are not taken over yet. Only where several processes share a database. */

@@ -5,6 +5,7 @@ import { configChecks } from '../../arguments.ts'
 import type { OpenableStateStore } from '../../contract/state-store.ts'
 import { checkNamespace } from '../../keys.ts'
 import { openableStateStore } from '../../state/openable-state-store.ts'
+import { sqliteWordIndex } from '../sql/dialect.ts'
 import { sqliteOptionChecks, sqliteStore } from './sqlite-store.ts'
 import type { SqliteStoreOptions } from './sqlite-store.ts'
 
@@ -29,7 +30,7 @@ export function sqliteStateStore(options: SqliteStateStoreOptions): OpenableStat
   checkOptions('sqliteStateStore.options', options)
   const { namespace = 'default', clock = systemClock, ...given } = options
   const store = sqliteStore(given)
-  return openableStateStore('SQLite', async () => {
+  return openableStateStore('SQLite', sqliteWordIndex.kind, async () => {
     await store.open({ namespace, clock, owner: randomUUID() })
     return { state: store.state, close: () => store.close() }
   })

@@ -8,7 +8,7 @@ import { checkedSessionStore } from '../../contract/checked-calls.ts'
 import type { SessionStore, StoreOpenOptions } from '../../contract/session-store.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
 import { privateFolder } from '../private-files.ts'
-import { sqliteDialect } from '../sql/dialect.ts'
+import { sqliteDialect, sqliteWordIndex } from '../sql/dialect.ts'
 import { migrate } from '../sql/migrate.ts'
 import { sqlOperations } from '../sql/sql-store.ts'
 import type { SqlDriver } from '../sql/driver.ts'
@@ -77,7 +77,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
       opened?.close()
       opened = undefined
     },
-    ...sqlOperations(driver, maxRecordBytes),
+    ...sqlOperations(driver, maxRecordBytes, sqliteWordIndex),
   })
 }
 

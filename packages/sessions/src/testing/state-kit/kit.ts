@@ -15,6 +15,8 @@ export interface StateKitOptions {
   readonly second?: (store: StateStore, clock: Clock) => Promise<StateStore>
   /** Lets time pass for a store with a clock of its own. */
   readonly pass?: (ms: number) => Promise<void>
+  /** The store has an index of words. Default false: then it must have no `search`. */
+  readonly search?: boolean
   /** Called after each test, when its stores are closed. */
   readonly destroy?: () => Promise<void>
   /** Default: the globals `describe` and `it`. */
