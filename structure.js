@@ -39,7 +39,7 @@ export const structure = {
     { room: 'base', holds: ['errors.ts', 'arguments.ts', 'keys.ts', 'json.ts'] },
     'contract',
     'state',
-    ['stores', 'orchestration'],
+    ['stores', 'orchestration', 'memories'],
     'log',
     'writer',
     'commands',

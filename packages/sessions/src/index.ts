@@ -86,3 +86,6 @@ export { createStepSequencer, type Selection, type StepSequencer } from './orche
 export type { SequencerOptions } from './orchestration/types.ts'
 export type { Finding } from './orchestration/explain.ts'
 export type { ChangeOptions, CleanupOptions, ConditionContext, Orchestration, OrchestrationDiagnostic, OrchestrationOptions, OrchestrationState, Predicate, Predicates, StatePage, StatePatch, StorageOptions, TokenTotals, ToolDecision, ToolUse, UnreadableState, Condition, OrchestrationConfig, OrchestrationStep, SequencePosition } from './orchestration/types.ts'
+export { memory } from './memories/extension.ts'
+export { createMemories } from './memories/memories.ts'
+export type { ChangeNoteOptions, Embed, Memories, MemoriesOptions, MemoryCapabilities, MemoryOptions, MemoryScope, MemoryTurn, NewNote, Note, NoteOrigin, ScopeOptions, SearchOptions } from './memories/types.ts'

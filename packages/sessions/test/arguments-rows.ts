@@ -8,6 +8,7 @@ import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
 import { manualClock } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
+import { memoryRows } from './memory-argument-rows.ts'
 import { postgresRows } from './postgres-argument-rows.ts'
 import type { recordingStore } from './recording-store.ts'
 import { sharedStateStoreRows } from './state-store-argument-rows.ts'
@@ -69,7 +70,7 @@ function withOneRule(given: object): never {
 
 /** One for each exported function and each method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
-  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...testingRows(), ...storeRows(world.stores) }
+  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...memoryRows(), ...testingRows(), ...storeRows(world.stores) }
   return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
 }
 

@@ -96,6 +96,7 @@ describe('arguments', () => {
       ...methods('RunHandle', methodsOf(world.run satisfies RunHandle)),
       ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
       ...methods('StepSequencer', methodsOf(world.sequencer)),
+      ...methods('Memories', ['list', 'get', 'save', 'search', 'remove', 'forget', 'export'] satisfies (keyof sessions.Memories)[]),
       ...world.stores.flatMap((store) => [...methods(`${store.name}Store()`, methodsOf(store)), ...methods(`${store.name}Store().state`, methodsOf(store.state))]),
     ]
     expect(unlistedNames(wanted, Object.keys(rows))).toEqual([])

@@ -10,8 +10,8 @@ import { expect, it } from 'vitest'
 
 it('the names that users import change on purpose only', () => {
   expect(Object.keys(sessions).sort()).toEqual([
-    ...['SessionError', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
-    ...['memoryStateStore', 'removeOrchestrationState', 'stateStoreFromEnv'],
+    ...['SessionError', 'createMemories', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
+    ...['memory', 'memoryStateStore', 'removeOrchestrationState', 'stateStoreFromEnv'],
   ])
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(kv)).toEqual(['kvStateStore'])

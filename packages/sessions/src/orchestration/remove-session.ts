@@ -2,7 +2,7 @@ import type { StateStore } from '../contract/state-store.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { checkAnyKey } from '../keys.ts'
 import { checkPlace } from '../contract/check-state.ts'
-import { stateStoreOf } from './state-store-of.ts'
+import { stateStoreOf } from '../state/state-store-of.ts'
 import { childPrefixOf } from './state-id.ts'
 
 export const defaultNamespace = 'orchestration-state'
