@@ -40,6 +40,8 @@ export type {
   BudgetEstimate,
   BudgetLimits,
   Limits,
+  LocalBudget,
+  LocalReservation,
   Phase,
   ReaderOptions,
   Reservation,

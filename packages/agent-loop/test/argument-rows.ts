@@ -129,9 +129,9 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   'agent.compact': {
     names: ['options'],
-    good: () => [{ journal: journal(), runId: 'r', trigger: 'manual', instructions: 'x', abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds }],
+    good: () => [{ journal: journal(), runId: 'r', trigger: 'manual', instructions: 'x', budget: loop.createBudget({}), abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds }],
     call: (options: loop.CompactOptions) => agent().compact(options),
-    whole: ['options.journal', 'options.clock', 'options.ids'],
+    whole: ['options.journal', 'options.budget', 'options.clock', 'options.ids'],
     takes: { ...places(anyText, 'options.runId', 'options.instructions'), 'options.trigger': none },
   },
   'agent.spawnChild': { names: ['options'], good: () => [{ tools: [], channel: 'c', sessionKey: 's' }], call: (options: loop.SpawnChildOptions) => agent().spawnChild(options), takes: places(anyText, 'options.channel', 'options.sessionKey') },

@@ -8,9 +8,10 @@ import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { CompactionTrigger } from '../events/message-events.ts'
 import { phaseOf, releaseJournal, takeJournal } from '../journal/phases.ts'
 import { modelTarget } from '../kernel/model-target.ts'
+import { checkPrices } from '../kernel/spending.ts'
 import { compactJournal } from '../plugins/compaction/compact-journal.ts'
 import type { CompactionWatch, WatchedCompaction } from '../plugins/compaction/compact-journal.ts'
-import { summaryModelFor } from '../plugins/compaction/compaction.ts'
+import { summaryModelFor, summaryModels } from '../plugins/compaction/compaction.ts'
 import { askCompaction } from '../plugins/extensions/ask-hooks.ts'
 import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
 import { stepFields } from '../plugins/extensions/extension-context.ts'
@@ -22,7 +23,7 @@ const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window
 
 /** Between two turns. Throws `busy` and `invalid-config`; all else is the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions, spawnChild: Spawn): Promise<CompactionResult> {
-  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger'])
+  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger', 'budget'])
   checkText('instructions', options.instructions)
   checkText('runId', options.runId)
   checkOneOf('trigger', options.trigger, triggers)
@@ -30,13 +31,16 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
   checkSignal('abortSignal', options.abortSignal)
   checkMethods('clock', options.clock, ['now', 'setTimer'])
   checkMethods('ids', options.ids, ['next'])
-  const { journal, instructions, runId, trigger, abortSignal, ids = systemIds } = options
+  checkMethods('budget', options.budget, ['reserve', 'charge'])
+  const { journal, instructions, runId, trigger, abortSignal, budget, ids = systemIds } = options
   const clock = holdingClock(options.clock ?? systemClock)
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
+  const [summarising = model] = summaryModels(agent.compaction, agent.models)
+  if (budget) checkPrices([budget], [summarising])
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   takeJournal(journal, 'compaction')
   return compactJournal({
-    ...{ journal, clock, ids, runId, trigger, instructions, abortSignal, setting: agent.compaction },
+    ...{ journal, clock, ids, runId, trigger, instructions, abortSignal, budget, price: summarising.info.price, setting: agent.compaction },
     ...{ model: model.name, contextWindow: model.info.contextWindow },
     summaryModel: (policy) => summaryModelFor(agent, model, clock, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,

@@ -75,6 +75,8 @@ export interface CompactOptions {
   readonly trigger?: CompactionTrigger
   /** Extra focus of the summary. */
   readonly instructions?: string
+  /** What the summary costs is reserved on it. Without room it is not made. */
+  readonly budget?: Budget
   /** Aborting it cancels the compaction. */
   readonly abortSignal?: AbortSignal
   /** Time and timers. Default: those of the system. */

@@ -1,4 +1,5 @@
 import type { Cost, Decimal, Usage } from '@bowline/llm'
+import type { MaybePromise } from '../base/promises.ts'
 import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
 import type { EndReason, TurnError, TurnStatus } from '../events/turn-events.ts'
 import type { RunTypes } from '../events/typed-events.ts'
@@ -108,17 +109,32 @@ export interface Spending {
 
 export interface Reservation {
   /** Puts what was really used in the place of what was reserved. Only the first call counts. */
-  settle(actual: Spending): void
+  settle(actual: Spending): MaybePromise<void>
 }
 
-/** May be shared: by a run and its subagents, or by any number of runs at once. */
+/**
+ * May be shared: by a run and its subagents, or by any number of runs at once. One that is kept elsewhere may answer
+ * later, within 30 s: a model call waits for `reserve`, and the commit that stores what was spent for `settle` and `charge`.
+ */
 export interface Budget {
   /** Undefined when it does not fit beside what is used and reserved. */
-  reserve(estimate: BudgetEstimate): Reservation | undefined
+  reserve(estimate: BudgetEstimate): MaybePromise<Reservation | undefined>
   /** Counts what was used outside of a reservation. */
-  charge(actual: Spending): void
+  charge(actual: Spending): MaybePromise<void>
   /** Absent is no limit. Costs are numbers for people; the budget itself is exact to 10⁻¹⁵. */
   readonly left: { readonly tokens?: number; readonly cost?: number }
+  /** Runs of subagents that a `ChildHost` starts reserve on it themselves: what they have used is not charged again. */
+  readonly coversChildren?: boolean
+}
+
+/** A budget in this process: it answers at once. */
+export interface LocalBudget extends Budget {
+  reserve(estimate: BudgetEstimate): LocalReservation | undefined
+  charge(actual: Spending): void
+}
+
+export interface LocalReservation extends Reservation {
+  settle(actual: Spending): void
 }
 
 export interface BudgetLimits {

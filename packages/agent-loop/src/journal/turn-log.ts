@@ -32,6 +32,8 @@ export interface LogOwner {
   readonly clock: Clock
   /** Another process owns the run: nothing more may be stored. */
   readonly isFenced: boolean
+  /** What a commit waits for. */
+  readonly owed?: Promise<void> | undefined
   /** Told of what a commit has made durable, in its order. Must not throw. */
   show(events: readonly DurableEvent[]): void
   /** Where the turn stands now: asked once per commit that stores the row of the run. */
@@ -120,6 +122,7 @@ export class TurnLog {
    */
   commit(expect?: CommitExpectation, last: readonly EventFacts[] = nothing): Promise<Committed> {
     const owner = this.#owner
+    if (owner.owed) return owner.owed.then(() => this.commit(expect, last))
     if (owner.isFenced) return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
     this.#takeStates()
     if (this.#records.length === 0 && !this.#rowDue && last.length === 0) return stored

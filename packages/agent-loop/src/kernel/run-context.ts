@@ -4,7 +4,7 @@ import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '.
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, QueuedInput } from '../contract/journal.ts'
 import type { CacheSetting } from '../contract/options.ts'
-import type { AgentRun, Budget, Limits, Spending } from '../contract/run.ts'
+import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import type { AgentEvent, DeltaEvent } from '../events/agent-event.ts'
 import type { InputSource } from '../events/turn-events.ts'
@@ -119,7 +119,7 @@ export interface RunContext {
   invalidatePrompt(channel?: string): void
   reload(): Promise<void>
   /** The budget of a turn's own limits, charged with what the turn has used. Undefined without such limits. */
-  openBudget(spent: Spending): Budget | undefined
+  openBudget(spent: Spending): LocalBudget | undefined
 }
 
 /** By `Symbol.for`, so that two installed copies of this package know each other's agents. */

@@ -2,7 +2,8 @@ import { costOf } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { AgentError, messageOf } from '../base/agent-error.ts'
 import { checkMethods, checkNumber, checkObject, refuseConfig } from '../base/checks.ts'
-import { dropLateFailure, isThenable } from '../base/promises.ts'
+import { dropLateFailure, isThenable, settleWithin } from '../base/promises.ts'
+import type { MaybePromise, TimeLimit } from '../base/promises.ts'
 import type { Budget, BudgetEstimate, Limits, Reservation, Spending } from '../contract/run.ts'
 import type { ModelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
@@ -20,61 +21,125 @@ export function estimateOf({ model }: Turn, inputTokens: number, outputTokens: n
   return { tokens: inputTokens + outputTokens, ...(cost && { cost }) }
 }
 
+/** How long a budget may take for one answer. */
+const budgetTimeoutMs = 30_000
+
+type Reserved = Reservation | { readonly refusedBy: Budget }
+
 /**
- * Sets aside what a call may use at most, on every budget or on none. Throws if a budget fails. A reservation whose
- * `settle` fails is told in the log, and the turn goes on.
+ * Sets aside what a call may use at most, on every budget or on none. Throws or rejects if a budget fails. A reservation
+ * whose `settle` fails is told in the log, and the turn goes on.
  */
-export function reserveOn(turn: Turn, estimate: BudgetEstimate): Reservation | { readonly refusedBy: Budget } {
-  const reserved: Reservation[] = []
-  const settle: Reservation['settle'] = (actual) => {
-    for (const reservation of reserved) tellFailure(turn, 'settle of a reservation', () => reservation.settle(actual))
-  }
+export function reserveOn(turn: Turn, estimate: BudgetEstimate): MaybePromise<Reserved> {
+  return reserveFrom(turn, estimate, [])
+}
+
+function reserveFrom(turn: Turn, estimate: BudgetEstimate, reserved: Reservation[]): MaybePromise<Reserved> {
   try {
-    for (const budget of turn.budgets) {
-      const reservation = askBudget('budget.reserve', () => budget.reserve(estimate), (given) => checkMethods('budget.reserve()', given, ['settle']))
-      if (!reservation) {
-        settle({ usage: {} })
-        return { refusedBy: budget }
+    for (let place = reserved.length; place < turn.budgets.length; place++) {
+      const budget = turn.budgets[place] as Budget
+      const answer = askBudget('budget.reserve', () => budget.reserve(estimate), checkReservation)
+      if (isThenable(answer)) {
+        return reservedLater(turn, answer).then(
+          (reservation) => (reservation ? reserveFrom(turn, estimate, [...reserved, reservation]) : refuse(turn, reserved, budget)),
+          (error: unknown) => giveBack(turn, reserved, error),
+        )
       }
-      reserved.push(reservation)
+      if (!answer) return refuse(turn, reserved, budget)
+      reserved.push(answer)
     }
   } catch (error) {
-    settle({ usage: {} })
-    throw error
+    return giveBack(turn, reserved, error)
   }
-  return { settle }
+  return { settle: (actual) => settleAll(turn, reserved, actual) }
 }
 
-/** Adds what was used outside of a reservation. A budget that fails is told in the log, and the turn goes on. */
-export function chargeAll(turn: Turn, spent: Spending): void {
-  for (const budget of turn.budgets) tellFailure(turn, 'budget.charge', () => budget.charge(spent))
+function refuse(turn: Turn, reserved: readonly Reservation[], refusedBy: Budget): Reserved {
+  settleAll(turn, reserved, { usage: {} })
+  return { refusedBy }
 }
 
-function tellFailure(turn: Turn, name: string, count: () => void): void {
+function giveBack(turn: Turn, reserved: readonly Reservation[], error: unknown): never {
+  settleAll(turn, reserved, { usage: {} })
+  throw error
+}
+
+function settleAll(turn: Turn, reserved: readonly Reservation[], actual: Spending): void {
+  for (const reservation of reserved) count(turn, 'settle of a reservation', () => reservation.settle(actual))
+}
+
+/** Rejects if the budget does not answer in time. What it reserves after that, or after the run was stopped, is given back. */
+async function reservedLater(turn: Turn, answer: PromiseLike<Reservation | undefined>): Promise<Reservation | undefined> {
+  const settled = await settleWithin(limitOf(turn), () => answer)
+  if (settled.kind === 'value') {
+    checkedAnswer('budget.reserve', settled.value, checkReservation)
+    return settled.value
+  }
+  if (settled.kind !== 'failed') void Promise.resolve(answer).then((late) => late?.settle({ usage: {} })).catch(() => undefined)
+  // The caller sees that the run is stopped, and makes no call.
+  if (settled.kind === 'stopped') return { settle: () => undefined }
+  throw named('budget.reserve', settled.kind === 'failed' ? settled.error : new Error(`no answer within ${budgetTimeoutMs} ms`))
+}
+
+function limitOf({ clock, stop }: Turn): TimeLimit {
+  return { clock, abortSignal: stop.signal, timeoutMs: budgetTimeoutMs }
+}
+
+/**
+ * Adds what was used outside of a reservation. A budget that fails is told in the log, and the turn goes on. `isChild`: a
+ * subagent with a journal of its own has used it.
+ */
+export function chargeAll(turn: Turn, spent: Spending, isChild = false): void {
+  for (const budget of turn.budgets) if (!isChild || !budget.coversChildren) count(turn, 'budget.charge', () => budget.charge(spent))
+}
+
+/** Has a budget count at once, or has the next commit wait until it has: what is stored as spent is counted. */
+function count(turn: Turn, name: string, work: () => MaybePromise<void>): void {
   try {
-    askBudget(name, count, (given) => {
-      if (isThenable(given)) refuseConfig('it must count at once; received a promise')
-    })
+    const counted = askBudget(name, work, () => undefined)
+    if (isThenable(counted)) turn.owe(countedLater(turn, name, counted))
   } catch (error) {
-    turn.log.record({ type: 'error', source: 'extension', name: 'budget', message: messageOf(error), fatal: false })
+    tellFailure(turn, error)
   }
+}
+
+/** Must not reject. A run that is stopped leaves the budget the time that it has itself. */
+async function countedLater(turn: Turn, name: string, counted: PromiseLike<void>): Promise<void> {
+  const settled = await settleWithin({ ...limitOf(turn), stopDeadline: () => turn.stopDeadline, patient: true }, () => counted)
+  if (settled.kind === 'failed') tellFailure(turn, named(name, settled.error))
+  else if (settled.kind !== 'value') tellFailure(turn, named(name, new Error('it has not answered in time')))
+}
+
+function tellFailure(turn: Turn, error: unknown): void {
+  turn.log.record({ type: 'error', source: 'extension', name: 'budget', message: messageOf(error), fatal: false })
 }
 
 /** Asks a budget, which may be code of the user. Throws an error that names what failed. */
 function askBudget<Value>(name: string, asked: () => Value, check: (value: unknown) => void): Value {
   try {
     const value = asked()
-    if (isThenable(value)) dropLateFailure(value)
-    check(value)
+    if (!isThenable(value)) check(value)
     return value
   } catch (error) {
-    throw new AgentError('invalid-config', `${name} failed: ${messageOf(error)}`, { cause: error })
+    throw named(name, error)
   }
 }
 
+function checkedAnswer(name: string, value: unknown, check: (value: unknown) => void): void {
+  askBudget(name, () => value, check)
+}
+
+function checkReservation(given: unknown): void {
+  checkMethods('budget.reserve()', given, ['settle'])
+}
+
+function named(name: string, error: unknown): AgentError {
+  return new AgentError('invalid-config', `${name} failed: ${messageOf(error)}`, { cause: error })
+}
+
 /** Throws `invalid-config`: what has no price cannot be held to a price, and prices of two currencies not to one. */
-export function checkPrices(limits: Limits, budgets: readonly Budget[], models: readonly ModelTarget[]): void {
-  if (limits.maxCost === undefined && budgets.every((budget) => leftOf(budget).cost === undefined)) return
+export function checkPrices(budgets: readonly Budget[], models: readonly ModelTarget[], limits?: Limits): void {
+  if (limits?.maxCost === undefined && budgets.every((budget) => leftOf(budget).cost === undefined)) return
   const currencies = models.map(({ name, info }) => {
     if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: give the model by name, with models, a registry that has its price`)
     return info.price.currency ?? 'USD'
@@ -93,12 +158,16 @@ export function budgetLeft({ budgets }: Turn): Budget['left'] {
 
 /** Throws if the budget fails to say it. */
 export function leftOf(budget: Budget): Budget['left'] {
-  return askBudget('budget.left', () => budget.left, (left) => {
-    checkObject('budget.left', needed(left))
-    const { tokens, cost } = left as Readonly<Record<string, unknown>>
-    checkNumber('budget.left.tokens', tokens, 0)
-    checkNumber('budget.left.cost', cost, 0)
-  })
+  return askBudget('budget.left', () => checkedLeft(budget.left), () => undefined)
+}
+
+function checkedLeft(left: Budget['left']): Budget['left'] {
+  if (isThenable(left)) dropLateFailure(left)
+  checkObject('budget.left', needed(left))
+  const { tokens, cost } = left as Readonly<Record<string, unknown>>
+  checkNumber('budget.left.tokens', tokens, 0)
+  checkNumber('budget.left.cost', cost, 0)
+  return left
 }
 
 function least(values: readonly (number | undefined)[]): number | undefined {

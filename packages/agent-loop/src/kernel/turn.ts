@@ -5,7 +5,7 @@ import { deepFreeze } from '../base/json.ts'
 import type { MaybePromise } from '../base/promises.ts'
 import type { BeforeCompaction, CompactionDecision, HookedCall } from '../contract/extension.ts'
 import type { OpenTurn, StepProgress, StoredMessage } from '../contract/journal.ts'
-import type { AgentResult, Budget } from '../contract/run.ts'
+import type { AgentResult, Budget, LocalBudget } from '../contract/run.ts'
 import type { ChildReport } from '../contract/tool.ts'
 import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
 import type { CacheMiss, Compaction, UsageEvent } from '../events/message-events.ts'
@@ -170,7 +170,7 @@ export class Turn implements LogOwner {
   /** Place in the transcript where the turn begins, as far as this segment knows. */
   readonly beginsAt: number
   /** The budget of the run alone, when it has limits of its own. */
-  readonly ownBudget: Budget | undefined
+  readonly ownBudget: LocalBudget | undefined
   /** The own budget and the shared ones. */
   readonly budgets: readonly Budget[]
   /** What code of this turn has asked plug-ins to do after it. */
@@ -203,6 +203,8 @@ export class Turn implements LogOwner {
   cost: Cost | undefined
   /** What was answered in the place of a model. */
   reply = ''
+  /** What the next commit waits for. It must not reject. */
+  owed: Promise<void> | undefined
   readonly #startedAt: number
   #isUnpublished = false
 
@@ -265,6 +267,15 @@ export class Turn implements LogOwner {
   /** About how many tokens the next call sends. */
   contextTokens(): number {
     return this.transcript.estimate.tokens
+  }
+
+  /** Has the next commit wait for work that must not reject. */
+  owe(work: Promise<void>): void {
+    const all = this.owed ? Promise.all([this.owed, work]).then(() => undefined) : work
+    this.owed = all
+    void all.then(() => {
+      if (this.owed === all) this.owed = undefined
+    })
   }
 
   /** Stores what is drafted. */

@@ -8,7 +8,7 @@ import { frozenJson } from '../base/json.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, JournalState } from '../contract/journal.ts'
-import type { AgentRun, Budget, Limits, Spending } from '../contract/run.ts'
+import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import { modelTargets } from '../kernel/model-target.ts'
 import type { ModelTarget } from '../kernel/model-target.ts'
@@ -81,7 +81,7 @@ export class RunParts implements RunContext {
     this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth) }
     this.depth = ancestry.path.length + depth
     this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
-    checkPrices(this.limits, this.budgets, [...this.models, ...summaryModels(agent.compaction, agent.models)])
+    checkPrices(this.budgets, [...this.models, ...summaryModels(agent.compaction, agent.models)], this.limits)
     this.journal = journal
     this.clock = clock
     this.ids = ids
@@ -143,7 +143,7 @@ export class RunParts implements RunContext {
     return this.agent.reload()
   }
 
-  openBudget(spent: Spending): Budget | undefined {
+  openBudget(spent: Spending): LocalBudget | undefined {
     const { maxTotalTokens, maxCost } = this.limits
     if (maxTotalTokens === undefined && maxCost === undefined) return undefined
     const own = createBudget({

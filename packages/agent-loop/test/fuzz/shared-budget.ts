@@ -1,5 +1,5 @@
 import { createBudget } from '../../src/index.ts'
-import type { Budget, Reservation } from '../../src/index.ts'
+import type { Budget, BudgetEstimate, LocalBudget, LocalReservation, Reservation } from '../../src/index.ts'
 import type { World } from './world.ts'
 
 type Spending = Parameters<Reservation['settle']>[0]
@@ -8,7 +8,7 @@ type Spending = Parameters<Reservation['settle']>[0]
 export class SharedBudget implements Budget {
   readonly #world: World
   readonly #max: number
-  readonly #budget: Budget
+  readonly #budget: LocalBudget
   /** Of reservations that are open. */
   #reserved = 0
   #open = 0
@@ -30,7 +30,7 @@ export class SharedBudget implements Budget {
     return this.#used
   }
 
-  reserve(estimate: Parameters<Budget['reserve']>[0]): Reservation | undefined {
+  reserve(estimate: BudgetEstimate): LocalReservation | undefined {
     const { tokens } = estimate
     const fits = this.#used + this.#reserved + tokens <= this.#max
     const reservation = this.#budget.reserve(estimate)

@@ -2,7 +2,8 @@ import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../../base/agent-error.ts'
 import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
-import type { Budget, BudgetEstimate, BudgetLimits, Reservation, Spending } from '../../contract/run.ts'
+import type { Budget, BudgetEstimate, BudgetLimits, LocalBudget, Reservation, Spending } from '../../contract/run.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { EndReason } from '../../events/turn-events.ts'
 import { limited } from '../../kernel/ending.ts'
 import type { TurnOutcome } from '../../kernel/ending.ts'
@@ -32,14 +33,17 @@ export const budgetPlugin: Plugin = {
   },
 }
 
-function reserve(turn: Turn, { params }: StepPlan): TurnOutcome | undefined {
+function reserve(turn: Turn, { params }: StepPlan): MaybePromise<TurnOutcome | undefined> {
   if (turn.budgets.length === 0 || turn.stop.requested) return undefined
   const estimate = estimateOf(turn, turn.contextTokens(), outputLimit(turn.model, params.maxTokens))
-  try {
-    const reserved = reserveOn(turn, estimate)
+  const take = (reserved: Awaited<ReturnType<typeof reserveOn>>): TurnOutcome | undefined => {
     if ('refusedBy' in reserved) return limited(refusalOf(reserved.refusedBy, estimate))
     stateOf(turn).reservation = reserved
     return undefined
+  }
+  try {
+    const reserved = reserveOn(turn, estimate)
+    return reserved instanceof Promise ? reserved.then(take).catch((error: unknown) => failedBudget(turn, messageOf(error))) : take(reserved)
   } catch (error) {
     return failedBudget(turn, messageOf(error))
   }
@@ -63,14 +67,14 @@ function isUncounted({ usage, stopReason }: AssistantMessage): boolean {
 
 function settle(turn: Turn, spent: Parameters<Reservation['settle']>[0]): void {
   const state = stateOf(turn)
-  state.reservation?.settle(spent)
+  void state.reservation?.settle(spent)
   state.reservation = undefined
 }
 
 const decimals = 15
 
 /** Throws `invalid-config`. */
-export function createBudget(limits: BudgetLimits): Budget {
+export function createBudget(limits: BudgetLimits): LocalBudget {
   checkKeys('createBudget.limits', limits, ['maxTotalTokens', 'maxCost'])
   checkWhole('maxTotalTokens', limits.maxTotalTokens, 0)
   checkDecimal('maxCost', limits.maxCost)

@@ -1,8 +1,10 @@
-import type { Clock } from '@bowline/llm'
+import { costOf } from '@bowline/llm'
+import type { Clock, ModelPrice } from '@bowline/llm'
 import { AgentError, messageOf } from '../../base/agent-error.ts'
 import type { CompactionResult } from '../../contract/compaction.ts'
 import type { ContextUsage } from '../../contract/extension.ts'
 import type { Journal, JournalState } from '../../contract/journal.ts'
+import type { Budget, Reservation, Spending } from '../../contract/run.ts'
 import type { DurableEvent } from '../../events/agent-event.ts'
 import type { CompactionTrigger } from '../../events/message-events.ts'
 import type { ModelName } from '../../events/turn-events.ts'
@@ -46,6 +48,10 @@ export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   /** Extra focus of the summary. */
   readonly instructions?: string | undefined
   readonly abortSignal?: AbortSignal | undefined
+  /** What the summary costs is reserved on it. */
+  readonly budget?: Budget | undefined
+  /** Of the model that summarises. */
+  readonly price?: ModelPrice | undefined
   /** Asked before it begins, unless a turn is open. */
   readonly watch?: (compaction: WatchedCompaction) => Promise<CompactionWatch>
 }
@@ -103,8 +109,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
       if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the conversation belongs to another process')
       await (boundary === 'end' ? log.commitEnd() : log.commit())
     },
-    // No budget stands behind a journal.
-    reserve: () => ({ settle: () => undefined }),
+    reserve: (expected) => reserveFor(parts, expected, (message) => note({ type: 'error', source: 'extension', name: 'budget', message, fatal: false })),
     book: () => undefined,
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
     async afterCompaction(compaction) {
@@ -114,6 +119,23 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
   }
 }
 
+/** Rejects if the budget fails. A reservation whose `settle` fails is told. */
+async function reserveFor({ budget, price }: JournalCompaction, expected: Expected, tell: (message: string) => void): Promise<Reservation | undefined> {
+  if (!budget) return { settle: () => undefined }
+  const cost = costOf(expected, price)
+  const reservation = await budget.reserve({ tokens: expected.inputTokens + expected.outputTokens, ...(cost && { cost }) })
+  return reservation && { settle: (actual) => settleOf(reservation, actual, tell) }
+}
+
+async function settleOf(reservation: Reservation, actual: Spending, tell: (message: string) => void): Promise<void> {
+  try {
+    await reservation.settle(actual)
+  } catch (error) {
+    tell(`settle of a reservation failed: ${messageOf(error)}`)
+  }
+}
+
+type Expected = Parameters<CompactionHost['reserve']>[0]
 type Context = Pick<CompactionHost, 'view' | 'estimate'>
 
 function contextOf({ model }: JournalCompaction, state: JournalState): Context {

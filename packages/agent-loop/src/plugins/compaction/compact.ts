@@ -179,7 +179,7 @@ async function summarise(
   })
   if (!request) return { outcome: 'failed', reason: 'the window has no room for the messages that are to be summarised' }
   const characters = request.instructions.length + request.messages[0].content.length
-  const reservation = host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
+  const reservation = await host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
   if (!reservation) return outOfBudget
   let spent: Spent = { usage: {} }
   try {
@@ -190,7 +190,7 @@ async function summarise(
     if ('failure' in read) return { outcome: 'failed', reason: read.failure, spent }
     return { outcome: 'done', summary: read.summary, index, facts, source: 'default', spent }
   } finally {
-    reservation.settle(spent)
+    await reservation.settle(spent)
   }
 }
 
@@ -199,7 +199,7 @@ const outOfBudget: Made = { outcome: 'skipped', reason: 'the budget has no room 
 async function askCompactor(host: CompactionHost, compactor: Compactor, task: CompactionTask, focus: readonly string[]): Promise<Made> {
   const { view, contextWindow, abortSignal } = host
   const { compactionId, trigger, tokensBefore } = task
-  const reservation = host.reserve({ inputTokens: 0, outputTokens: 0 })
+  const reservation = await host.reserve({ inputTokens: 0, outputTokens: 0 })
   if (!reservation) return outOfBudget
   let spent: Spent = { usage: {} }
   try {
@@ -218,7 +218,7 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
     const made = placed(host, { ...given, source: compactor.name }, () => facts)
     return Object.keys(spent.usage).length > 0 ? { ...made, spent } : made
   } finally {
-    reservation.settle(spent)
+    await reservation.settle(spent)
   }
 }
 

@@ -85,8 +85,8 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
       if (inTurn) log.writeRun('running')
       await turn.commit()
     },
-    reserve({ inputTokens, outputTokens }) {
-      const reserved = reserveOn(turn, estimateOf(turn, inputTokens, outputTokens))
+    async reserve({ inputTokens, outputTokens }) {
+      const reserved = await reserveOn(turn, estimateOf(turn, inputTokens, outputTokens))
       return 'refusedBy' in reserved ? undefined : reserved
     },
     book(usage, cost) {

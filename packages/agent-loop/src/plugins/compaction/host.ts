@@ -1,5 +1,6 @@
 import type { Cost, Usage } from '@bowline/llm'
 import type { IdSource } from '../../base/ids.ts'
+import type { MaybePromise } from '../../base/promises.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
 import type { BeforeCompaction, CompactionDecision } from '../../contract/extension.ts'
 import type { Reservation } from '../../contract/run.ts'
@@ -35,7 +36,7 @@ export interface CompactionHost {
   /** Stores what was drafted. A rejection leaves view and breaker as they are and is passed on. */
   commit(boundary: 'start' | 'end'): Promise<void>
   /** Room in the budget; undefined when there is none. The reservation is settled once. */
-  reserve(expected: { readonly inputTokens: number; readonly outputTokens: number }): Reservation | undefined
+  reserve(expected: { readonly inputTokens: number; readonly outputTokens: number }): MaybePromise<Reservation | undefined>
   /** Adds to the sums of the turn; the budget has its reservation. */
   book(usage: Usage, cost: Cost | undefined): void
   beforeCompaction?(event: BeforeCompaction): Promise<CompactionDecision | undefined>

@@ -25,7 +25,7 @@ async function patchPlan(turn: Turn, prepareStep: PrepareStep, plan: StepPlan): 
     const named = patch.model ?? patch.runtimeParams?.model
     if (named === undefined) return { patch }
     const model = modelTarget(named, turn.agent.models, {})
-    checkPrices(turn.run.limits, turn.budgets, [model])
+    checkPrices(turn.budgets, [model], turn.run.limits)
     return { patch, model }
   })
   if (!asked) return

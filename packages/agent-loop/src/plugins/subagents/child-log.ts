@@ -77,7 +77,8 @@ function end(turn: Turn, call: Call, report: Report<'end'>): void {
 function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): void {
   turn.bookApart('child', usage, cost)
   // A subagent that runs here has charged the budgets that it shares.
-  if (!tool?.subagent || turn.run.journal.children) chargeAll(turn, { usage, cost })
+  const isHosted = tool?.subagent !== undefined && turn.run.journal.children !== undefined
+  if (!tool?.subagent || isHosted) chargeAll(turn, { usage, cost }, isHosted)
 }
 
 /** Drafts what a subagent asks now and has not asked before, and which of its questions are not open any more. */

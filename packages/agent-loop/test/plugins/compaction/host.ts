@@ -61,7 +61,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
       commits.push(drafted)
       drafted = []
     },
-    reserve: options.reserve ?? (() => ({ settle: (actual) => settled.push(actual) })),
+    reserve: options.reserve ?? (() => ({ settle: (actual) => void settled.push(actual) })),
     book: (usage, cost) => booked.push({ usage, cost }),
     ...(options.beforeCompaction && { beforeCompaction: options.beforeCompaction }),
     ...(options.afterCompaction && { afterCompaction: options.afterCompaction }),
