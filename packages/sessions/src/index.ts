@@ -1,6 +1,7 @@
 export { SessionError, type SessionErrorCode, type SessionErrorFacts } from './errors.ts'
 export type { DefinitionDecision, DefinitionDiff, DefinitionPolicy } from './contract/definition-diff.ts'
 export { createRuntime } from './runtime/create-runtime.ts'
+export type { PayingSession, TenantBudgetOptions, TenantSpending } from './runtime/tenant-budgets.ts'
 export type { AroundRun, DrainOptions, DrainReport, ErrorContext, Retention, RunExecution, Runtime, RuntimeOptions, SessionOptions, StartOptions, StartReport, SweepReport } from './runtime/types.ts'
 export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions, ImportOptions } from './commands/tree/types.ts'
 export type { ApprovalReceipt, DecisionOptions, EventsOptions, HeldRun, InputOptions, MessagesOptions, OnBusy, OverlayOptions, Page, PageRequest, RunHandle, RunInfo, RunResult, RunsQuery, SendOptions, Session, SessionInfo, SessionReader, Spent, StopOptions, StopReceipt, SubmitOptions, ToolResolution, UsageReport, SessionState, SessionStateValue } from './commands/types.ts'

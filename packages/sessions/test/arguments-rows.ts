@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Agent, ToolDeclaration } from '@bowline/agent-loop'
 import * as sessions from '@bowline/sessions'
-import type { Orchestration, OrchestrationState, RunHandle, Runtime, Session, SessionStore, StepSequencer } from '@bowline/sessions'
+import type { Orchestration, OrchestrationState, RunHandle, Runtime, RuntimeOptions, Session, SessionStore, StepSequencer } from '@bowline/sessions'
 import { fileStore } from '@bowline/sessions/file'
 import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStateStore, sqliteStore } from '@bowline/sessions/sqlite'
@@ -27,7 +27,7 @@ export interface World {
   readonly approvalId: string
   /** One of each kind, open. */
   readonly stores: readonly SessionStore[]
-  newRuntime(): Runtime
+  newRuntime(options?: Pick<RuntimeOptions, 'tenantBudget'>): Runtime
   end(): Promise<void>
 }
 
@@ -44,6 +44,8 @@ const page = { limit: whole(1, 10, 1000), page: { ...someText(), good: undefined
 const tool: ToolDeclaration = { name: 'other', description: 'Another one.', inputSchema: { type: 'object' } }
 const signal = made(new AbortController().signal)
 const lifeTime: ValueShape = { good: 'never', accepts: (value) => value === 'never' || ms(1).accepts(value) }
+const money: ValueShape = { good: '2.50', accepts: (value) => typeof value === 'function' || (/^(string|number)$/.test(typeof value) && /^\d+(\.\d{1,9})?$/.test(String(value))) }
+const budgetWindow: ValueShape = { good: 'day', accepts: (value) => value === 'day' || ms(1).accepts(value) }
 const ttl = options({ maxAgeMs: lifeTime, idleMs: lifeTime })
 const none = (call: () => unknown): ShapedRow => ({ args: [], call })
 const runtimeParams = options({
@@ -108,6 +110,7 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
               ...{ concurrency: whole(), maxRunsPerTenant: whole(1), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), durability: oneOf('boundary', 'turn') },
               onDefinitionChange: { good: 'pin', accepts: (value) => ['continue', 'pin', 'refuse'].includes(value as string) || typeof value === 'function' },
               ...{ onUnknownOutcome: oneOf('stop', 'tell-model'), onFailedTurn: oneOf('keep', 'rewind') },
+              tenantBudget: options({ maxCost: needed(money), window: needed(budgetWindow), currency: someText('USD'), store: made(sessions.memoryStateStore()), tenantOf: func(), leaseMs: ms(1) }),
               lease: options({ ttlMs: ms(1), heartbeatMs: ms(1) }),
               attempts: options({ withoutProgress: whole(), total: whole() }),
               background: options({ maxActive: whole(), maxRetained: whole(), maxDepth: whole() }, true, (value) => value === false),
@@ -181,6 +184,7 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
     },
     'Runtime.schedules': { args: [['', options(page)]], call: runtime.schedules },
     'Runtime.run': { args: [['runId', someText()]], call: runtime.run },
+    'Runtime.tenantSpending': { args: [['tenant', someText('acme')]], call: (tenant) => newRuntime({ tenantBudget: { maxCost: '1', window: 'day' } }).tenantSpending(tenant) },
     'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },
     'Runtime.drain': { args: [['', options({ untilMs: ms(), maxRuns: whole(0, 0), abortSignal: signal })]], call: runtime.drain },
     'Runtime.sweep': none(() => runtime.sweep()),

@@ -44,8 +44,8 @@ async function makeWorld(): Promise<World> {
   return {
     stores,
     ...{ store, agent, runtime, session, run, orchestration, sequencer, state, approvalId: pendingApprovals[0]?.approvalId ?? '' },
-    newRuntime() {
-      const other = sessions.createRuntime({ agents: [agent], onError: () => undefined })
+    newRuntime(options) {
+      const other = sessions.createRuntime({ agents: [agent], onError: () => undefined, ...options })
       made.push(other)
       return other
     },

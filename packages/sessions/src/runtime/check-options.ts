@@ -1,9 +1,12 @@
-import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { needed, type ArgumentCheck } from '@bowline/llm/arguments'
 import { configChecks, inputChecks, listOfNames, longestMs } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace } from '../keys.ts'
 import { checkTtl } from '../commands/settings.ts'
 import type { SessionStore } from '../contract/session-store.ts'
+import type { StateStore } from '../contract/state-store.ts'
+import { stateStoreOf } from '../orchestration/state-store-of.ts'
+import { checkMaxCost, type TenantBudgetOptions } from './tenant-budgets.ts'
 import type { DrainOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
 
@@ -29,12 +32,30 @@ const onDefinitionChange: ArgumentCheck = (path, value) => {
   if (typeof value !== 'function') configChecks.checkOneOf(path, value, ['continue', 'pin', 'refuse'])
 }
 
+const tenantBudget = configChecks.optionalRecord<TenantBudgetOptions>({
+  maxCost: (path, value) => {
+    if (typeof value !== 'function') checkMaxCost(path, needed(value))
+  },
+  window: (path, value) => {
+    if (value !== 'day') configChecks.checkRequired(path, value, "'day' or a whole number of milliseconds", isLength)
+  },
+  currency: configChecks.optionalName,
+  store: (path, value) => {
+    if (value !== undefined) stateStoreOf(value as StateStore, path)
+  },
+  tenantOf: configChecks.checkFunction,
+  leaseMs: configChecks.whole(1, longestMs),
+})
+
+const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= longestMs
+
 const runtimeOptions = configChecks.record<RuntimeOptions>({
   agents,
   store,
   namespace: configChecks.optional((_path, value) => checkNamespace(value as string)),
   concurrency: configChecks.whole(0),
   maxRunsPerTenant: configChecks.whole(1),
+  tenantBudget,
   onBusy: configChecks.oneOf('queue', 'steer', 'interrupt', 'reject'),
   durability: configChecks.oneOf('boundary', 'turn'),
   onDefinitionChange,

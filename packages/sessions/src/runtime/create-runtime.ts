@@ -9,6 +9,7 @@ import type { Session } from '../commands/types.ts'
 import { toRunInfo, toSessionInfo } from '../commands/views.ts'
 import { toScheduleInfo } from '../commands/schedules/schedule-record.ts'
 import { checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
+import { SessionError } from '../errors.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
 import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
 import { drainLoop } from './drain.ts'
@@ -108,9 +109,15 @@ function openHandle({ context, directory, options, ids }: RuntimeParts, key: str
   })
 }
 
-function runMethods({ context, loop }: RuntimeParts): Pick<Runtime, 'run' | 'resume'> {
+function runMethods({ context, loop, tenants, options, lifecycle }: RuntimeParts): Pick<Runtime, 'run' | 'resume' | 'tenantSpending'> {
   const { store } = context
   return {
+    async tenantSpending(tenant) {
+      inputChecks.checkName('tenant', tenant)
+      if (!tenants) throw new SessionError('invalid-config', 'This runtime holds no tenant to a budget: give createRuntime tenantBudget.')
+      if (options.autoStart !== false) await lifecycle.ensureStarted()
+      return tenants.spending(tenant)
+    },
     async run(runId) {
       inputChecks.checkName('runId', runId)
       const read = await store.readRun(runId)

@@ -7,6 +7,7 @@ import { acceptFollowUp } from '../commands/accept.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { Conversations } from '../writer/conversations.ts'
 import { notWritten, type Remainder } from './remainder.ts'
+import type { TenantBudgets } from './tenant-budgets.ts'
 
 interface CompactionContext {
   readonly store: SessionStore
@@ -14,6 +15,7 @@ interface CompactionContext {
   readonly clock: Clock
   readonly ids: IdSource
   readonly conversations: Conversations
+  readonly tenants?: TenantBudgets | undefined
 }
 
 /**
@@ -28,7 +30,8 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
     enqueue: (input) => acceptFollowUp(context, session, run, input),
   })
   const { trigger, instructions } = compactionOrder(run)
-  const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), clock, ids })
+  const budget = await context.tenants?.budgetFor(session)
+  const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), ...(budget && { budget }), clock, ids })
   if (journal.needsFinalize) return { kind: 'finalize' }
   if (journal.isStoreAway) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }

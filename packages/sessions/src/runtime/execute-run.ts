@@ -21,6 +21,7 @@ import type { Conversations } from '../writer/conversations.ts'
 import { executeCompaction } from './execute-compaction.ts'
 import { answersOf } from './recover.ts'
 import { notWritten, type Remainder } from './remainder.ts'
+import type { TenantBudgets } from './tenant-budgets.ts'
 import type { ErrorContext, RuntimeOptions } from './types.ts'
 
 export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'durability' | 'onUnknownOutcome' | 'onFailedTurn' | 'onDefinitionChange'> {
@@ -32,6 +33,8 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly children: ChildContext
   readonly drivers: ExpectedDrivers
   readonly conversations: Conversations
+  /** Undefined: no tenant is held to a budget. */
+  readonly tenants?: TenantBudgets | undefined
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
@@ -90,8 +93,9 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
     ...(check.kind === 'new' ? { definition: check.definition } : {}),
     ...('diff' in check ? { definitionDiff: check.diff } : {}),
   })
+  const budget = await options.tenants?.budgetFor(session)
   const mode = driver ? ({ mode: 'synchronized', driverTimeoutMs: driver.timeoutMs } as const) : {}
-  const agentRun = agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), ...mode, journal })
+  const agentRun = agent.run(inputOf(claim, answers), { ...optionsOf(options, claim, check), ...mode, ...(budget && { budget }), journal })
   const driving = driver && drive(agentRun, driver)
   const result = await agentRun.result()
   driver?.leave()

@@ -11,6 +11,8 @@ interface LifecycleParts {
   readonly scheduler: Scheduler
   readonly openOptions: StoreOpenOptions
   readonly onHint: (hint: StoreHint) => void
+  /** What is still to be written when no run is executed any more, within this time. */
+  readonly finishWriting: (withinMs: number) => Promise<void>
 }
 
 /** Start and stop of a runtime, whichever way they fail or meet. A store that runtimes share is closed once by each. */
@@ -20,6 +22,7 @@ export class Lifecycle {
   readonly #scheduler: Scheduler
   readonly #openOptions: StoreOpenOptions
   readonly #onHint: (hint: StoreHint) => void
+  readonly #finishWriting: LifecycleParts['finishWriting']
   #unsubscribe: (() => void) | undefined
   #wasAskedToStart = false
   #wasStopped = false
@@ -28,12 +31,13 @@ export class Lifecycle {
   #isOpen = false
   #releaseProcess: (() => void) | undefined
 
-  constructor({ store, loop, scheduler, openOptions, onHint }: LifecycleParts) {
+  constructor({ store, loop, scheduler, openOptions, onHint, finishWriting }: LifecycleParts) {
     this.#store = store
     this.#loop = loop
     this.#scheduler = scheduler
     this.#openOptions = openOptions
     this.#onHint = onHint
+    this.#finishWriting = finishWriting
   }
 
   /** Starts the runtime if nobody has; a stopped one stays stopped. */
@@ -91,6 +95,7 @@ export class Lifecycle {
     if (isOpen) {
       await this.#loop.stop(graceMs)
       await this.#scheduler.stop()
+      await this.#finishWriting(graceMs)
     }
     this.#releaseProcess?.()
     this.#releaseProcess = undefined

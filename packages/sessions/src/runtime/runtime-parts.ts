@@ -23,6 +23,7 @@ import { Lifecycle, startingStore } from './lifecycle.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
 import { Scheduler } from './scheduler.ts'
+import { TenantBudgets } from './tenant-budgets.ts'
 import type { RuntimeOptions } from './types.ts'
 
 const childStopMs = 10_000
@@ -38,6 +39,7 @@ export class RuntimeParts {
   readonly directory: AgentDirectory
   readonly id: string
   readonly background: BackgroundSettings
+  readonly tenants: TenantBudgets | undefined
   /** For handles: the first use of its store starts the runtime. */
   readonly context: SessionContext
   readonly loop: ClaimLoop
@@ -60,6 +62,8 @@ export class RuntimeParts {
     this.id = this.ids.next('runtime')
     this.background = backgroundOf(options, this.store)
     this.#onError = errorHandler(options.onError)
+    const { tenantBudget } = options
+    this.tenants = tenantBudget && new TenantBudgets({ ...tenantBudget, ownState: () => this.context.store.state, namespace: this.namespace, clock: this.clock, ids: this.ids })
     this.context = this.#makeContext()
     this.#ownContext = { ...this.context, store: this.store }
     this.loop = this.#makeLoop()
@@ -105,7 +109,7 @@ export class RuntimeParts {
     return new ClaimLoop({
       ...options,
       ...{ store, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
-      conversations: this.#conversations,
+      ...{ conversations: this.#conversations, tenants: this.tenants },
       children: this.#makeChildContext(),
       onRest: (claim, how) => this.#onRest(claim, how),
     })
@@ -153,6 +157,7 @@ export class RuntimeParts {
     return new Lifecycle({
       ...{ store, loop, scheduler },
       openOptions: { namespace, clock, owner: this.id },
+      finishWriting: async (withinMs) => this.tenants?.finishWriting(withinMs),
       onHint: ({ key, wake, deltas, elsewhere }) => {
         if (key === undefined) return this.#lookEverywhere()
         if (deltas) return void this.#remoteDeltas()?.fetch(key)

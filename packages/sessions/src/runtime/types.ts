@@ -7,6 +7,7 @@ import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunKind, SessionTtl } from '../contract/records.ts'
 import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
+import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
 
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */
@@ -23,6 +24,12 @@ export interface RuntimeOptions {
    * `tenant:<id>:…`. Runs that an agent has started for another one do not count. Default: no limit.
    */
   readonly maxRunsPerTenant?: number
+  /**
+   * What a tenant may spend in a window, in all processes that share its store. Each model call, that of a compaction too,
+   * is reserved before it is made and settled before its answer is stored: two store calls. A call that does not fit ends its
+   * run as `limit`, `max-cost`. Every model needs a price. Default: no budget.
+   */
+  readonly tenantBudget?: TenantBudgetOptions
   /** Default `queue`. */
   readonly onBusy?: OnBusy
   /**
@@ -117,6 +124,11 @@ export interface Runtime extends AsyncDisposable {
   run(runId: string): Promise<RunInfo | null>
   /** Takes up a run that nobody executes. Null: there is nothing to take up, or somebody else has it. */
   resume(runId: string): Promise<RunHandle | null>
+  /**
+   * What a tenant has spent and reserved in the present window, what is left, and when the window ends. Throws
+   * `invalid-config` without `tenantBudget`.
+   */
+  tenantSpending(tenant: string): Promise<TenantSpending>
   /**
    * Executes what there is to do until nothing is left, or until `untilMs` (epoch milliseconds): then runs leave at their
    * next boundary. For hosts that are awake for a while only.

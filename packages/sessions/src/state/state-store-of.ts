@@ -6,10 +6,10 @@ import type { SessionStore } from '../contract/session-store.ts'
 const methods = ['get', 'compareAndSet', 'touch', 'delete', 'list', 'sweep'] as const satisfies readonly (keyof StateStore)[]
 
 /** The state store that was given, or that of the session store that was given. Throws `invalid-config` for anything else. */
-export function stateStoreOf(given: StateStore | SessionStore | undefined): StateStore {
+export function stateStoreOf(given: StateStore | SessionStore | undefined, path = 'store'): StateStore {
   const store: unknown = typeof given === 'object' && given !== null && 'state' in given ? given.state : given
   if (isStateStore(store)) return store
-  throw new SessionError('invalid-config', `store must be a state store or a session store; received ${describeValue(given)}.`)
+  throw new SessionError('invalid-config', `${path} must be a state store or a session store; received ${describeValue(given)}.`)
 }
 
 function isStateStore(value: unknown): value is StateStore {

@@ -14,6 +14,7 @@ export type WorkerMessage =
   | { readonly type: 'slow-started' }
   | { readonly type: 'event'; readonly event: LoggedEvent }
   | { readonly type: 'moment'; readonly what: string }
+  | { readonly type: 'spent'; readonly status: string; readonly cost?: string; readonly error?: string }
   | { readonly type: 'done' }
   | { readonly type: 'aborted' }
   | { readonly type: 'sent'; readonly longestWaitMs: number }

@@ -3,12 +3,14 @@ import type { StateStore } from '@bowline/sessions'
 import { kvStateStore } from '@bowline/sessions/kv'
 import { postgresStateStore } from '@bowline/sessions/postgres'
 import { redisStateStore } from '@bowline/sessions/redis'
+import { sqliteStateStore } from '@bowline/sessions/sqlite'
 
 /** Where the records of a state store are, as another process can be told. */
 export type StatePlace =
   | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
   | { readonly kind: 'kv'; readonly url: string; readonly token: string; readonly prefix: string }
   | { readonly kind: 'postgres'; readonly connectionString: string }
+  | { readonly kind: 'sqlite'; readonly file: string }
 
 export function openStateAt(place: StatePlace, clock?: Clock): StateStore {
   const given = clock && { clock }
@@ -19,5 +21,7 @@ export function openStateAt(place: StatePlace, clock?: Clock): StateStore {
       return kvStateStore({ url: place.url, token: place.token, prefix: place.prefix, ...given })
     case 'postgres':
       return postgresStateStore({ connectionString: place.connectionString, ...given })
+    case 'sqlite':
+      return sqliteStateStore({ file: place.file, ...given })
   }
 }

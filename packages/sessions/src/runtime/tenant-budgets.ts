@@ -1,0 +1,229 @@
+import { AgentError, createBudget, type Budget, type IdSource, type LocalBudget } from '@bowline/agent-loop'
+import { addCost, type Clock, type Cost, type Decimal, type JSONObject } from '@bowline/llm'
+import type { StateStore } from '../contract/state-store.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import { configChecks } from '../arguments.ts'
+import { SessionError } from '../errors.ts'
+import { tenantOf } from '../keys.ts'
+import { stateStoreOf } from '../orchestration/state-store-of.ts'
+import { TenantAccount, withoutExpired, type Ledger } from './tenant-account.ts'
+
+export interface TenantBudgetOptions {
+  /**
+   * What one tenant may spend in one window, such as `'2.50'`; or a function that says it of a tenant, with undefined for no
+   * limit. It is asked once per execution of a run. 0: no call that costs anything is made.
+   */
+  readonly maxCost: Decimal | ((tenant: string) => Decimal | undefined | Promise<Decimal | undefined>)
+  /** `day`: from midnight to midnight, UTC. A number: windows of so many milliseconds, from the epoch on. */
+  readonly window: 'day' | number
+  /** Of the prices of all models. Default `USD`. */
+  readonly currency?: string
+  /** Shared by all processes. Default: the runtime's store. */
+  readonly store?: StateStore | SessionStore
+  /**
+   * The tenant that pays for a session; undefined: nobody is held to anything. A session of a subagent is asked about with
+   * the key of its root. Default: the key says it, as in `tenant:<id>:…`.
+   */
+  readonly tenantOf?: (session: PayingSession) => string | undefined
+  /**
+   * How long a reservation counts, in milliseconds, before it is given back because its process has died. Longer than any
+   * model call. Default 600,000.
+   */
+  readonly leaseMs?: number
+}
+
+export interface PayingSession {
+  readonly key: string
+  readonly owner?: string
+  readonly metadata: JSONObject
+}
+
+/** Where a tenant stands in the present window. */
+export interface TenantSpending {
+  readonly tenant: string
+  /** As a decimal. Absent: the tenant has no limit. */
+  readonly maxCost?: string
+  readonly currency: string
+  /** Absent: nothing was spent. */
+  readonly spent?: Cost
+  /** For calls that are under way, and for those of dead processes until their lease is over. */
+  readonly reserved?: Cost
+  /** A number for people; the budget itself is exact. Absent without a limit. */
+  readonly left?: number
+  /** Epoch milliseconds. */
+  readonly windowStartsAt: number
+  readonly windowEndsAt: number
+}
+
+interface TenantBudgetsOptions extends TenantBudgetOptions {
+  /** Of the runtime. Asked for at the first use. */
+  readonly ownState: () => StateStore
+  readonly namespace: string
+  readonly clock: Clock
+  readonly ids: IdSource
+}
+
+const dayMs = 86_400_000
+const defaultLeaseMs = 600_000
+const mostAccounts = 1_000
+
+/** The budgets of all tenants, as one process reserves on them and settles. */
+export class TenantBudgets {
+  readonly #options: TenantBudgetsOptions
+  /** Of present windows, and of earlier ones in which something is still written. */
+  readonly #accounts = new Map<string, TenantAccount>()
+
+  constructor(options: TenantBudgetsOptions) {
+    this.#options = options
+  }
+
+  /** The budget of a run in this session. Undefined: it is held to none. Throws `invalid-config`. */
+  async budgetFor(session: PayingSession): Promise<Budget | undefined> {
+    const tenant = this.#tenantOf(session)
+    if (tenant === undefined) return undefined
+    const maxCost = await this.#limitOf(tenant)
+    return maxCost === undefined ? undefined : this.#budget(tenant, maxCost)
+  }
+
+  /** Resolves when nothing is to be counted any more, or when this time is over. */
+  async finishWriting(withinMs: number): Promise<void> {
+    const busy = [...this.#accounts.values()].flatMap((account) => account.writing ?? [])
+    if (busy.length === 0) return
+    const { clock } = this.#options
+    const { promise: isOver, resolve } = Promise.withResolvers<void>()
+    const cancel = clock.setTimer(clock.now() + withinMs, resolve)
+    await Promise.race([Promise.all(busy), isOver])
+    cancel()
+  }
+
+  async spending(tenant: string): Promise<TenantSpending> {
+    const { clock, currency = 'USD' } = this.#options
+    const now = clock.now()
+    const { start, end } = this.#windowAt(now)
+    const maxCost = await this.#limitOf(tenant)
+    const ledger = withoutExpired(await this.#accountOf(tenant, start).read(), now)
+    const reserved = Object.values(ledger.reserved).reduce<Cost | undefined>((sum, { cost }) => addCost(sum, cost), undefined)
+    return {
+      ...{ tenant, currency, windowStartsAt: start, windowEndsAt: end },
+      ...(ledger.spent && { spent: ledger.spent }),
+      ...(reserved && { reserved }),
+      ...(maxCost !== undefined && { maxCost, left: standing(ledger, maxCost).left.cost ?? 0 }),
+    }
+  }
+
+  #budget(tenant: string, maxCost: string): Budget {
+    const { clock, ids, leaseMs = defaultLeaseMs } = this.#options
+    const present = (): TenantAccount => this.#accountOf(tenant, this.#windowAt(clock.now()).start)
+    const charge = async (account: TenantAccount, cost: Cost | undefined, id?: string): Promise<void> => {
+      if (cost) this.#checkCurrency(cost)
+      if (cost || id !== undefined) await account.change((ledger) => withSpent(ledger, cost, id))
+    }
+    return {
+      coversChildren: true,
+      reserve: async ({ cost }) => {
+        if (!cost) throw new SessionError('invalid-config', `The model has no price, and the tenant ${JSON.stringify(tenant)} is held to a budget: give the model by name, with models, a registry that has its price.`)
+        this.#checkCurrency(cost)
+        const account = present()
+        const id = ids.next('reservation')
+        const fits = await account.change((ledger, now) => {
+          if (!standing(ledger, maxCost).reserve({ tokens: 0, cost })) return undefined
+          return { ...ledger, reserved: { ...ledger.reserved, [id]: { cost, until: now + leaseMs } } }
+        })
+        let isOpen = fits
+        const settle = async (actual: { readonly cost?: Cost | undefined }): Promise<void> => {
+          if (!isOpen) return
+          isOpen = false
+          await charge(account, actual.cost, id)
+        }
+        return fits ? { settle } : undefined
+      },
+      charge: ({ cost }) => charge(present(), cost),
+      get left() {
+        return standing(present().latest, maxCost).left
+      },
+    }
+  }
+
+  #checkCurrency(cost: Cost): void {
+    const { currency = 'USD' } = this.#options
+    if (cost.currency !== currency) throw new SessionError('invalid-config', `tenantBudget.currency is ${currency}, and the model is paid in ${cost.currency}: name the currency of the prices.`)
+  }
+
+  #tenantOf({ key, owner, metadata }: PayingSession): string | undefined {
+    const [root = ''] = key.split('~')
+    const asked = this.#options.tenantOf
+    if (!asked) return tenantOf(root)
+    const tenant = answerOf('tenantBudget.tenantOf', () => asked({ key: root, metadata, ...(owner !== undefined && { owner }) }))
+    configChecks.optionalName('tenantBudget.tenantOf()', tenant)
+    return tenant
+  }
+
+  async #limitOf(tenant: string): Promise<string | undefined> {
+    const { maxCost } = this.#options
+    if (typeof maxCost !== 'function') return String(maxCost)
+    const asked = `tenantBudget.maxCost(${JSON.stringify(tenant)})`
+    const given = await answerOf(asked, async () => maxCost(tenant))
+    if (given !== undefined) checkMaxCost(asked, given)
+    return given === undefined ? undefined : String(given)
+  }
+
+  #windowAt(now: number): { readonly start: number; readonly end: number } {
+    const lengthMs = this.#options.window === 'day' ? dayMs : this.#options.window
+    const start = Math.floor(now / lengthMs) * lengthMs
+    return { start, end: start + lengthMs }
+  }
+
+  /** A reservation is settled in the window in which it was made. */
+  #accountOf(tenant: string, start: number): TenantAccount {
+    const { store, ownState, namespace, clock, ids, window, leaseMs = defaultLeaseMs } = this.#options
+    const id = `${namespace}:${window}:${start}:${tenant}`
+    const known = this.#accounts.get(id)
+    if (known) return known
+    // For what is settled after the end of the window.
+    const ttlMs = (): number => Math.max(0, this.#windowAt(start).end - clock.now()) + 2 * leaseMs
+    const state = store ? stateStoreOf(store) : ownState()
+    const made = new TenantAccount({ state, id, clock, writer: ids.next('writer'), ttlMs })
+    if (this.#accounts.size >= mostAccounts) for (const [other, account] of this.#accounts) if (!account.writing) this.#accounts.delete(other)
+    this.#accounts.set(id, made)
+    return made
+  }
+}
+
+/** Names the function that failed. Throws or rejects with `invalid-config`. */
+function answerOf<Answer>(name: string, ask: () => Answer): Answer {
+  const failed = (error: unknown): never => {
+    throw new SessionError('invalid-config', `${name} failed: ${error instanceof Error ? error.message : String(error)}.`, { cause: error })
+  }
+  try {
+    const answer = ask()
+    return (answer instanceof Promise ? answer.catch(failed) : answer) as Answer
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** Throws `invalid-config`. */
+export function checkMaxCost(path: string, value: unknown): void {
+  try {
+    createBudget({ maxCost: value as Decimal })
+  } catch (error) {
+    if (!AgentError.isInstance(error)) throw error
+    throw new SessionError('invalid-config', `${error.message.replace(/^maxCost/, path)}.`)
+  }
+}
+
+/** A budget on which everything stands that the ledger has. */
+function standing({ spent, reserved }: Ledger, maxCost: string): LocalBudget {
+  const budget = createBudget({ maxCost })
+  for (const cost of [spent, ...Object.values(reserved).map((each) => each.cost)]) if (cost) budget.charge({ usage: {}, cost })
+  return budget
+}
+
+function withSpent({ reserved, ...ledger }: Ledger, cost: Cost | undefined, settled: string | undefined): Ledger {
+  const spent = addCost(ledger.spent, cost)
+  return {
+    ...ledger,
+    ...(spent && { spent }),
+    reserved: settled === undefined ? reserved : Object.fromEntries(Object.entries(reserved).filter(([id]) => id !== settled)),
+  }
+}
