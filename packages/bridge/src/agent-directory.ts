@@ -9,6 +9,7 @@ import type { BridgeLogger } from './logger.ts'
 export interface DirectoryOptions {
   readonly executors: readonly BridgeExecutor[]
   readonly defaultAgentId: string | undefined
+  readonly authorize: (owner: string, action: 'discover', agentId: string) => boolean
   readonly logger: BridgeLogger
 }
 
@@ -24,12 +25,14 @@ export interface FoundAgent {
 export class AgentDirectory {
   readonly #executors: readonly BridgeExecutor[]
   readonly #defaultAgentId: string | undefined
+  readonly #authorize: DirectoryOptions['authorize']
   readonly #logger: BridgeLogger
   readonly #told = new Set<string>()
 
-  constructor({ executors, defaultAgentId, logger }: DirectoryOptions) {
+  constructor({ executors, defaultAgentId, authorize, logger }: DirectoryOptions) {
     this.#executors = executors
     this.#defaultAgentId = defaultAgentId
+    this.#authorize = authorize
     this.#logger = logger
   }
 
@@ -43,12 +46,17 @@ export class AgentDirectory {
    * Throws `NOT_FOUND` for an unknown id, with those that pass `isVisible`. Without any agents throws `CONFIG`, or `TRANSPORT`
    * if an executor does not know its agents yet.
    */
-  find(agentId: string | undefined, isVisible: (agentId: string) => boolean = () => true): FoundAgent {
+  find(agentId: string | undefined, isVisible: (agentId: string) => boolean): FoundAgent {
     const found = this.#found()
     if (found.length === 0) throw this.#noAgents()
     const agent = agentId === undefined ? this.#chosen(found) : byId(found, agentId)
     if (!agent) throw missingAgent(agentId ?? '', found.map((each) => each.agent.id).filter(isVisible))
     return agent
+  }
+
+  /** The agent of what this owner began earlier. Throws as `find`, with the agents that the owner may see. */
+  findEarlier(agentId: string, owner: string): FoundAgent {
+    return this.find(agentId, (id) => this.#authorize(owner, 'discover', id))
   }
 
   /** The agents that an executor gave and that cannot be listed, by executor. */
@@ -58,7 +66,7 @@ export class AgentDirectory {
 
   #noAgents(): BridgeError {
     const unknown = this.#unknown()
-    if (unknown === undefined) return new BridgeError('CONFIG', 'No agents registered')
+    if (unknown === undefined) return new BridgeError('CONFIG', 'No agents registered', { details: { reason: 'no-agents' } })
     const details = { reason: 'agents-unknown', outcome: 'none', retryAfterMs: retryWhenUnknownMs } as const
     return new BridgeError('TRANSPORT', `No agents yet: ${unknown}`, { details })
   }

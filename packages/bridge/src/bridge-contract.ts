@@ -39,6 +39,8 @@ export interface Bridge {
   session(sessionId: string, options?: OwnerOption): Promise<BridgeSession>
   /** Newest first. */
   sessions(filter?: SessionFilter): Promise<SessionPage>
+  /** Requests that go on, and those that ended as long as they are kept. Newest first. */
+  requests(filter?: RequestFilter): Promise<RequestPage>
   /** What became of a request. Waits up to `waitMs` (default 0) for it to end or to need input. */
   request(requestId: string, options?: RequestQuery): Promise<BridgeResult>
   /** Throws `NOT_FOUND`, also when session and request do not belong together. */
@@ -110,6 +112,14 @@ export interface SessionFilter extends OwnerOption {
   readonly cursor?: string
 }
 
+export interface RequestFilter extends OwnerOption {
+  readonly sessionId?: string
+  readonly status?: RequestStatus
+  /** 1–200. Default 50. */
+  readonly limit?: number
+  readonly cursor?: string
+}
+
 export interface RequestQuery extends OwnerOption {
   readonly waitMs?: number
   /** Ends the waiting, not the request. */
@@ -163,10 +173,30 @@ export interface RequestIds {
   readonly requestId: string
 }
 
+export interface RequestSummary extends RequestIds {
+  readonly status: RequestStatus
+  /** When it was accepted, in ms since 1970. */
+  readonly createdAt: number
+  /** How the prompt begins: at most 120 characters. */
+  readonly prompt: string
+}
+
+export interface RequestPage {
+  readonly requests: readonly RequestSummary[]
+  readonly nextCursor?: string
+}
+
 /** The words of a request that did not fail. */
 export type OutcomeStatus = 'queued' | 'running' | SettledStatus
 /** Those in which nobody works on it: it ended, or waits for answers. */
 export type SettledStatus = Exclude<TurnStatus, 'needs-recovery' | 'error'>
+export type RequestStatus = OutcomeStatus | 'error'
+
+/** From acceptance to end. */
+export const requestStatuses = [
+  ...(['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent'] as const),
+  ...(['completed', 'aborted', 'halted', 'limit', 'error'] as const),
+] as const satisfies readonly RequestStatus[]
 
 export interface BridgeOutcome extends RequestIds {
   readonly status: OutcomeStatus

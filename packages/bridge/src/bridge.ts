@@ -5,7 +5,7 @@ import { callChecks } from './arguments.ts'
 import type { ListedAgent } from './bridge-contract.ts'
 import type { Bridge, BridgeCounters, BridgeHealth, BridgeLimits, BridgeResult, BridgeRun, BridgeSession } from './bridge-contract.ts'
 import type { CancelInput, CancelReceipt, CloseInput, CloseReceipt, CreateSessionInput, DelegateInput } from './bridge-contract.ts'
-import type { OwnerOption, PromptInput, RequestQuery, SessionFilter, SessionPage } from './bridge-contract.ts'
+import type { OwnerOption, PromptInput, RequestFilter, RequestPage, RequestQuery, SessionFilter, SessionPage } from './bridge-contract.ts'
 import { coreOf } from './core.ts'
 import type { Core } from './core.ts'
 import { BridgeError } from './errors.ts'
@@ -19,6 +19,7 @@ import { close } from './operations/close.ts'
 import { createSession } from './operations/create-session.ts'
 import { delegate } from './operations/delegate.ts'
 import type { Desk } from './operations/desk.ts'
+import { listRequests } from './operations/list-requests.ts'
 import { listSessions } from './operations/list-sessions.ts'
 import { look } from './operations/look.ts'
 import { prompt } from './operations/prompt.ts'
@@ -244,6 +245,10 @@ class ExecutorBridge implements Bridge {
 
   sessions(filter: SessionFilter = {}): Promise<SessionPage> {
     return this.#answered(listSessions(this.#desk, filter))
+  }
+
+  requests(filter: RequestFilter = {}): Promise<RequestPage> {
+    return this.#answered(listRequests(this.#desk, filter))
   }
 
   request(requestId: string, options: RequestQuery = {}): Promise<BridgeResult> {

@@ -9,15 +9,20 @@ import type { BridgeEvent } from './agent.ts'
 import type { Bridge, BridgeOutcome, BridgeResult, DepthOption, OwnerOption } from './bridge-contract.ts'
 import { workContext } from './context.ts'
 import { errorBody } from './error-body.ts'
+import { namesOf } from './missing-agent.ts'
 import { redactionOf } from './redact.ts'
 import type { BridgeRedaction } from './redact.ts'
+import { withCounts } from './requests/outcome.ts'
 
 export interface DelegateToolOptions {
   /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
   readonly agents?: readonly string[]
   /** Default `delegate`. */
   readonly name?: string
-  /** For the model. Default: one that says what the tool does. */
+  /**
+   * For the model. Default: what the tool does, and each agent with its description as the bridge lists it when the tool is made. Make the
+   * tool after `bridge.start()` if agents say only then what they are for.
+   */
   readonly description?: string
 }
 
@@ -37,7 +42,7 @@ const optionChecks: FieldChecks<DelegateToolOptions> = {
 export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}): Tool {
   check.requiredMethods('delegate', 'cancel', 'discover')('delegateTool.bridge', bridge)
   check.record(optionChecks)('delegateTool.options', options)
-  const { agents, name = 'delegate', description = 'Hands a task to another agent and gives its answer.' } = options
+  const { agents, name = 'delegate', description = describe(bridge, agents) } = options
   const agentId = agents ? z.enum(agents) : z.string()
   const redaction = redactionOf(bridge)
   return defineTool({
@@ -45,7 +50,7 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
     description,
     inputSchema: z.strictObject({
       prompt: z.string().min(1).describe('All that the agent needs to know: it sees nothing else.'),
-      agentId: agentId.optional().describe('Which agent.'),
+      agentId: agentId.optional().describe(`Which agent: ${choiceOf(bridge, agents)}`),
     }),
     effect: 'idempotent',
     // The bridge has deadlines of its own.
@@ -67,6 +72,29 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
       return returned(result, redaction)
     },
   })
+}
+
+function describe(bridge: Bridge, agents: readonly string[] | undefined): string {
+  const known = new Map(bridge.discover().map((agent) => [agent.id, agent]))
+  const ids = agents ?? [...known.keys()]
+  const lines = ids.slice(0, maxDescribed).map((id) => `\n- ${id}${oneLine(known.get(id)?.description)}`)
+  const more = ids.length > maxDescribed ? `\n- and ${ids.length - maxDescribed} more` : ''
+  return `Hands a task to another agent and gives its answer.${lines.length > 0 ? ` The agents:${lines.join('')}${more}` : ''}`
+}
+
+const maxDescribed = 20
+const maxDescription = 200
+
+function oneLine(description = ''): string {
+  const text = description.replaceAll(/\s+/g, ' ').trim()
+  if (text === '') return ''
+  return `: ${text.length <= maxDescription ? text : `${text.slice(0, maxDescription).toWellFormed()}…`}`
+}
+
+function choiceOf(bridge: Bridge, agents: readonly string[] | undefined): string {
+  const ids = agents ?? bridge.discover().map(({ id }) => id)
+  const standard = agents?.[0] ?? defaultAgentOf(bridge)
+  return ids.length === 0 ? 'an id. Default: the default agent.' : `${namesOf(ids)}. Default: ${standard}.`
 }
 
 /** What the loop is told of a request: the ids of a child are those of the request and of the agent. */
@@ -101,7 +129,7 @@ class Child {
     const { usage, cost, text } = result
     // Of an agent that has no steps.
     if (this.#updates === 0) this.#update({ step: 1, text: text ?? '', toolNames: [] })
-    this.#context.reportChild({ kind: 'end', childRunId, status: endedAs(result), ...(usage && { usage }), ...(cost && { cost }) })
+    this.#context.reportChild({ kind: 'end', childRunId, status: endedAs(result), ...withCounts(usage), ...(cost && { cost }) })
   }
 
   #update(update: Omit<Extract<ChildReport, { kind: 'update' }>, 'kind' | 'childRunId'>): void {
@@ -115,10 +143,16 @@ function endedAs({ status }: BridgeOutcome): 'completed' | 'aborted' | 'halted' 
   return status === 'completed' || status === 'halted' || status === 'limit' ? status : 'aborted'
 }
 
+/** The model of a loop has this tool only, not those that an error names to clients of MCP. */
+const nextTimes = {
+  later: 'Hand the task over again later, or to another agent.',
+  never: 'Change the task or choose another agent; the same call fails again.',
+}
+
 function returned(result: BridgeResult, redaction: BridgeRedaction): ToolReturnValue {
   if (!result.ok) {
     const { code, message, retryable } = errorBody(result.error, redaction)
-    return { output: { result: 'error', error: message, code, retryable }, isError: true }
+    return { output: { result: 'error', error: message, code, retryable, next: retryable ? nextTimes.later : nextTimes.never }, isError: true }
   }
   const { status, text = '', structured, agentId, requestId, sessionId, pending } = result
   return {

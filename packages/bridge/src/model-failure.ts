@@ -12,10 +12,10 @@ const codeByKind: Partial<Record<ErrorKind, BridgeErrorCode>> = {
   timeout: 'TIMEOUT',
 }
 
-/** A model error that came as data, as the error that a caller gets. */
+/** A model error that came as data, as the error that a caller gets. The agent is as it was: its session goes on. */
 export function modelFailure({ kind, message, retryable, retryAfterMs }: ModelError, agentId: string): BridgeError {
   return new BridgeError(codeByKind[kind] ?? 'UPSTREAM', message, {
     retryable,
-    details: { agentId, upstreamCode: kind, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    details: { agentId, upstreamCode: kind, sessionValid: true, ...(retryAfterMs !== undefined && { retryAfterMs }) },
   })
 }

@@ -5,8 +5,8 @@ const maxDepth = 6
 const maxEntries = 100
 
 /**
- * Returns what copies a thrown value as it may be logged: without secrets. Errors stay errors, with message, stack, cause
- * and fields. Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
+ * Returns what copies a thrown value as it may be logged: without secrets. Errors stay errors, with name, message, stack,
+ * cause and fields, all of which JSON shows. Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
  */
 export function causeRedaction(redaction: Redaction): (cause: unknown) => unknown {
   function copyOf(value: unknown, known: Map<object, unknown>, depth: number): unknown {
@@ -33,9 +33,10 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
   }
 
   function copyOfError(error: Error): Error {
-    const copy = new Error(redaction.text(String(error.message)))
-    copy.name = String(error.name)
-    copy.stack = redaction.text(String(error.stack ?? ''))
+    const copy = new Error()
+    // Enumerable, since loggers such as pino write a field as JSON, which shows nothing else of an error.
+    const said = { name: String(error.name), message: redaction.text(String(error.message)), stack: redaction.text(String(error.stack ?? '')) }
+    for (const [name, value] of Object.entries(said)) Object.defineProperty(copy, name, { value, enumerable: true, configurable: true, writable: true })
     return copy
   }
 

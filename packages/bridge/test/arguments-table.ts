@@ -241,6 +241,7 @@ export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[]
     row('delegate', input('delegate.input', { prompt: 'hi' }, { ...request, ...depth, prompt: must('text'), agentId: text, metadata: ['object'] } satisfies Fields<root.DelegateInput>)),
     row('session', { path: 'session.sessionId', valid: sessionId, kinds: must('text') }, { path: 'session.options', valid: {}, fields: owner }),
     row('sessions', input('sessions.filter', {}, { ...owner, agentId: text, status: any, limit: whole, cursor: texts } satisfies Fields<root.SessionFilter>, [])),
+    row('requests', input('requests.filter', {}, { ...owner, sessionId: text, status: any, limit: whole, cursor: texts } satisfies Fields<root.RequestFilter>, [])),
     row('request', { path: 'request.requestId', valid: 'r1', kinds: must('text') }, { path: 'request.options', valid: {}, fields: { ...owner, waitMs: whole, abortSignal: any } satisfies Fields<root.RequestQuery> }),
     row('cancel', input('cancel.input', { sessionId, requestId: 'r1' }, { ...owner, sessionId: text, requestId: text } satisfies Fields<root.CancelInput>)),
     row('close', input('close.input', { sessionId: 'bs_other' }, { ...owner, sessionId: must('text'), reason: texts } satisfies Fields<root.CloseInput>)),

@@ -155,3 +155,32 @@ describe('delegateTool', () => {
     expect(depths).toEqual([2])
   })
 })
+
+describe('what the model sees of delegateTool', () => {
+  const described = (id: string, description: string) => testAgent(id, { info: { id, description } })
+  const agents = () => [described('reviewer', 'Reads a text.\nSays what is wrong.'), described('coder', 'Writes code.'), testAgent('plain')]
+
+  it('B120: it lists its agents, with what each is for', async () => {
+    const bridge = await bridgeOver(agents())
+    const tool = delegateTool(bridge, { agents: ['coder', 'plain'] })
+    expect(tool.description).toBe('Hands a task to another agent and gives its answer. The agents:\n- coder: Writes code.\n- plain')
+    expect(delegateTool(bridge).description).toContain('- reviewer: Reads a text. Says what is wrong.')
+    expect(delegateTool(bridge, { description: 'Mine.' }).description).toBe('Mine.')
+    expect(JSON.stringify(z.toJSONSchema(tool.inputSchema as z.ZodType))).toContain('Which agent: coder, plain. Default: coder.')
+  })
+
+  it('B121: a failure says what to do next, in words that fit the tool', async () => {
+    const bridge = await bridgeOver([testAgent('sailor', { onPrompt: () => Promise.reject(new BridgeError('CAPACITY', 'full')) })])
+    const { outputs } = await played(await bossOver(bridge, [delegate('Tie it.'), { text: 'done' }]))
+    expect(outputs).toMatchObject([{ value: { code: 'CAPACITY', retryable: true, next: 'Hand the task over again later, or to another agent.' } }])
+  })
+
+  it('B57: a total that an agent did not report is the sum of its counts', async () => {
+    const onPrompt = () => ({ text: 'x', stopReason: 'end_turn' as const, usage: { inputTokens: 100, outputTokens: 10 } })
+    const bridge = await bridgeOver([testAgent('sailor', { onPrompt })])
+    const { told, result } = await played(await bossOver(bridge, [delegate('Tie it.'), { text: 'done' }]))
+    expect(told.at(-1)).toMatchObject({ usage: { inputTokens: 100, outputTokens: 10, totalTokens: 110 } })
+    const { usage: whole } = result as { usage: { inputTokens: number; outputTokens: number; totalTokens: number } }
+    expect(whole.totalTokens).toBe(whole.inputTokens + whole.outputTokens)
+  })
+})

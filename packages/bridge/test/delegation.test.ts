@@ -61,7 +61,9 @@ describe('the session of a delegation', () => {
     const thrown = new BridgeError('AUTH', 'key expired', { details: { reason: 'expired' } })
     const agent = tracedAgent(trace, { onSessionCreate: () => Promise.reject(thrown) })
     const { result, bridge } = await delegateTo(agent)
-    expect(failureOf(result)).toBe(thrown)
+    const { code, message, retryable, details } = failureOf(result)
+    expect({ code, message, retryable }).toEqual({ code: 'AUTH', message: 'key expired', retryable: false })
+    expect(details).toMatchObject(thrown.details)
     expect(trace).toEqual([])
     expect(bridge.health().requests.inFlight).toBe(0)
   })
@@ -262,10 +264,13 @@ describe('the result', () => {
     }
   })
 
-  it('B34: a BridgeError keeps code, retryable and details exactly as thrown', async () => {
+  it('B34, B121: a BridgeError keeps code, retryable and each detail as thrown, and gets the ids of its call', async () => {
     const thrown = new BridgeError('CAPACITY', 'full', { retryable: false, details: { retryAfterMs: 7, upstreamCode: 429 } })
     const { result } = await delegateTo(testAgent('a', { onPrompt: () => Promise.reject(thrown) }))
-    expect(failureOf(result)).toBe(thrown)
+    const { code, message, retryable, details, stack } = failureOf(result)
+    expect({ code, message, retryable, stack }).toEqual({ code: 'CAPACITY', message: 'full', retryable: false, stack: thrown.stack })
+    const ids = { agentId: 'a', sessionId: expect.any(String), requestId: expect.any(String) }
+    expect(details).toEqual({ ...thrown.details, ...ids, sessionValid: false })
   })
 
   it('a result without text, with an unknown stop reason, that is not JSON, or an unknown event is PROTOCOL', async () => {

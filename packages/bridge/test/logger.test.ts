@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { pino } from 'pino'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { PromptContext } from '../src/index.ts'
@@ -71,5 +72,27 @@ describe('the logger of a bridge that was given none', () => {
     const { cause } = logger.lines.find(({ message }) => message === 'the agent failed')?.fields ?? {}
     expect(cause).toBeInstanceOf(Error)
     expect(cause).toMatchObject({ name: 'TypeError', message: 'no', stack: expect.stringContaining('logger.test.ts'), cause: { name: 'RangeError', message: 'why' } })
+  })
+})
+
+describe('pino as the logger', () => {
+  it('B115, B116: what an agent throws is in the log with all of its causes, without secrets', async () => {
+    const secret = 'sk-proj-abcdefghijkl1234'
+    const root = Object.assign(new Error(`connect refused for ${secret}`), { code: 'ECONNREFUSED' })
+    const thrown = new Error('the model was not reached', { cause: new TypeError('fetch failed', { cause: root }) })
+    const lines: string[] = []
+    const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+    const { bridge } = await startBridge([testAgent('a', { onPrompt: () => Promise.reject(thrown) })], { logger })
+    await bridge.delegate({ prompt: 'hi' }).result()
+    const line = JSON.parse(lines.find((each) => each.includes('the agent failed')) ?? '{}') as Record<string, unknown>
+    expect(line).toMatchObject({
+      msg: 'the agent failed',
+      agentId: 'a',
+      cause: {
+        ...{ name: 'Error', message: 'the model was not reached', stack: expect.stringContaining('logger.test') },
+        cause: { name: 'TypeError', message: 'fetch failed', cause: { message: 'connect refused for [redacted]', code: 'ECONNREFUSED' } },
+      },
+    })
+    expect(lines.join('')).not.toContain(secret)
   })
 })

@@ -246,7 +246,7 @@ describe('the result', () => {
     const { agent } = scripted({ red: [finish(undefined), finish(3), { text: 'r', usage: { input: 2, output: 3 } }] })
     const session = await opened(agent)
     expect(await ask(agent, session, 'one')).toEqual({ text: 'r', stopReason: 'end_turn' })
-    expect((await ask(agent, session, 'two')).usage).toEqual({ inputTokens: 0, outputTokens: 3 })
+    expect((await ask(agent, session, 'two')).usage).toEqual({ inputTokens: 0, outputTokens: 3, totalTokens: 3 })
     expect((await ask(agent, session, 'three')).usage).toMatchObject({ inputTokens: 2, outputTokens: 3 })
   })
 

@@ -72,4 +72,16 @@ describe('multiProviderAgent over the clients of the providers', () => {
     const error = failureOf(await bridge.delegate({ prompt: 'greet me', metadata: { provider: 'anthropic' } }).result())
     expect(error).toMatchObject({ code, retryable, details: { agentId: 'talker' } })
   })
+
+  it.each(wires)('B35, B121: after a 400 of $provider the session goes on, without what was refused', async ({ provider }) => {
+    const bridge = await startTalker()
+    const { sessionId } = await bridge.createSession({ metadata: { provider } })
+    mock.onMessage('broken', { error: { message: 'bad request', type: 'invalid_request_error' }, status: 400 })
+    mock.onMessage('greet', { content: 'Hello' })
+    const error = failureOf(await bridge.prompt({ sessionId, prompt: 'broken' }).result())
+    expect(error).toMatchObject({ code: 'UPSTREAM', retryable: false, details: { sessionId, requestId: expect.any(String), sessionValid: true } })
+    expect(await bridge.session(sessionId)).toMatchObject({ status: 'idle', lastError: { code: 'UPSTREAM', next: error.next } })
+    expect(outcomeOf(await bridge.prompt({ sessionId, prompt: 'greet me' }).result())).toMatchObject({ status: 'completed', text: 'Hello' })
+    expect(JSON.stringify(bodies.at(-1))).not.toContain('broken')
+  })
 })

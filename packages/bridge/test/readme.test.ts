@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
 import { readCommandLine } from '../src/bin/command-line.ts'
-import { errorBody } from '../src/error-body.ts'
-import { BridgeError, workerExecutor } from '../src/index.ts'
+import { errorBody, withFacts } from '../src/error-body.ts'
+import { errorTable } from '../src/errors.ts'
+import { workerExecutor } from '../src/index.ts'
 import { bridgeTools } from '../src/mcp/tools.ts'
+import { missingAgent } from '../src/missing-agent.ts'
 
 const folder = join(import.meta.dirname, '..')
 
@@ -72,8 +74,14 @@ describe('README', () => {
     const { workers } = blocks.find((each) => 'workers' in each) as { readonly workers: Parameters<typeof workerExecutor>[0]['workers'] }
     expect(workerExecutor({ workers }).agents()).toMatchObject([{ id: 'reviewer' }])
     const { error } = blocks.find((each) => 'error' in each) as { readonly error: object }
-    const thrown = new BridgeError('NOT_FOUND', 'No agent nobody; there is reviewer', { details: { agentId: 'nobody' } })
-    expect(errorBody(thrown)).toEqual(error)
+    expect(errorBody(withFacts(missingAgent('nobody', ['reviewer']), { sessionValid: false }))).toEqual(error)
+  })
+
+  it('B121: its table of errors has each code, whether a repeat helps, and what to do next, as the code has it', async () => {
+    const readme = await readFile(join(folder, 'README.md'), 'utf8')
+    const rows = [...readme.matchAll(/^\| `([A-Z_]+)` \| .+ \| (yes|no)(?:, [^|]+)? \| (.+) \|$/gm)].map(([, code, retryable, next]) => [code, { retryable: retryable === 'yes', next }])
+    expect(rows).toHaveLength(Object.keys(errorTable).length)
+    expect(Object.fromEntries(rows)).toEqual(errorTable)
   })
 
   it('it names every tool', async () => {

@@ -26,7 +26,7 @@ describe('B115: what was thrown, as it may be logged', () => {
   it('B115: an error without a cause gets none, and an own one is copied once', () => {
     expect(Object.keys(copy(new Error('x')) as object)).not.toContain('cause')
     const own = copy(Object.assign(new Error('x'), { cause: 'customer-1' })) as Error
-    expect([Object.keys(own), own.cause]).toEqual([['name', 'cause'], '[redacted]'])
+    expect([Object.keys(own).sort(), own.cause]).toEqual([['cause', 'message', 'name', 'stack'], '[redacted]'])
   })
 
   it('B115: an error without a stack has an empty one', () => {
@@ -98,7 +98,7 @@ describe('B34, B35: errors as data', () => {
     const back = errorFrom(storedError(error))
     expect(BridgeError.isInstance(back)).toBe(true)
     expect({ code: back.code, message: back.message, retryable: back.retryable, details: back.details }).toEqual({ code, message, retryable, details })
-    expect(errorBody(error)).toEqual({ code, message: 'full [path]', retryable, details })
+    expect(errorBody(error)).toEqual({ code, message: 'full [path]', retryable, next: error.next, details })
   })
 
   it.each([
@@ -107,7 +107,7 @@ describe('B34, B35: errors as data', () => {
   ])('B35: a model error of the kind %s is %s', (kind, code) => {
     const failure = modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: true, phase: 'before-output', retryAfterMs: 7 }, 'a')
     expect(failure).toMatchObject({ code, message: 'no', retryable: true })
-    expect(failure.details).toEqual({ agentId: 'a', upstreamCode: kind, retryAfterMs: 7 })
-    expect(modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: false, phase: 'before-output' }, 'a').details).toEqual({ agentId: 'a', upstreamCode: kind })
+    expect(failure.details).toEqual({ agentId: 'a', upstreamCode: kind, sessionValid: true, retryAfterMs: 7 })
+    expect(modelFailure({ kind: kind as ErrorKind, message: 'no', retryable: false, phase: 'before-output' }, 'a').details).toEqual({ agentId: 'a', upstreamCode: kind, sessionValid: true })
   })
 })

@@ -57,7 +57,7 @@ describe('errors that leave the process', () => {
   })
 
   it('B115: of an error that is not the bridge\'s own nothing leaves', () => {
-    expect(errorBody(new TypeError('x is undefined'))).toEqual({ code: 'INTERNAL', message: 'Internal error', retryable: false, details: {} })
+    expect(errorBody(new TypeError('x is undefined'))).toEqual({ code: 'INTERNAL', message: 'Internal error', retryable: false, next: expect.any(String), details: {} })
   })
 })
 

@@ -379,3 +379,17 @@ describe('a session that has failed', () => {
     expect(await codeOf(bridge.session(sessionId))).toBe('EXPIRED')
   })
 })
+
+it('B12: a session is as old as its last activity, however long its agent took to open it', async () => {
+  const opened = Promise.withResolvers<void>()
+  const { bridge, clock } = await startBridge([testAgent('a', { onSessionCreate: () => opened.promise })])
+  const creating = bridge.createSession()
+  await clock.advance(5000)
+  opened.resolve()
+  const session = await creating
+  expect(session).toMatchObject({ status: 'active', createdAt: 1000, lastActivityAt: 1000 })
+  // Idle time begins when the session is there.
+  await clock.advance(600_000)
+  expect(await bridge.session(session.sessionId)).toMatchObject({ status: 'active' })
+  await bridge.stop()
+})

@@ -15,7 +15,7 @@ export function recordingLogger(): BridgeLogger & { readonly lines: LogLine[] } 
   return { lines, info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-export type AgentParts = Omit<Partial<BridgeAgent>, 'info'>
+export type AgentParts = Partial<BridgeAgent>
 
 /** An agent that answers `<id>: <prompt>`, unless told otherwise. */
 export function testAgent(id: string, parts: AgentParts = {}): BridgeAgent {

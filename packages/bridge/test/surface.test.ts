@@ -36,7 +36,7 @@ describe('what others can see', () => {
   it('names of tools', () => {
     expect(bridgeTools.map(({ name }) => name)).toEqual([
       ...['bridge_health', 'agents_discover', 'sessions_create', 'sessions_prompt', 'sessions_status', 'sessions_list'],
-      ...['sessions_cancel', 'sessions_close', 'tasks_delegate', 'tasks_status'],
+      ...['sessions_cancel', 'sessions_close', 'tasks_delegate', 'tasks_status', 'tasks_list'],
     ])
   })
 

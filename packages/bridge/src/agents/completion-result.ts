@@ -2,13 +2,14 @@ import type { AssistantMessage, Usage } from '@bowline/llm'
 import type { PromptResult, StopReason } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
 import { modelFailure } from '../model-failure.ts'
+import { withCounts } from '../requests/outcome.ts'
 
 /** What one model call without tools says to a caller. Throws when it failed. */
 export function completionResult(message: AssistantMessage, agentId: string): PromptResult {
   const result = (stopReason: StopReason): PromptResult => ({
     text: message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
     stopReason,
-    ...reportedUsage(message.usage),
+    ...withCounts(withoutRaw(message.usage)),
     ...(message.cost && { cost: message.cost }),
   })
   switch (message.stopReason) {
@@ -32,8 +33,8 @@ export function completionResult(message: AssistantMessage, agentId: string): Pr
   }
 }
 
-/** Absent without numbers. For callers a count is never missing next to another. The provider's own words stay here. */
-function reportedUsage({ raw: _raw, estimated, ...counts }: Usage): Pick<PromptResult, 'usage'> {
-  if (Object.keys(counts).length === 0) return {}
-  return { usage: { inputTokens: 0, outputTokens: 0, ...counts, ...(estimated && { estimated }) } }
+/** The provider's own words stay here. */
+function withoutRaw({ raw: _raw, ...counts }: Usage): Usage {
+  const { estimated: _estimated, ...numbers } = counts
+  return Object.keys(numbers).length > 0 ? counts : {}
 }

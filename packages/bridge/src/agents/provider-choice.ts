@@ -1,6 +1,7 @@
 import { mergeRuntimeParams, runtimeParamsSchema } from '@bowline/llm'
 import type { JSONObject, Models, RuntimeParams } from '@bowline/llm'
 import type { AgentProvider } from '../agent.ts'
+import { namesOf } from '../missing-agent.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'
 import { BridgeError } from '../errors.ts'
 
@@ -47,11 +48,11 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
     find({ provider: wanted = defaultProviderId }) {
       const found = typeof wanted === 'string' ? table.get(wanted) : undefined
       if (found) return found
-      throw fault(`metadata.provider ${JSON.stringify(wanted)} is not one of ${[...table.keys()].join(', ')}`)
+      throw fault(`metadata.provider ${JSON.stringify(wanted)} is not one of ${namesOf([...table.keys()])}`)
     },
     modelOf(provider, { model = provider.models.at(0) }) {
       if (model !== undefined && (provider.allowOtherModels || provider.models.includes(model))) return model
-      throw fault(`the provider ${provider.id} does not offer the model ${JSON.stringify(model)}`)
+      throw fault(`the provider ${provider.id} does not offer the model ${JSON.stringify(model)}; it offers ${namesOf(provider.models)}`)
     },
   }
   const base = checkedParams(defaults, 'defaults', 'CONFIG')

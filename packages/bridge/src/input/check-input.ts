@@ -5,12 +5,12 @@ import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import type { z } from 'zod'
 import { callChecks } from '../arguments.ts'
 import type { Bridge, CancelInput, CloseInput, CreateSessionInput, DelegateInput, DepthOption } from '../bridge-contract.ts'
-import type { OwnerOption, PromptInput, RequestOptions, RequestQuery, SessionFilter } from '../bridge-contract.ts'
+import type { OwnerOption, PromptInput, RequestFilter, RequestOptions, RequestQuery, SessionFilter } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
-import { readCursor } from './session-cursor.ts'
+import { readCursor } from './list-cursor.ts'
 import { invalidInput, issuesWith } from './issues.ts'
 import type { InputIssue } from './issues.ts'
-import { cancelInputSchema, closeInputSchema, createInputSchema, delegateInputSchema, listInputSchema, promptInputSchema } from './schemas.ts'
+import { cancelInputSchema, closeInputSchema, createInputSchema, delegateInputSchema, listInputSchema, promptInputSchema, requestListInputSchema } from './schemas.ts'
 
 export interface InputLimits {
   readonly maxPromptBytes: number
@@ -44,6 +44,10 @@ export function checkCloseInput(input: CloseInput): void {
 
 export function checkSessionFilter(filter: SessionFilter): void {
   checkFields('sessions.filter', filter, { schema: listInputSchema, options: ownerOption }, listIssues(filter))
+}
+
+export function checkRequestFilter(filter: RequestFilter): void {
+  checkFields('requests.filter', filter, { schema: requestListInputSchema, options: ownerOption }, listIssues(filter))
 }
 
 const ownerOption: FieldChecks<OwnerOption> = { owner: callChecks.optionalName }
@@ -117,7 +121,7 @@ export function cancelIssues(input: CancelInput | undefined): readonly InputIssu
   return isNone ? [{ path: '', message: 'must have sessionId, requestId or both' }] : []
 }
 
-export function listIssues(filter: SessionFilter | undefined): readonly InputIssue[] {
+export function listIssues(filter: Pick<SessionFilter, 'cursor'> | undefined): readonly InputIssue[] {
   const { cursor } = filter ?? {}
   return typeof cursor !== 'string' || readCursor(cursor) ? [] : [{ path: 'cursor', message: 'must be a nextCursor of an earlier page' }]
 }

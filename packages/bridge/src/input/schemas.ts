@@ -1,64 +1,95 @@
 import { runtimeParamsSchema } from '@bowline/llm'
 import { z } from 'zod'
 import { idForm } from '../arguments.ts'
+import { requestStatuses } from '../bridge-contract.ts'
+
+// Descriptions are for models that see nothing but the schema.
 
 export const idSchema = z.string().regex(idForm)
 
-const metadataSchema = z.record(z.string(), z.json())
+const agentIdSchema = idSchema.describe('Id of an agent, as agents_discover lists it. Default: the default agent.')
+
+/** What is advertised besides what is checked: agents may take other values, and none of the two. */
+const metadataSchema = z.record(z.string(), z.json()).meta({
+  description: 'Any JSON object; reaches the agent unchanged and holds for the whole session.',
+  properties: {
+    provider: { description: 'For an agent that lists providers in agents_discover: the id of the one to use. Default: chosen by the agent.' },
+    runtimeParams: { description: 'For such an agent: model settings for all prompts of the session, with the fields of runtimeParams of sessions_prompt.' },
+  },
+})
 
 const promptText = z.string().regex(/\S/, 'must be a text that is not blank')
 
 /** What a caller may say of a request, besides what it asks. */
 const requestShape = {
-  runtimeParams: runtimeParamsSchema.optional().describe('Model settings for this prompt.'),
-  requestId: idSchema.optional().describe('The same id with the same input joins the first call.'),
-  idempotencyKey: idSchema.optional().describe('As requestId, for a caller that needs no id of its own: give one of the two.'),
-  timeoutMs: z.int().positive().optional().describe('Limit for the whole request.'),
+  runtimeParams: runtimeParamsSchema
+    .optional()
+    .describe('Model settings for this prompt, over those of the session. Give only what must differ; agents without providers may ignore them.'),
+  requestId: idSchema.optional().describe('An id of your choice, of letters, digits and . _ : -. A repeat with the same id and input joins the first call.'),
+  idempotencyKey: idSchema.optional().describe('As requestId, if you need no id: give one of the two.'),
+  timeoutMs: z.int().min(1).optional().describe('Ms after which the request is cancelled. Default: the limit of the bridge.'),
 }
+
+const answeredId = z.string().min(1).describe('Id of the pending input.')
 
 const answerSchema = z.union(
   [
-    z.strictObject({ id: z.string().min(1), decision: z.enum(['approve', 'deny']), input: z.json().optional(), reason: z.string().optional() }),
-    z.strictObject({ id: z.string().min(1), output: z.json() }),
-    z.strictObject({ id: z.string().min(1), error: z.string() }),
+    z.strictObject({
+      id: answeredId,
+      decision: z.enum(['approve', 'deny']).describe('To an approval.'),
+      input: z.json().optional().describe('Replaces that of the call.'),
+      reason: z.string().optional().describe('Told to the agent.'),
+    }),
+    z.strictObject({ id: answeredId, output: z.json().describe('To a tool: its result.') }),
+    z.strictObject({ id: answeredId, error: z.string().describe('To a tool: why it failed.') }),
   ],
   { error: 'must be { id, decision } with approve or deny, { id, output } or { id, error }' },
 )
 
 export const createInputSchema = z.strictObject({
-  agentId: idSchema.optional().describe('Which agent. Default: the default agent.'),
-  metadata: metadataSchema.optional().describe('Passed to the agent unchanged.'),
-  resumeSessionId: idSchema.optional().describe('An earlier session whose conversation goes on under a new handle.'),
-  idempotencyKey: idSchema.optional().describe('The same key with the same input gives the same session.'),
+  agentId: agentIdSchema.optional(),
+  metadata: metadataSchema.optional(),
+  resumeSessionId: idSchema.optional().describe('An earlier session of yours whose conversation goes on under a new id; of durable agents.'),
+  idempotencyKey: idSchema.optional().describe('The same key with the same input gives the same session, so a repeat is safe.'),
 })
 
 export const promptInputSchema = z.strictObject({
-  sessionId: idSchema,
+  sessionId: idSchema.describe('As sessions_create answered it.'),
   prompt: promptText.optional().describe('What the agent is asked. Give either this or answers.'),
-  answers: z.array(answerSchema).min(1).optional().describe('Answers to what the request of the session waits for.'),
+  answers: z.array(answerSchema).min(1).optional().describe('Answers to what the request of the session waits for (pending). Give either this or prompt.'),
   ...requestShape,
 })
 
 export const delegateInputSchema = z.strictObject({
-  prompt: promptText.describe('What the agent is asked to do.'),
-  agentId: idSchema.optional().describe('Which agent. Default: the default agent.'),
-  metadata: metadataSchema.optional().describe('Passed to the agent unchanged.'),
+  prompt: promptText.describe('What the agent is asked to do, with all that it must know: it sees nothing else.'),
+  agentId: agentIdSchema.optional(),
+  metadata: metadataSchema.optional(),
   ...requestShape,
 })
 
 export const cancelInputSchema = z.strictObject({
-  sessionId: idSchema.optional().describe('Cancels its running request.'),
-  requestId: idSchema.optional(),
+  sessionId: idSchema.optional().describe('Cancels the running request of this session.'),
+  requestId: idSchema.optional().describe('Cancels this request.'),
 })
 
 export const closeInputSchema = z.strictObject({
-  sessionId: idSchema,
-  reason: z.string().optional().describe('For the log.'),
+  sessionId: idSchema.describe('The session to end.'),
+  reason: z.string().optional().describe('For the log of the bridge.'),
 })
 
-export const listInputSchema = z.strictObject({
-  agentId: idSchema.optional(),
-  status: z.enum(['active', 'busy', 'idle', 'failed']).optional(),
-  limit: z.int().min(1).max(200).optional().describe('Default 50.'),
+const pageShape = {
+  limit: z.int().min(1).max(200).optional().describe('Most entries of a page. Default 50.'),
   cursor: z.string().optional().describe('nextCursor of the page before.'),
+}
+
+export const listInputSchema = z.strictObject({
+  agentId: idSchema.optional().describe('Only sessions with this agent.'),
+  status: z.enum(['active', 'busy', 'idle', 'failed']).optional().describe('Only sessions in this state.'),
+  ...pageShape,
+})
+
+export const requestListInputSchema = z.strictObject({
+  sessionId: idSchema.optional().describe('Only requests of this session.'),
+  status: z.enum(requestStatuses).optional().describe('Only requests in this state.'),
+  ...pageShape,
 })

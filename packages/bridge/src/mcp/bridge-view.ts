@@ -13,7 +13,7 @@ export interface BridgeUser {
   readonly runtimeParams?: readonly string[]
 }
 
-type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'createSession' | 'session' | 'sessions' | 'request' | 'cancel' | 'close'
+type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close'
 
 /** What a bridge is to one of its users: every call is its own, and what starts and stops the bridge is not there. */
 export interface BridgeView extends Pick<Bridge, Plain> {
@@ -52,6 +52,10 @@ export function bridgeView(bridge: Bridge, user: BridgeUser): BridgeView {
     async sessions(filter) {
       const page = await bridge.sessions({ ...filter, ...mine })
       return reach ? { ...page, sessions: reach.within(page.sessions) } : page
+    },
+    async requests(filter) {
+      const page = await bridge.requests({ ...filter, ...mine })
+      return reach ? { ...page, requests: reach.within(page.requests) } : page
     },
     request: async (requestId, options) => bridge.request(requestId, { ...options, ...(await ownerFor({ requestId })) }),
     cancel: async (input) => bridge.cancel({ ...input, ...(await ownerFor(input)) }),

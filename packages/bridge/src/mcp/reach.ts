@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ListedAgent } from '../bridge-contract.ts'
-import type { Bridge, BridgeHealth, BridgeSession, CancelInput, OwnerOption } from '../bridge-contract.ts'
+import type { Bridge, BridgeHealth, CancelInput, OwnerOption } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { missingAgent } from '../missing-agent.ts'
 
@@ -26,14 +26,14 @@ export class Reach {
     return agents.map((agent) => ({ ...agent, default: agent.id === standard }))
   }
 
-  within(sessions: readonly BridgeSession[]): readonly BridgeSession[] {
-    return sessions.filter(({ agentId }) => this.#mayUse(agentId))
+  within<T extends { readonly agentId: string }>(listed: readonly T[]): readonly T[] {
+    return listed.filter(({ agentId }) => this.#mayUse(agentId))
   }
 
   /** The agent for who named it, or named none. Throws as for an agent that never was. */
   chosen(given: string | undefined): string {
     const agentId = given ?? this.#default()
-    if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered')
+    if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered', { details: { reason: 'no-agents' } })
     if (this.#mayUse(agentId)) return agentId
     throw missingAgent(agentId, this.discover().map(({ id }) => id))
   }

@@ -11,8 +11,10 @@ import type { BridgeRedaction } from '../redact.ts'
 import { advertisedSchema } from './advertised-schema.ts'
 import { bridgeView, type BridgeUser, type BridgeView } from './bridge-view.ts'
 import { failure, success } from './envelope.ts'
+import { instructionsOf } from './instructions.ts'
 import type { ProgressSender } from './report-progress.ts'
 import type { BridgeTool } from './tool.ts'
+import { withCallFacts } from './told-error.ts'
 import { bridgeTools } from './tools.ts'
 
 const userChecks: FieldChecks<BridgeUser> = {
@@ -23,15 +25,16 @@ const userChecks: FieldChecks<BridgeUser> = {
 
 /**
  * Returns the factory that the SDK serves over stdio with `serveStdio(factory)`, and `createBridgeMcpHandler(factory)` over
- * HTTP. A connection keeps no state of its own.
+ * HTTP. A connection keeps no state of its own; its instructions name the agents that there are when it begins.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
   check.record(userChecks)('createBridgeMcpServer.user', user)
   check.checkFunction('createBridgeMcpServer.onerror', onerror)
   const served = { bridge: bridgeView(bridge, user), redaction: redactionOf(bridge), onerror }
-  return () => {
-    const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} } })
+  return async () => {
+    const instructions = await instructionsOf(served.bridge, served.redaction)
+    const server = new McpServer({ name: 'bowline-bridge', version: manifest.version }, { capabilities: { tools: {} }, instructions })
     for (const each of advertised) register(server, served, each)
     return server
   }
@@ -88,7 +91,7 @@ function register(server: McpServer, { bridge, redaction, onerror }: Served, { t
       return success(checkedOutput(tool, await tool.run(call, checkedInput(tool, input, bridge.limits))))
     } catch (error) {
       if (!BridgeError.isInstance(error)) onerror(error)
-      return failure(error, redaction)
+      return failure(await withCallFacts(bridge, error, input), redaction)
     }
   })
 }
@@ -105,7 +108,7 @@ function checkedInput(tool: BridgeTool, input: unknown, limits: BridgeLimits): u
 function checkedOutput(tool: BridgeTool, output: object): object {
   const issues = issuesWith(tool.output, output)
   if (issues.length === 0) return output
-  const details = { issues: issues.map((issue) => ({ ...issue })) }
+  const details = { reason: 'bad-reply', issues: issues.map((issue) => ({ ...issue })) }
   throw new BridgeError('PROTOCOL', `The agent gave what ${tool.name} cannot answer with`, { details })
 }
 

@@ -17,10 +17,19 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   /** Names that are still taken, with the ones that replaced them. */
   readonly oldNames?: Readonly<Record<string, string>>
   readonly output: z.ZodType
-  readonly annotations: ToolAnnotations
+  readonly annotations: ToolHints
   /** Throws a `BridgeError` for a failure. */
   run(call: ToolCall, input: z.input<Input>): Promise<object>
 }
+
+/** All four, since what is absent means yes for destructive and open world. */
+export type ToolHints = Required<Pick<ToolAnnotations, 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'>>
+
+/** Of tools that only look. */
+export const looks: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+
+/** Of tools that give work to an agent, which may do whatever it can. */
+export const givesWork: ToolHints = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
 /** What a tool has to do with besides its input. */
 export interface ToolCall {

@@ -1,7 +1,7 @@
 import { agentsDiscover, bridgeHealth } from './agent-tools.ts'
 import { sessionsCancel, sessionsClose, sessionsCreate, sessionsList, sessionsStatus } from './session-tools.ts'
 import type { BridgeTool } from './tool.ts'
-import { sessionsPrompt, tasksDelegate, tasksStatus } from './work-tools.ts'
+import { sessionsPrompt, tasksDelegate, tasksList, tasksStatus } from './work-tools.ts'
 
 /** In the order in which they are listed. */
 export const bridgeTools: readonly BridgeTool[] = [
@@ -15,4 +15,5 @@ export const bridgeTools: readonly BridgeTool[] = [
   sessionsClose,
   tasksDelegate,
   tasksStatus,
+  tasksList,
 ]

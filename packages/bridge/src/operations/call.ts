@@ -5,6 +5,7 @@ import type { RequestOptions } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { idOfKey, payloadHash } from '../input/check-input.ts'
 import type { BookEntry, RequestCall } from '../requests/request-book.ts'
+import { beginOf } from '../requests/request-record.ts'
 import type { RequestKind, RequestRecord } from '../requests/request-record.ts'
 
 const usualInactivityMs = 2 * 60_000
@@ -44,6 +45,7 @@ export function newRecord({ settings, processes }: Core, { request, place }: Boo
     status: place && !place.taken ? 'queued' : 'running',
     createdAt: settings.clock.now(),
     deadlineAt: request.watch.deadlineAt,
+    begins: beginOf(prompt),
     ...(durable && { work: { session, prompt, runtimeParams } }),
   }
 }

@@ -30,5 +30,5 @@ export function findAgent({ core, directory }: Desk, owner: string, action: Brid
 }
 
 export function missingRequest(requestId: string): BridgeError {
-  return new BridgeError('NOT_FOUND', 'Request not found', { details: { requestId } })
+  return new BridgeError('NOT_FOUND', 'Request not found', { details: { requestId, reason: 'no-request' } })
 }

@@ -53,15 +53,20 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
   const goesOn = (work: Promise<void>): void => void work.catch((error: unknown) => refuseEntry(core, book, entry, error))
   entry.stored = stored
   entry.request.become(idsOf(record))
-  const isResumable = record.durable && record.kind !== 'create' && !(await isSessionOver(desk, record))
+  const goesOnHere = await isResumable(desk, record)
   // What this process is not at any more, nobody is.
-  entry.isElsewhere = !isResumable && record.home !== core.processes.id && (await core.processes.isAlive(record.home))
+  entry.isElsewhere = !goesOnHere && record.home !== core.processes.id && (await core.processes.isAlive(record.home))
   entry.request.accept()
   if (isEnded(record)) return book.leave(entry, resultOf(record))
-  if (isResumable) return goesOn(resume(desk, entry, record))
+  if (goesOnHere) return goesOn(resume(desk, entry, record))
   if (entry.isElsewhere) return goesOn(follow(desk, entry))
   await book.change(entry, lostRequest)
   book.leave(entry, resultOf(entry.stored.value))
+}
+
+/** Whether another process may go on with it. */
+export async function isResumable(desk: Desk, record: RequestRecord): Promise<boolean> {
+  return record.durable && record.kind !== 'create' && !(await isSessionOver(desk, record))
 }
 
 /** Returns whether the session of a prompt was closed: the bridge that closed it tells what became of the prompt, or has ended before that. */
@@ -79,7 +84,7 @@ async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Prom
   for (const [id, answer] of Object.entries(record.answered ?? {})) entry.unsure.set(id, answer)
   entry.request.start()
   if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
-  const found = desk.directory.find(record.agentId)
+  const found = desk.directory.findEarlier(record.agentId, record.owner)
   limitSilence(desk.core, entry, found)
   const home = desk.core.processes.id
   await desk.book.change(entry, (current) => (isEnded(current) ? undefined : { ...current, home, status: 'running' }))
@@ -93,7 +98,7 @@ async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Prom
 async function reopened({ sessions, directory }: Desk, { requestId }: RequestRecord, context: NonNullable<RequestRecord['work']>['session']): Promise<LiveSession> {
   const earlier = await sessions.find(keyOf(context))
   if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
-  const found = directory.find(context.agentId)
+  const found = directory.findEarlier(context.agentId, context.owner)
   return sessions.open({ context, found, releaseSlot: sessions.slots.hold(found.executor, context.owner), requestId })
 }
 

@@ -1,9 +1,12 @@
+import type { PendingInput } from '../agent.ts'
 import type { BridgeRun, PromptInput } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { checkPromptInput } from '../input/check-input.ts'
+import type { Owned } from '../records/record-table.ts'
 import type { BookEntry, RequestCall } from '../requests/request-book.ts'
+import { isWaiting } from '../requests/request-record.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
-import { busySession } from '../sessions/session-errors.ts'
+import { awaitingSession, busySession } from '../sessions/session-errors.ts'
 import { withPrompt } from '../sessions/session-record.ts'
 import { answer } from './answer.ts'
 import { callOf, limitSilence, newRecord } from './call.ts'
@@ -65,6 +68,17 @@ async function checkFree(desk: Desk, live: LiveSession): Promise<void> {
   if (currentRequestId !== undefined && !desk.book.entry({ owner, id: currentRequestId })) {
     await takeUp(desk, { owner, id: currentRequestId })
   }
-  if (live.stored.value.status === 'busy') throw busySession(live.stored.value)
-  withPrompt(live.stored.value, '', 0)
+  const record = live.stored.value
+  if (record.status === 'busy') {
+    const pending = await pendingIn(desk, { owner, id: record.currentRequestId ?? '' })
+    throw pending.length > 0 ? awaitingSession(record, pending) : busySession(record)
+  }
+  withPrompt(record, '', 0)
+}
+
+/** What a request waits for, here or in another process. */
+async function pendingIn({ book }: Desk, key: Owned): Promise<readonly PendingInput[]> {
+  const entry = book.entry(key)
+  const record = entry && !entry.isElsewhere ? entry.stored?.value : (await book.read(key))?.value
+  return record && isWaiting(record) ? (record.outcome?.pending ?? record.asked ?? []) : []
 }

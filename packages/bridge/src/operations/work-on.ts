@@ -7,6 +7,7 @@ import { takeKnown } from '../requests/answers.ts'
 import { abortedResult, detached, outcomeResult, timedOut } from '../requests/outcome.ts'
 import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
 import type { WorkEnd } from '../requests/prompt-work.ts'
+import { isSessionValid } from '../requests/request-book.ts'
 import type { BookEntry } from '../requests/request-book.ts'
 import { withResult, withStatus } from '../requests/request-record.ts'
 import type { RequestRecord } from '../requests/request-record.ts'
@@ -153,12 +154,6 @@ function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption:
 export function sessionAfter(result: BridgeResult, settled: boolean): { readonly valid: boolean; readonly error?: BridgeError } {
   if (result.ok) return settled ? { valid: true } : { valid: false, error: didNotStop(result) }
   return { valid: isSessionValid(result.error), error: result.error }
-}
-
-const harmlessCodes: readonly string[] = ['AUTH', 'CONFIG', 'CAPACITY']
-
-function isSessionValid({ code, retryable, details }: BridgeError): boolean {
-  return details.sessionValid ?? (retryable || harmlessCodes.includes(code))
 }
 
 function didNotStop({ sessionId, agentId, requestId }: Extract<BridgeResult, { ok: true }>): BridgeError {

@@ -1,6 +1,7 @@
 import { canonicalJson } from '@bowline/agent-loop'
 import type { Answer, PendingInput } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
+import { namesOf } from '../missing-agent.ts'
 import type { RequestRecord } from './request-record.ts'
 
 export interface CheckedAnswers {
@@ -24,7 +25,8 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
     throw new BridgeError(code, `${message} ${refused.map(({ id }) => id).join(', ')}`, { details: { requestId, sessionId, agentId, issues } })
   }
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
-  refuseSome('NOT_FOUND', 'Nothing waits for', fresh.filter(({ id }) => !pending.has(id)))
+  const open = [...pending.keys()].filter((id) => !Object.hasOwn(answered, id))
+  refuseSome('NOT_FOUND', `${open.length > 0 ? `Waiting for ${namesOf(open)}` : 'Waiting for no answers'}; nothing waits for`, fresh.filter(({ id }) => !pending.has(id)))
   const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
   refuseSome('PROTOCOL', 'There is another answer to', others)
   refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh))

@@ -1,3 +1,4 @@
+import type { Usage } from '@bowline/llm'
 import type { BridgeResult, RequestIds } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import type { Settled } from './run-result.ts'
@@ -15,6 +16,16 @@ export function outcomeResult(ids: RequestIds, { status, result }: Settled): Bri
     ...(cost !== undefined && { cost }),
     ...(pending !== undefined && { pending }),
   }
+}
+
+/**
+ * Usage as callers and sums expect it: input, output and total where there is any count. A count that nobody reported is 0,
+ * and a total that nobody reported is the sum of the two.
+ */
+export function withCounts(usage: Usage | undefined): { readonly usage?: Usage } {
+  if (!usage || Object.keys(usage).length === 0) return {}
+  const { inputTokens = 0, outputTokens = 0 } = usage
+  return { usage: { ...usage, inputTokens, outputTokens, totalTokens: usage.totalTokens ?? inputTokens + outputTokens } }
 }
 
 /** What the caller gets when the time was over. `settled`: the agent stopped when it was told. */

@@ -1,6 +1,7 @@
 import type { Answer } from '../agent.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
+import { withFacts } from '../error-body.ts'
 import { mapKey, RecordTable } from '../records/record-table.ts'
 import type { Owned, Stored } from '../records/record-table.ts'
 import type { BridgeResult } from '../bridge-contract.ts'
@@ -84,6 +85,11 @@ export class RequestBook {
     return this.#table.read(key)
   }
 
+  /** The records of an owner, a page of them in memory at a time. */
+  list(owner: string): AsyncGenerator<RequestRecord> {
+    return this.#table.list(owner)
+  }
+
   /** False: there is one already. */
   async insert(entry: BookEntry, record: RequestRecord): Promise<boolean> {
     entry.stored = await this.#table.insert(keyOfRecord(record), record)
@@ -114,7 +120,8 @@ export class RequestBook {
   }
 
   /** Records the end, unless one is recorded: the first stays, and is given. Never rejects. */
-  async recordEnd(entry: BookEntry, result: BridgeResult): Promise<BridgeResult> {
+  async recordEnd(entry: BookEntry, given: BridgeResult): Promise<BridgeResult> {
+    const result = withEntryFacts(entry, given)
     try {
       const ended = await this.change(entry, (record) => withResult(record, result))
       const record = entry.stored?.value
@@ -129,7 +136,8 @@ export class RequestBook {
   }
 
   /** Lets go of it: whoever asks from now on is told by the record. */
-  leave(entry: BookEntry, result: BridgeResult): void {
+  leave(entry: BookEntry, given: BridgeResult): void {
+    const result = withEntryFacts(entry, given)
     this.#live.delete(mapKey({ owner: entry.request.owner, id: entry.request.ids.requestId }))
     entry.request.watch.dispose()
     entry.request.end(result)
@@ -162,10 +170,29 @@ export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRec
   throw new BridgeError('PROTOCOL', `The request id ${requestId} was used for another request`, { details })
 }
 
+/** A failure names what it is about. The session of a delegation is closed by the end of its request. */
+function withEntryFacts({ request, stored }: BookEntry, result: BridgeResult): BridgeResult {
+  if (result.ok) return result
+  const { sessionId, agentId, requestId } = request.ids
+  if (request.kind !== 'prompt') {
+    return { ...result, error: withFacts(result.error, { ...(stored ? request.ids : { agentId }), endsSession: true }) }
+  }
+  // A refused prompt has no record, and changed nothing in a session that was found free.
+  if (!stored) return { ...result, error: withFacts(result.error, { sessionId, agentId, ...(agentId !== '' && { sessionValid: true }) }) }
+  return { ...result, error: withFacts(result.error, { sessionId, agentId, requestId, sessionValid: isSessionValid(result.error) }) }
+}
+
+const harmlessCodes: readonly string[] = ['AUTH', 'CONFIG', 'CAPACITY']
+
+/** Whether a session goes on after the failure of its prompt. */
+export function isSessionValid({ code, retryable, details }: BridgeError): boolean {
+  return details.sessionValid ?? (retryable || harmlessCodes.includes(code))
+}
+
 function isInvalidValue(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code !== 'store-unavailable'
 }
 
 function notJson(agentId: string): BridgeResult {
-  return { ok: false, error: new BridgeError('PROTOCOL', `Agent ${agentId} gave a result that is not JSON`, { details: { agentId } }) }
+  return { ok: false, error: new BridgeError('PROTOCOL', `Agent ${agentId} gave a result that is not JSON`, { details: { agentId, reason: 'bad-reply' } }) }
 }

@@ -1,13 +1,12 @@
 import { isEnded as isEndedStatus, isSuspended, statusOf } from '@bowline/agent-loop/events'
 import type { RuntimeParams } from '@bowline/llm'
 import type { Answer, PendingInput, PromptResult, SessionContext } from '../agent.ts'
-import type { BridgeResult, RequestIds, SettledStatus } from '../bridge-contract.ts'
+import type { BridgeResult, RequestIds, RequestStatus, RequestSummary } from '../bridge-contract.ts'
 import { errorFrom, storedError } from '../error-body.ts'
-import type { BridgeErrorBody } from '../errors.ts'
+import type { StoredError } from '../errors.ts'
 import { BridgeError } from '../errors.ts'
 
 export type RequestKind = 'prompt' | 'delegate' | 'create'
-export type RequestStatus = 'queued' | 'running' | SettledStatus | 'error'
 
 /** A request as it is stored, from acceptance on. */
 export interface RequestRecord {
@@ -20,13 +19,15 @@ export interface RequestRecord {
   readonly status: RequestStatus
   readonly createdAt: number
   readonly deadlineAt: number
+  /** How the prompt begins, so that a request can be told from others. */
+  readonly begins: string
   readonly durable: boolean
   /** The bridge that works on it. */
   readonly home: string
   /** What it takes to ask the agent again: of durable agents only. */
   readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
   readonly outcome?: PromptResult
-  readonly error?: BridgeErrorBody
+  readonly error?: StoredError
   /** What is still asked while the agent works with some of the answers. */
   readonly asked?: readonly PendingInput[]
   /** The answers that were given, by id. */
@@ -52,6 +53,18 @@ export function resultOf(record: RequestRecord): BridgeResult {
   return { ok: true, status, ...idsOf(record), ...outcome }
 }
 
+const shownCharacters = 120
+
+export function beginOf(prompt: string): string {
+  return prompt.length <= shownCharacters ? prompt : `${prompt.slice(0, shownCharacters).toWellFormed()}…`
+}
+
+/** The request in a list. */
+export function summaryOf(record: RequestRecord): RequestSummary {
+  const { status, createdAt, begins } = record
+  return { ...idsOf(record), status, createdAt, prompt: begins }
+}
+
 /** The record once this is its result. Undefined: it has ended before, and that stays. */
 export function withResult(record: RequestRecord, result: BridgeResult): RequestRecord | undefined {
   if (isEnded(record)) return undefined
@@ -75,7 +88,7 @@ export function withStatus(record: RequestRecord, status: 'running'): RequestRec
 
 /** What became of a request whose bridge is gone, and of whose agent nobody else knows. */
 export function lostRequest(record: RequestRecord): RequestRecord | undefined {
-  const details = { ...idsOf(record), outcome: 'unknown' as const, reason: 'bridge-lost' }
+  const details = { ...idsOf(record), outcome: 'unknown' as const, reason: 'bridge-lost', sessionValid: false }
   const error = new BridgeError('TRANSPORT', 'The bridge ended before the request', { retryable: false, details })
   return withResult(record, { ok: false, error })
 }

@@ -101,7 +101,7 @@ const statusByStopReason: Readonly<Record<StopReason, SettledStatus>> = {
 }
 
 function fault(agentId: string, what: string): BridgeError {
-  return new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId } })
+  return new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId, reason: 'bad-reply' } })
 }
 
 function checkResult(result: PromptResult | undefined, agentId: string): void {
@@ -142,5 +142,5 @@ function textOf(structured: unknown, agentId: string): string {
 
 function badEvent(event: unknown, agentId: string): BridgeError {
   const type = JSON.stringify((event as { type?: unknown } | null)?.type)
-  return new BridgeError('PROTOCOL', `Agent ${agentId} sent an event of the unknown type ${type}`, { details: { agentId } })
+  return new BridgeError('PROTOCOL', `Agent ${agentId} sent an event of the unknown type ${type}`, { details: { agentId, reason: 'bad-reply' } })
 }

@@ -83,7 +83,8 @@ export function heldFailure(agentId: string, held: readonly HeldRun[]): BridgeEr
 function failedRun(error: ModelError | AgentErrorData | undefined, agentId: string): BridgeError {
   if (error && 'kind' in error) return modelFailure(error, agentId)
   return new BridgeError('UPSTREAM', `Agent ${agentId} failed`, {
-    details: { agentId, ...(error && { upstreamCode: error.code }) },
+    // The run has ended as its journal says, and takes nothing with it.
+    details: { agentId, sessionValid: true, ...(error && { upstreamCode: error.code }) },
   })
 }
 

@@ -1,13 +1,16 @@
+import type { JSONValue } from '@bowline/llm'
+import type { PendingInput } from '../agent.ts'
 import { BridgeError } from '../errors.ts'
+import { namesOf } from '../missing-agent.ts'
 import type { SessionRecord } from './session-record.ts'
 
 /** The same for a session that never was, that is over, and that is somebody else's. */
 export function missingSession(sessionId: string): BridgeError {
-  return new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId } })
+  return new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId, reason: 'no-session', sessionValid: false } })
 }
 
 export function overSession({ sessionId, agentId, end }: SessionRecord): BridgeError {
-  const details = { sessionId, agentId, ...(end !== undefined && { reason: end }) }
+  const details = { sessionId, agentId, sessionValid: false, ...(end !== undefined && { reason: end }) }
   switch (end) {
     case 'expired':
       return new BridgeError('EXPIRED', 'Session not found: it has expired, create a new one', { details })
@@ -24,8 +27,19 @@ export function overSession({ sessionId, agentId, end }: SessionRecord): BridgeE
 }
 
 export function busySession({ sessionId, agentId, currentRequestId }: SessionRecord): BridgeError {
-  const details = { sessionId, agentId, ...(currentRequestId !== undefined && { requestId: currentRequestId }) }
+  const details = { sessionId, agentId, sessionValid: true, ...(currentRequestId !== undefined && { requestId: currentRequestId }) }
   return new BridgeError('BUSY', 'The session has a running request', { details })
+}
+
+/** The session is busy until somebody answers: to wait does not help. */
+export function awaitingSession({ sessionId, agentId, currentRequestId }: SessionRecord, pending: readonly PendingInput[]): BridgeError {
+  const asked = pending.map(({ id, kind, toolName }) => `${kind === 'approval' ? 'the approval' : 'the result'} ${id} of ${toolName}`)
+  const details = { sessionId, agentId, reason: 'awaiting-input', sessionValid: true, pending: pending.map(asJson), ...(currentRequestId !== undefined && { requestId: currentRequestId }) }
+  return new BridgeError('BUSY', `The session has a request that waits for ${namesOf(asked)}`, { retryable: false, details })
+}
+
+function asJson({ id, kind, toolName, input, agent }: PendingInput): JSONValue {
+  return { id, kind, toolName, input, ...(agent && { agent: [...agent] }) }
 }
 
 export function failedSession({ sessionId, agentId }: SessionRecord): BridgeError {
@@ -34,6 +48,6 @@ export function failedSession({ sessionId, agentId }: SessionRecord): BridgeErro
 }
 
 export function elsewhere({ sessionId, agentId }: Pick<SessionRecord, 'sessionId' | 'agentId'>): BridgeError {
-  const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const }
+  const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const, sessionValid: true }
   return new BridgeError('TRANSPORT', 'The session belongs to another process', { retryable: false, details })
 }

@@ -41,7 +41,8 @@ export function newSessionRecord({ context, limits, durable, home, now, requestI
   const { sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path } = context
   return {
     ...{ sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path, durable, home },
-    ...{ lastActivityAt: now, idleSince: now, ttlMs: limits.ttlMs ?? 0, idleMs: limits.idleMs ?? 0 },
+    // A hook may have taken its time: that was no activity of the session.
+    ...{ lastActivityAt: createdAt, idleSince: now, ttlMs: limits.ttlMs ?? 0, idleMs: limits.idleMs ?? 0 },
     ...(requestId === undefined ? { status: 'active' } : { status: 'busy', currentRequestId: requestId, lastRequestId: requestId }),
   }
 }

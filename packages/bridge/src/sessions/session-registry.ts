@@ -125,7 +125,7 @@ export class SessionRegistry {
 
   async #attach(record: SessionRecord): Promise<LiveSession> {
     const context = contextOf(record)
-    const found = this.#directory.find(record.agentId)
+    const found = this.#directory.findEarlier(record.agentId, record.owner)
     const releaseSlot = this.slots.hold(found.executor, record.owner)
     try {
       await inSession(context, undefined, () => found.executor.open(context, 'attach'))

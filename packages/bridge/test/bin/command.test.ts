@@ -58,7 +58,7 @@ describe('bowline-bridge', () => {
   it('a client over stdio delegates to an agent with a tool on a runtime with SQLite', async () => {
     const client = await connected('--config', fixture('bridge'))
     const { tools } = await client.listTools()
-    expect(tools).toHaveLength(10)
+    expect(tools).toHaveLength(11)
     const found = await client.callTool({ name: 'agents_discover', arguments: {} })
     expect(found.structuredContent).toMatchObject({
       agents: [{ id: 'sailor', durable: true, default: true }, { id: 'slow', durable: false }, { id: 'stuck' }, { id: 'dreamer' }],

@@ -56,6 +56,7 @@ export interface ErrorEnvelope {
   readonly code: string
   readonly message: string
   readonly retryable: boolean
+  readonly next: string
   readonly details: Readonly<Record<string, unknown>>
 }
 

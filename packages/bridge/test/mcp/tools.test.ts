@@ -3,17 +3,22 @@ import { BridgeError } from '../../src/index.ts'
 import { answer, testAgent } from '../support.ts'
 import { connect, connectTo, contentOf, errorOf, heldAgent, textOf } from './support.ts'
 
+const looks = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+const givesWork = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
+const ends = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false }
+
 const hints = {
-  bridge_health: { readOnlyHint: true },
-  agents_discover: { readOnlyHint: true },
-  sessions_create: {},
-  sessions_prompt: { openWorldHint: true },
-  sessions_status: { readOnlyHint: true },
-  sessions_list: { readOnlyHint: true },
-  sessions_cancel: { idempotentHint: true },
-  sessions_close: { destructiveHint: true, idempotentHint: true },
-  tasks_delegate: { openWorldHint: true },
-  tasks_status: { readOnlyHint: true },
+  bridge_health: looks,
+  agents_discover: looks,
+  sessions_create: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  sessions_prompt: givesWork,
+  sessions_status: looks,
+  sessions_list: looks,
+  sessions_cancel: ends,
+  sessions_close: ends,
+  tasks_delegate: givesWork,
+  tasks_status: looks,
+  tasks_list: looks,
 }
 
 const inputs: Readonly<Record<string, { readonly all: readonly string[]; readonly required?: readonly string[] }>> = {
@@ -32,11 +37,12 @@ const inputs: Readonly<Record<string, { readonly all: readonly string[]; readonl
     all: ['prompt', 'agentId', 'metadata', 'runtimeParams', 'requestId', 'idempotencyKey', 'timeoutMs', 'waitMs', 'mode'],
     required: ['prompt'],
   },
-  tasks_status: { all: ['requestId', 'waitMs'], required: ['requestId'] },
+  tasks_status: { all: ['requestId', 'requestIds', 'waitFor', 'waitMs'] },
+  tasks_list: { all: ['sessionId', 'status', 'limit', 'cursor'] },
 }
 
 describe('what tools/list says', () => {
-  it('B107: exactly these ten tools, each with description, schemas and annotations', async () => {
+  it('B107, B120: exactly these tools, each with hints, description, schemas and annotations', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()
     expect(Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations ?? {}]))).toEqual(hints)
@@ -65,7 +71,7 @@ describe('shapes of answers', () => {
       text: 'hello',
       stopReason: 'end_turn',
       structured: { list: [1, null] },
-      usage: { ...usage, outputTokens: 0 },
+      usage: { ...usage, outputTokens: 0, totalTokens: 3 },
       cost,
     })
     expect(textOf(result)).toBe(JSON.stringify(result.structuredContent, null, 2))
