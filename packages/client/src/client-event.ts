@@ -31,21 +31,30 @@ export function isTransport(frame: { readonly type: string }): frame is Transpor
   return Object.hasOwn(transportTypes, frame.type)
 }
 
-export function decodeFrame({ data }: SseFrame): AgentEvent | UnknownEvent | TransportFrame {
-  const value = parse(data)
-  if (isTransport(value) || isDelta(value) || isDurable(value)) return value
-  return { type: 'unknown', event: value }
+type Fields = Readonly<Record<string, unknown>>
+
+/** Returns the decoder of the frames of one connection, which says in full what its short deltas leave out. */
+export function frameDecoder(): (frame: SseFrame) => AgentEvent | UnknownEvent | TransportFrame {
+  /** By the index of its block: the newest event of each block, as a delta. */
+  const blocks = new Map<unknown, Fields>()
+  return ({ data }) => {
+    const parsed = parse(data)
+    const value = Array.isArray(parsed) ? { ...blocks.get(parsed[0]), delta: parsed[1] as unknown } : parsed
+    if (!isFields(value) || typeof value['type'] !== 'string') throw invalid('without a type')
+    if (isDelta(value) && 'index' in value) blocks.set(value.index, { ...value, type: value.type.replace(/start|end/, 'delta') })
+    const event = value as JsonObject & { readonly type: string }
+    return isTransport(event) || isDelta(event) || isDurable(event) ? event : { type: 'unknown', event }
+  }
 }
 
-function parse(data: string): JsonObject & { readonly type: string } {
-  let value: unknown
+function parse(data: string): unknown {
   try {
-    value = JSON.parse(data)
+    return JSON.parse(data)
   } catch (cause) {
-    throw new ClientError('invalid-answer', 'The stream holds a frame that is not JSON.', { cause })
+    throw invalid('that is not JSON', cause)
   }
-  if (isFields(value) && typeof value['type'] === 'string') {
-    return value as JsonObject & { readonly type: string }
-  }
-  throw new ClientError('invalid-answer', 'The stream holds a frame without a type.')
+}
+
+function invalid(what: string, cause?: unknown): ClientError {
+  return new ClientError('invalid-answer', `The stream holds a frame ${what}.`, { cause })
 }

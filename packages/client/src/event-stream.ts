@@ -2,7 +2,7 @@ import { isDelta } from '@bowline/agent-loop/events'
 import type { AgentEvent } from '@bowline/agent-loop/events'
 import { asClientError, inTime, type HttpOptions } from './http.ts'
 import { ClientError } from './client-error.ts'
-import { decodeFrame, isTransport } from './client-event.ts'
+import { frameDecoder, isTransport } from './client-event.ts'
 import type { ClientEvent, UnknownEvent } from './client-event.ts'
 import type { Connection } from './connection.ts'
 import { isAfter, positionOf, type LogPosition } from './cursor.ts'
@@ -93,10 +93,11 @@ class Follower {
 
   async *#frames(body: ReadableStream<Uint8Array>, leaving: AbortController): AsyncGenerator<Received, Ending, undefined> {
     const parser = createSseParser()
+    const decode = frameDecoder()
     let progress = false
     for await (const frame of this.#read(body, parser, leaving)) {
       if (frame.id !== undefined) this.#cursor = frame.id
-      const decoded = decodeFrame(frame)
+      const decoded = decode(frame)
       if (!isTransport(decoded)) {
         progress = true
         this.#resynced = false

@@ -35,6 +35,7 @@ export type {
   Problem,
   RuntimeParams,
   SessionContext,
+  ShortDelta,
   StreamEnd,
   StreamError,
   SubmissionReceipt,

@@ -58,6 +58,9 @@ export interface SessionParts {
   readonly deleted: Set<string>
 }
 
+type CheckOptions = (options: unknown) => void
+
+const { checkName, checkRequired } = inputChecks
 const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_~-]{0,255}$/
 
 export function createSession(parts: SessionParts, id: string): ClientSession {
@@ -67,27 +70,22 @@ export function createSession(parts: SessionParts, id: string): ClientSession {
 
 export function checkSessionId(path: string, id: unknown): void {
   const isSessionId = (given: unknown): boolean => typeof given === 'string' && sessionIdForm.test(given)
-  inputChecks.checkRequired(path, id, 'a session id: a letter or digit, then up to 255 of those and _ ~ -', isSessionId)
+  checkRequired(path, id, 'a session id: a letter or digit, then up to 255 of those and _ ~ -', isSessionId)
 }
 
 class SessionHandle implements ClientSession {
   readonly id: string
   readonly tools: ClientTools
   readonly #http: Http
-  readonly #ids: () => string
   readonly #path: string
-  readonly #unsent: Set<string>
   readonly #parts: SessionParts
 
   constructor(parts: SessionParts, id: string) {
-    const { http, tools, ids, unsent } = parts
     this.#parts = parts
     this.id = id
-    this.tools = tools
-    this.#http = http
-    this.#ids = ids
+    this.tools = parts.tools
+    this.#http = parts.http
     this.#path = `/api/agent/session/${encodeURIComponent(id)}`
-    this.#unsent = unsent
   }
 
   send(input: SendInput, options: SendOptions = {}): Run {
@@ -123,36 +121,30 @@ class SessionHandle implements ClientSession {
     })
   }
 
-  async state(options: CallOptions & PageOptions = {}): Promise<SessionView> {
+  async state(options?: CallOptions & PageOptions): Promise<SessionView> {
     checkPageOptions(options)
-    const { abortSignal, ...page } = options
-    if (this.#unsent.has(this.id)) throw new ClientError('session-missing', 'The session begins with its first input.')
-    return this.#http.json<SessionView>({ method: 'GET', path: this.#path + queryOf({ ...page }) }, abortSignal)
+    if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session begins with its first input.')
+    return this.#get('', checkPageOptions, options)
   }
 
-  async messages(options: CallOptions & PageOptions = {}): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>> {
-    checkPageOptions(options)
+  async messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>> {
     const { messages, hasMore, cursor } = await this.state(options)
     return { messages, hasMore, cursor }
   }
 
-  async stop(options: CallOptions & StopRequest = {}): Promise<StopReceipt> {
-    checkStopOptions(options)
-    const { abortSignal, ...body } = options
-    return this.#post('/stop', body, abortSignal)
+  stop(options?: CallOptions & StopRequest): Promise<StopReceipt> {
+    return this.#post('/stop', checkStopOptions, options)
   }
 
-  async submitToolResults(results: readonly ToolResultInput[], options: CallOptions = {}): Promise<SubmissionReceipt> {
+  async submitToolResults(results: readonly ToolResultInput[], options?: CallOptions): Promise<SubmissionReceipt> {
     checkResults(results)
-    checkCallOptions(options)
-    return this.#post('/tool-results', { results }, options.abortSignal)
+    return this.#post('/tool-results', checkCallOptions, options, { results })
   }
 
-  async resolveTool(toolCallId: string, resolution: ResolveRequest, options: CallOptions = {}): Promise<{ readonly runId: string }> {
-    inputChecks.checkName('toolCallId', toolCallId)
+  async resolveTool(toolCallId: string, resolution: ResolveRequest, options?: CallOptions): Promise<{ readonly runId: string }> {
+    checkName('toolCallId', toolCallId)
     checkResolution(resolution)
-    checkCallOptions(options)
-    return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, resolution, options.abortSignal)
+    return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, checkCallOptions, options, resolution)
   }
 
   steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
@@ -163,51 +155,42 @@ class SessionHandle implements ClientSession {
     return this.#give('/follow-up', input, options)
   }
 
-  async approve(approvalId: string, options: ApproveOptions = {}): Promise<ApprovalReceipt> {
-    checkApproveOptions(options)
-    return this.#decide('approve', approvalId, options)
+  approve(approvalId: string, options?: ApproveOptions): Promise<ApprovalReceipt> {
+    return this.#decide('approve', approvalId, checkApproveOptions, options)
   }
 
-  async deny(approvalId: string, options: Omit<ApproveOptions, 'input'> = {}): Promise<ApprovalReceipt> {
-    checkDenyOptions(options)
-    return this.#decide('deny', approvalId, options)
+  deny(approvalId: string, options?: Omit<ApproveOptions, 'input'>): Promise<ApprovalReceipt> {
+    return this.#decide('deny', approvalId, checkDenyOptions, options)
   }
 
   async fork(options: CallOptions & ForkRequest = {}): Promise<ClientSession> {
     checkForkOptions(options)
-    const { abortSignal, newSessionId, ...given } = options
-    const id = newSessionId ?? `s_${this.#ids()}`
-    const fork = createSession(this.#parts, id)
-    await this.#post('/fork', { ...given, newSessionId: id }, abortSignal).catch((error: unknown) => {
+    const { newSessionId = `s_${this.#parts.ids()}` } = options
+    const fork = createSession(this.#parts, newSessionId)
+    await this.#post('/fork', checkForkOptions, options, { newSessionId }).catch((error: unknown) => {
       // Nobody else has an id that was made here: an earlier try arrived, and its answer did not.
-      if (newSessionId !== undefined || !ClientError.isInstance(error) || error.code !== 'session-exists') throw error
+      if (options.newSessionId !== undefined || !hasCode(error, 'session-exists')) throw error
     })
     return fork
   }
 
-  async switchTo(entryId: string | null, options: CallOptions = {}): Promise<SessionView> {
-    if (entryId !== null) inputChecks.checkName('entryId', entryId)
-    checkCallOptions(options)
-    return this.#post('/switch', { entryId }, options.abortSignal)
+  async switchTo(entryId: string | null, options?: CallOptions): Promise<SessionView> {
+    if (entryId !== null) checkName('entryId', entryId)
+    return this.#post('/switch', checkCallOptions, options, { entryId })
   }
 
-  async branches(options: CallOptions & { readonly limit?: number; readonly cursor?: string } = {}): Promise<BranchList> {
-    checkBranchesOptions(options)
-    const { abortSignal, ...page } = options
-    return this.#http.json({ method: 'GET', path: `${this.#path}/branches${queryOf({ ...page })}` }, abortSignal)
+  branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList> {
+    return this.#get('/branches', checkBranchesOptions, options)
   }
 
-  async compact(options: CallOptions & { readonly instructions?: string } = {}): Promise<CompactionResult> {
-    checkCompactOptions(options)
-    const { abortSignal, ...body } = options
-    return this.#http.json({ method: 'POST', path: `${this.#path}/compact`, body: JSON.stringify(body), once: true }, abortSignal)
+  compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult> {
+    return this.#post('/compact', checkCompactOptions, options, {}, true)
   }
 
   async export(options: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean } = {}): Promise<ReadableStream<Uint8Array>> {
     checkExportOptions(options)
-    const { abortSignal, ...flags } = options
-    const path = `${this.#path}/export${queryOf({ ...flags })}`
-    const { body } = await this.#http.open({ method: 'GET', path }, abortSignal ?? new AbortController().signal)
+    const { abortSignal = new AbortController().signal, ...flags } = options
+    const { body } = await this.#http.open({ method: 'GET', path: `${this.#path}/export${queryOf(flags)}` }, abortSignal)
     if (!body) throw new ClientError('invalid-answer', 'The answer has no body.')
     return body
   }
@@ -221,34 +204,44 @@ class SessionHandle implements ClientSession {
   async #give(path: string, input: string | UserMessageInput, options: InputOptions = {}): Promise<InputReceipt> {
     checkMessage(input)
     checkInputOptions(options)
-    const { id = this.#ids(), abortSignal } = options
-    return this.#post(path, { input: messageOf(input), id }, abortSignal)
+    const { id = this.#parts.ids() } = options
+    return this.#post(path, checkInputOptions, options, { input: messageOf(input), id })
   }
 
-  #decide(decision: ApprovalAnswer['decision'], approvalId: string, { abortSignal, ...given }: ApproveOptions): Promise<ApprovalReceipt> {
-    inputChecks.checkName('approvalId', approvalId)
-    return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, { ...given, decision }, abortSignal)
+  async #decide(decision: ApprovalAnswer['decision'], approvalId: string, check: CheckOptions, options?: ApproveOptions): Promise<ApprovalReceipt> {
+    checkName('approvalId', approvalId)
+    return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, check, options, { decision })
   }
 
-  async #post<T>(path: string, body: unknown, signal: AbortSignal | undefined): Promise<T> {
-    return this.#http.json<T>({ method: 'POST', path: this.#path + path, body: JSON.stringify(body) }, signal)
+  /** Sends the options, less the signal, with what else is given. Rejects where the options are refused. */
+  async #post<T>(path: string, check: CheckOptions, options: CallOptions = {}, more: object = {}, once = false): Promise<T> {
+    check(options)
+    const { abortSignal, ...given } = options
+    return this.#http.json<T>({ method: 'POST', path: this.#path + path, body: JSON.stringify({ ...given, ...more }), once }, abortSignal)
+  }
+
+  /** Likewise, with the options as the query. */
+  async #get<T>(path: string, check: CheckOptions, options: CallOptions = {}): Promise<T> {
+    check(options)
+    const { abortSignal, ...query } = options
+    return this.#http.json<T>({ method: 'GET', path: this.#path + path + queryOf(query) }, abortSignal)
   }
 
   #openEvents(query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<Response> {
-    return this.#http.open({ method: 'GET', path: `${this.#path}/events${queryOf(query)}` }, signal)
+    return this.#http.open({ method: 'GET', path: `${this.#path}/events${queryOf({ ...query, deltas: 'short' })}` }, signal)
   }
 
   /** One key for all tries. Whether the session exists is known to the server only: it asks for the context or refuses it. */
   #execution(input: SendInput, given: SendOptions): (signal: AbortSignal) => Promise<Response> {
-    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy, id = this.#ids() } = given
+    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy, id = this.#parts.ids() } = given
     const headers = { ...given.headers, 'idempotency-key': id }
     // JSON leaves out what is undefined.
     const context = { agent, messages, tools, metadata }
-    const options = { model, runtimeParams, onBusy }
+    const options = { model, runtimeParams, onBusy, deltas: 'short' }
     const body = {
       sessionId: this.id,
       input: isResults(input) ? input : messageOf(input),
-      ...(Object.values(options).some((option) => option !== undefined) ? { options } : {}),
+      options,
     }
     const request: HttpRequest = { method: 'POST', path: '/api/agent/execute', headers, body: JSON.stringify(body) }
     const requestWithContext: HttpRequest = { ...request, body: JSON.stringify({ ...body, context }) }
@@ -256,14 +249,14 @@ class SessionHandle implements ClientSession {
       return this.#http.open(withContext ? requestWithContext : request, signal)
     }
     return async (signal) => {
-      const { deleted } = this.#parts
-      const withContext = this.#unsent.has(this.id) || deleted.has(this.id)
+      const { deleted, unsent } = this.#parts
+      const withContext = unsent.has(this.id) || deleted.has(this.id)
       const response = await post(withContext, signal).catch((error: unknown) => {
         const contrary = withContext ? 'session-exists' : 'context-required'
-        if (ClientError.isInstance(error) && error.code === contrary) return post(!withContext, signal)
+        if (hasCode(error, contrary)) return post(!withContext, signal)
         throw error
       })
-      this.#unsent.delete(this.id)
+      unsent.delete(this.id)
       deleted.delete(this.id)
       return response
     }
@@ -276,4 +269,8 @@ function isResults(input: SendInput): input is readonly ToolResultInput[] {
 
 function messageOf(input: string | UserMessageInput): UserMessageInput {
   return typeof input === 'string' ? { role: 'user', content: input } : input
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return ClientError.isInstance(error) && error.code === code
 }

@@ -54,8 +54,11 @@ export interface ExecuteOptions {
   readonly runtimeParams?: RuntimeParams
   /** What to do while a run is open. Default `reject`. */
   readonly onBusy?: OnBusy
-  /** False: durable events only. Default true. */
-  readonly deltas?: boolean
+  /**
+   * False leaves deltas out. `short`: text and reasoning deltas come as `ShortDelta` where the stream has had an event of their
+   * block before. Default true.
+   */
+  readonly deltas?: boolean | 'short'
 }
 
 export type RuntimeParams = NonNullable<RunOptions['runtimeParams']>
@@ -84,6 +87,12 @@ export type ToolResultInput = { readonly role?: 'tool-result' } & (
 
 /** Frames of the transport: not in the log and not numbered; their SSE id repeats the last cursor. */
 export type TransportFrame = ExecuteComplete | StreamEnd | StreamError
+
+/**
+ * The form of a text or reasoning delta on a stream with `deltas=short`: the index of its block, and the text. All else is as
+ * in the last event of that block on the same connection.
+ */
+export type ShortDelta = readonly [index: number, delta: string]
 
 export interface ExecuteComplete {
   readonly type: 'execute-complete'

@@ -69,7 +69,7 @@ describe('what is sent', () => {
     expect(asked.map(({ method, url, headers, cache, body }) => ({ method, url, headers, cache, body }))).toEqual([
       { method: 'GET', url: '/api/agent/session/s1', headers: { accept: 'application/json' }, cache: 'no-store', body: undefined },
       { ...post, cache: 'no-store', body: '{"waitMs":0}' },
-      { method: 'GET', url: '/api/agent/session/s1/events', headers: { accept: 'text/event-stream, application/x-ndjson' }, cache: 'no-store', body: undefined },
+      { method: 'GET', url: '/api/agent/session/s1/events?deltas=short', headers: { accept: 'text/event-stream, application/x-ndjson' }, cache: 'no-store', body: undefined },
     ])
   })
 

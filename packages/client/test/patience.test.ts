@@ -132,7 +132,7 @@ describe('the end that a server plans', () => {
     const fetching = answering([[savePoint(1), end('max-age', true)], [savePoint(2), end('deleted', false)]])
     const fetch: typeof globalThis.fetch = (input, init) => (asked.push(new URL(input as string).search), fetching(input, init))
     expect((await collect(connect(nowhere, { fetch }).session('s1').attach({ from: 'start' }))).length).toBe(2)
-    expect(asked).toEqual(['?from=start', '?cursor=1'])
+    expect(asked).toEqual(['?from=start&deltas=short', '?cursor=1&deltas=short'])
   })
 })
 

@@ -145,7 +145,7 @@ describe('requests', () => {
         sessionId: 's1',
         input: { role: 'user', content: 'hello' },
         context: { agent: 'demo', messages: options.history, tools: declarations },
-        options: { model: 'm', onBusy: 'interrupt' },
+        options: { model: 'm', onBusy: 'interrupt', deltas: 'short' },
       },
     ])
   })

@@ -23,6 +23,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
   function optional(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
     if (value !== undefined && !holds(value)) must(path, wanted, value)
   }
+  const optionalOf = (wanted: string, holds: (value: unknown) => boolean): ArgumentCheck => (path, value) => optional(path, value, wanted, holds)
   /** Refuses a value that is no object, and the first key that is not in `known`, with the nearest one that is. */
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
     if (!isFields(value)) must(path, 'an object', value)
@@ -66,32 +67,20 @@ export function argumentChecks(refuse: (message: string) => Error) {
     checkNumber: (path: string, value: unknown, least: number): void => {
       optional(path, value, `a number from ${least}`, (given) => Number.isFinite(given) && Number(given) >= least)
     },
-    checkBoolean: (path: string, value: unknown): void => {
-      optional(path, value, 'true or false', (given) => typeof given === 'boolean')
-    },
-    checkText: (path: string, value: unknown): void => {
-      optional(path, value, 'a text', (given) => typeof given === 'string')
-    },
+    checkBoolean: optionalOf('true or false', (given) => typeof given === 'boolean'),
+    checkText: optionalOf('a text', isText),
     /** A text with at least one character, which must be given. */
     checkName: (path: string, value: unknown): void => {
       if (typeof value !== 'string' || value === '') must(path, 'a text with at least one character', value)
     },
-    checkList: (path: string, value: unknown): void => {
-      optional(path, value, 'a list', Array.isArray)
-    },
-    checkObject: (path: string, value: unknown): void => {
-      optional(path, value, 'an object', isFields)
-    },
-    checkFunction: (path: string, value: unknown): void => {
-      optional(path, value, 'a function', (given) => typeof given === 'function')
-    },
+    checkList: optionalOf('a list', Array.isArray),
+    checkObject: optionalOf('an object', isFields),
+    checkFunction: optionalOf('a function', (given) => typeof given === 'function'),
     /** An object with all these methods: a store, a journal, a clock. */
     checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
       optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isRecord(given) && methods.every((name) => typeof given[name] === 'function'))
     },
-    checkSignal: (path: string, value: unknown): void => {
-      optional(path, value, 'an AbortSignal', (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function')
-    },
+    checkSignal: optionalOf('an AbortSignal', (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function'),
     /** A text or file part of a message or of a tool's output. Fields that others add to it are kept. */
     checkContentPart: (path: string, value: unknown): void => {
       const part = isRecord(value) ? value : must(path, 'a text or file part', value)

@@ -85,7 +85,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
     ]
   `)
   const parameters = paths['/api/agent/session/{id}/events']?.get?.parameters?.map(({ name, required }) => [name, required ?? false])
-  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['ticket', false], ['Last-Event-ID', false]])
+  expect(parameters).toEqual([['id', true], ['cursor', false], ['from', false], ['until', false], ['deltas', false], ['ticket', false], ['Last-Event-ID', false]])
 })
 
 it('V94: real answers of every route are those of the document, refusals included', async () => {

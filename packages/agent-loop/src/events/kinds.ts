@@ -41,7 +41,7 @@ export function isBoundary(event: unknown): event is BoundaryEvent {
 }
 
 /** Every event type, sorted: the protocol's vocabulary. */
-export const eventTypes: readonly EventType[] = [
+export const eventTypes: readonly EventType[] = /* @__PURE__ */ [
   ...(Object.keys(folds) as EventType[]),
   ...(Object.keys(deltaTypes) as EventType[]),
 ].sort()

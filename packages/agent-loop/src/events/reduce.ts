@@ -21,9 +21,7 @@ export function reduceEvents(view: RunView, event: AgentEvent): RunView {
 }
 
 function withoutAbsent(change: Change): RunView {
-  for (const key of ['status', 'outcome', 'runId', 'open', 'compaction', 'retry', 'cost', 'error'] as const) {
-    if (change[key] === undefined) delete change[key]
-  }
+  for (const key of Object.keys(change) as (keyof Change)[]) if (change[key] === undefined) delete change[key]
   return change as RunView
 }
 

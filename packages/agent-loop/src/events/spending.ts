@@ -40,24 +40,14 @@ function scaled(text: string, scale: number): bigint {
   return BigInt(whole + fraction.padEnd(scale, '0'))
 }
 
-const counts = [
-  'inputTokens',
-  'noCacheTokens',
-  'cacheReadTokens',
-  'cacheWriteTokens',
-  'outputTokens',
-  'textTokens',
-  'reasoningTokens',
-  'totalTokens',
-] as const
+type Count = Exclude<keyof Usage, 'estimated' | 'raw'>
 
 /** Like `addUsage` of `@bowline/llm`, which this entry must not load: a number is missing only when both lack it. */
 export function sumUsage(a: Usage, b: Usage): Usage {
   const sum: { -readonly [Key in keyof Usage]: Usage[Key] } = {}
-  for (const count of counts) {
-    const left = a[count]
-    const right = b[count]
-    if (left !== undefined || right !== undefined) sum[count] = (left ?? 0) + (right ?? 0)
+  for (const name of Object.keys({ ...a, ...b }) as Count[]) {
+    const [left, right] = [a[name], b[name]]
+    if (typeof (left ?? right) === 'number') sum[name] = (left ?? 0) + (right ?? 0)
   }
   if (a.estimated || b.estimated) sum.estimated = true
   return sum

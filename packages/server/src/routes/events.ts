@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { LoggedEvent, SessionInfo, SessionReader } from '@bowline/sessions'
 import { firstEvent, logStart, numberOf } from '../session-log.ts'
 import type { Services } from '../services.ts'
+import { shortForm } from '../sse/frame-form.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { readableSession } from './owned-session.ts'
 import { optional } from '../wire/optional.ts'
@@ -11,6 +12,7 @@ const query = z.strictObject({
   cursor: optional(z.string().max(64)),
   from: optional(z.enum(['run', 'start', 'now'])),
   until: optional(z.literal('settled')),
+  deltas: optional(z.literal('short')),
   ticket: optional(z.string().max(128)),
 })
 
@@ -34,7 +36,7 @@ export function eventsRoute(services: Services): Route {
 
 async function readLog(services: Services, call: Call<z.output<typeof query>, unknown>, place: StreamPlace): Promise<Answer<never>> {
   const { request, principal, params } = call
-  const { from, until, cursor: asked } = call.query
+  const { from, until, cursor: asked, deltas } = call.query
   const { session, info } = await readableSession(services, principal, params.id)
   const given = request.headers.get('last-event-id') ?? asked
   const isOver = until === 'settled' && info.openRun === undefined
@@ -48,6 +50,7 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
   const stream = place.open({
     open: (abortSignal) => session.events({ live: !isOver, abortSignal, cursor, bufferBytes }),
     cursor,
+    ...(deltas && { form: shortForm }),
     ...(until && { isLast: (event) => (isOver ? isPresent(event, info) : event.type === 'settled' && isAfter(event, info)) }),
     complete: () => Promise.resolve({ type: 'stream-end', reason: 'settled', resume: false }),
     toFrame: (error) => services.streamError(error, call),

@@ -9,6 +9,7 @@ import type { GivenTo } from '../execute/give-input.ts'
 import { validate } from '../http/validate.ts'
 import { faulty, ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
+import { shortForm } from '../sse/frame-form.ts'
 import type { StreamPlace } from '../sse/open-streams.ts'
 import { delegationDepth, executeRequest, idempotencyKey } from '../wire/requests.ts'
 import { ownedSession } from './owned-session.ts'
@@ -100,6 +101,7 @@ function streamRun(
   const stream = place.open({
     open: (abortSignal, from) => run.events({ abortSignal, bufferBytes, ...(from !== undefined && { cursor: from }) }),
     ...(cursor !== undefined && { cursor }),
+    ...(call.body.options?.deltas === 'short' && { form: shortForm }),
     select: (event: LoggedEvent) => {
       completion.see(event)
       return call.body.options?.deltas !== false || !isDelta(event)

@@ -22,3 +22,54 @@ export function logForm(shared: SharedFrames, log: string): FrameForm {
     last: (frame, cursor) => [shared.lastFrame(cursor, frame)],
   }
 }
+
+/**
+ * As `logForm`, but text and reasoning come as `[index, text]` once the stream has had an event of their block in full: its
+ * start, or its first delta after the place where the reader came in. That event has all that such deltas share.
+ */
+export function shortForm(shared: SharedFrames, log: string): FrameForm {
+  const { event: whole, deltas: wholeDeltas, last } = logForm(shared, log)
+  const known = new BlocksOfMessage()
+  return {
+    event(event) {
+      if (event.type === 'text-start' || event.type === 'reasoning-start') known.add(event)
+      return whole(event)
+    },
+    deltas(deltas) {
+      const [first] = deltas
+      if (first.type === 'tool-call-delta') return wholeDeltas(deltas)
+      if (known.has(first)) return [shared.joinedFrame(log, deltas, 'short')]
+      known.add(first)
+      return wholeDeltas(deltas)
+    },
+    last,
+  }
+}
+
+type TextBlockEvent = Extract<LoggedEvent, { type: 'text-start' | 'reasoning-start' | 'text-delta' | 'reasoning-delta' }>
+
+/** The text blocks of one message that a stream has named. */
+class BlocksOfMessage {
+  #messageId: string | undefined
+  #runId: string | undefined
+  readonly #kinds = new Map<number, string>()
+
+  has(event: TextBlockEvent): boolean {
+    return this.#isOf(event) && this.#kinds.get(event.index) === kindOf(event)
+  }
+
+  add(event: TextBlockEvent): void {
+    if (!this.#isOf(event)) this.#kinds.clear()
+    this.#messageId = event.messageId
+    this.#runId = event.runId
+    this.#kinds.set(event.index, kindOf(event))
+  }
+
+  #isOf({ messageId, runId }: TextBlockEvent): boolean {
+    return messageId === this.#messageId && runId === this.#runId
+  }
+}
+
+function kindOf({ type }: TextBlockEvent): string {
+  return type.startsWith('text') ? 'text' : 'reasoning'
+}

@@ -1,7 +1,8 @@
-import type { TransportFrame } from '@bowline/client'
+import type { ShortDelta, TransportFrame } from '@bowline/client'
 import type { Redaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
 import { encodeJson } from '../json.ts'
+import type { TextDelta } from './join-deltas.ts'
 
 const encoder = new TextEncoder()
 
@@ -19,6 +20,11 @@ export const heartbeatBytes = encoder.encode(': hb\n\n')
 /** The cursor is the id, and no part of the data. */
 export function eventFrame({ cursor, ...data }: LoggedEvent, redaction: Redaction): Uint8Array {
   return frameBytes(cursor, withoutSecrets(data, redaction))
+}
+
+/** A delta of a block that the stream has named. */
+export function shortFrame({ cursor, index, delta }: TextDelta): Uint8Array {
+  return textFrame(cursor, encodeJson([index, delta] satisfies ShortDelta))
 }
 
 /** Frames of the transport are not in the log: their id repeats the last cursor, if there was any. */

@@ -1,8 +1,10 @@
 import type { TransportFrame } from '@bowline/client'
 import { createRedaction, type Redaction } from '@bowline/llm'
 import type { LoggedEvent } from '@bowline/sessions'
-import { eventFrame, transportFrame } from './frames.ts'
+import { eventFrame, shortFrame, transportFrame } from './frames.ts'
 import { joinDeltas, type TextDelta } from './join-deltas.ts'
+
+type DeltaForm = 'long' | 'short'
 
 const maxStoredBytes = 4 * 1024 * 1024
 /** A larger frame is not kept for readers to come, only as long as a reader holds it. */
@@ -15,7 +17,10 @@ const maxKeptBytes = 64 * 1024
 export class SharedFrames {
   readonly #ofEvent = new WeakMap<LoggedEvent, Map<string, Uint8Array>>()
   /** By the last delta: readers that take at the same time have most often the same ones before them. */
-  readonly #joined = new WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>()
+  readonly #joined: Readonly<Record<DeltaForm, WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>>> = {
+    long: new WeakMap(),
+    short: new WeakMap(),
+  }
   readonly #stored = new Map<string, Uint8Array>()
   #storedBytes = 0
   readonly #large = new Map<string, WeakRef<Uint8Array>>()
@@ -51,14 +56,15 @@ export class SharedFrames {
   }
 
   /** Consecutive deltas of one part, as one frame with the cursor of the last. */
-  joinedFrame(log: string, deltas: readonly [TextDelta, ...TextDelta[]]): Uint8Array {
+  joinedFrame(log: string, deltas: readonly [TextDelta, ...TextDelta[]], form: DeltaForm = 'long'): Uint8Array {
     const [first] = deltas
     const last = deltas.at(-1) ?? first
-    if (last === first) return this.frame(log, first)
-    const existing = this.#joined.get(last)
+    const encode = (delta: TextDelta): Uint8Array => (form === 'short' ? shortFrame(delta) : eventFrame(delta, this.#redaction))
+    if (last === first) return this.named(log, first, form === 'short' ? 'short' : '', () => encode(first))
+    const existing = this.#joined[form].get(last)
     if (existing?.first === first) return existing.frame
-    const frame = eventFrame(joinDeltas(deltas), this.#redaction)
-    this.#joined.set(last, { first, frame })
+    const frame = encode(joinDeltas(deltas))
+    this.#joined[form].set(last, { first, frame })
     return frame
   }
 

@@ -86,7 +86,7 @@ const executeOptions = sameAs<ExecuteOptions>()(
     model: optional(name),
     runtimeParams: optional(runtimeParams),
     onBusy: optional(z.enum(['queue', 'steer', 'interrupt', 'reject'])),
-    deltas: optional(z.boolean()),
+    deltas: optional(z.union([z.boolean(), z.literal('short')])),
   }),
 )
 
