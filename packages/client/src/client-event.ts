@@ -40,7 +40,7 @@ export function frameDecoder(): (frame: SseFrame) => AgentEvent | UnknownEvent |
   return ({ data }) => {
     const parsed = parse(data)
     const value = Array.isArray(parsed) ? { ...blocks.get(parsed[0]), delta: parsed[1] as unknown } : parsed
-    if (!isFields(value) || typeof value['type'] !== 'string') throw invalid('without a type')
+    if (!isFields(value) || typeof value['type'] !== 'string') throw noEvent()
     if (isDelta(value) && 'index' in value) blocks.set(value.index, { ...value, type: value.type.replace(/start|end/, 'delta') })
     const event = value as JsonObject & { readonly type: string }
     return isTransport(event) || isDelta(event) || isDurable(event) ? event : { type: 'unknown', event }
@@ -51,10 +51,10 @@ function parse(data: string): unknown {
   try {
     return JSON.parse(data)
   } catch (cause) {
-    throw invalid('that is not JSON', cause)
+    throw noEvent(cause)
   }
 }
 
-function invalid(what: string, cause?: unknown): ClientError {
-  return new ClientError('invalid-answer', `The stream holds a frame ${what}.`, { cause })
+function noEvent(cause?: unknown): ClientError {
+  return new ClientError('invalid-answer', 'A frame is no event.', { cause })
 }

@@ -12,7 +12,7 @@ import type {
   SubmissionReceipt,
   ToolDeclaration,
   ToolResultInput,
-  UserMessageInput,
+  UserInput,
 } from './wire.ts'
 import type {
   ApprovalReceipt,
@@ -24,9 +24,10 @@ import type {
   SessionView,
   StopReceipt,
   StopRequest,
+  SwitchRequest,
 } from './wire-sessions.ts'
 
-export type SendInput = string | UserMessageInput | readonly ToolResultInput[]
+export type SendInput = UserInput | readonly ToolResultInput[]
 
 export interface SendOptions {
   /** Besides the client's; the same name replaces. */
@@ -37,7 +38,7 @@ export interface SendOptions {
   readonly agent?: string
   /** Likewise: facts that are stored with the session and that its tools see. */
   readonly metadata?: JsonObject
-  /** Likewise: what was said before, where the agent takes it from a client. */
+  /** Likewise: what was said before, where the agent takes it from a client. `messages` of `state()` are taken as they are. */
   readonly history?: readonly MessageInput[]
   /** Likewise: remote tools that the agent does not have itself. `tools` answers them. */
   readonly declarations?: readonly ToolDeclaration[]
@@ -56,6 +57,11 @@ export interface SendOptions {
 export interface InputOptions extends CallOptions {
   /** Inputs under one id are one input. Default: a new one, so that a try that is repeated is the same input. */
   readonly id?: string
+}
+
+export interface OverlayOptions extends InputOptions {
+  /** How many of the next turns see it. Default 1. */
+  readonly turns?: number
 }
 
 export interface ApproveOptions extends CallOptions {
@@ -105,19 +111,28 @@ export interface ClientSession {
   /** Says what became of a call whose outcome is unknown. Safe to repeat. */
   resolveTool(toolCallId: string, resolution: ResolveRequest, options?: CallOptions): Promise<{ readonly runId: string }>
   /** Into the open run, for its next model call; without one it starts a run, as the receipt says. */
-  steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt>
+  steer(input: UserInput, options?: InputOptions): Promise<InputReceipt>
   /** A run of its own right behind the open one. */
-  followUp(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt>
+  followUp(input: UserInput, options?: InputOptions): Promise<InputReceipt>
+  /** Shown to the model in the next turns, and stored in no message. It starts nothing. Safe to repeat under one id. */
+  overlay(input: UserInput, options?: OverlayOptions): Promise<void>
   /** Lets a call run that was asked about. Safe to repeat. */
   approve(approvalId: string, options?: ApproveOptions): Promise<ApprovalReceipt>
   /** Ends it as denied; the model is told why. Safe to repeat. */
   deny(approvalId: string, options?: Omit<ApproveOptions, 'input'>): Promise<ApprovalReceipt>
   /** A session of its own with a copy of the path to an entry. */
   fork(options?: CallOptions & ForkRequest): Promise<ClientSession>
-  /** Goes on at another entry (null: before the first one); nothing is deleted. */
-  switchTo(entryId: string | null, options?: CallOptions): Promise<SessionView>
+  /**
+   * Goes on at another entry (null: before the first one); nothing is deleted. With `summarize` it is not tried again: what
+   * came of a lost try is in the log.
+   */
+  switchTo(entryId: string | null, options?: CallOptions & Omit<SwitchRequest, 'entryId'>): Promise<SessionView>
   /** The ends of all paths. */
   branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList>
+  /** Names an entry of the active path; null takes the name away. */
+  label(entryId: string, text: string | null, options?: CallOptions): Promise<void>
+  /** As `label` with null. */
+  unlabel(entryId: string, options?: CallOptions): Promise<void>
   /** Has the older part summarised for the model. It is not tried again: what came of a lost try is in the log. */
   compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult>
   /** Lines of JSON, for a file. */

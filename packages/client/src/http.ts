@@ -126,17 +126,14 @@ async function send(options: HttpOptions, request: HttpRequest, accept: string, 
 }
 
 async function askToken(token: () => string | Promise<string>): Promise<string> {
-  const given: unknown = await tokenOf(token)
-  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must give a text that a header can carry; it gave ${describeValue(given)}.`)
-  return given
-}
-
-async function tokenOf(token: () => string | Promise<string>): Promise<string> {
+  let given: unknown
   try {
-    return await token()
+    given = await token()
   } catch (cause) {
     throw new ClientError('token-failed', 'The token function failed.', { cause })
   }
+  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must give a text that a header can carry; it gave ${describeValue(given)}.`)
+  return given
 }
 
 async function refusalOf(response: Response, nowMs: number): Promise<ClientError> {

@@ -18,6 +18,7 @@ export type {
   CallOptions,
   ClientSession,
   InputOptions,
+  OverlayOptions,
   PageOptions,
   SendInput,
   SendOptions,
@@ -28,6 +29,7 @@ export type {
   ExecuteOptions,
   ExecuteRequest,
   HeldRun,
+  ImagePart,
   JsonObject,
   JsonValue,
   MessageInput,
@@ -42,6 +44,7 @@ export type {
   ToolDeclaration,
   ToolResultInput,
   TransportFrame,
+  UserInput,
   UserMessageInput,
 } from './wire.ts'
 export type {
@@ -54,6 +57,10 @@ export type {
   ForkRequest,
   InputReceipt,
   InputRequest,
+  Label,
+  LabelList,
+  LabelRequest,
+  OverlayRequest,
   ResolveRequest,
   SessionList,
   SessionOrigin,
@@ -62,6 +69,7 @@ export type {
   Spent,
   StopReceipt,
   StopRequest,
+  SwitchRequest,
   Ticket,
   ToolResolution,
 } from './wire-sessions.ts'

@@ -1,10 +1,10 @@
 import { statuses } from '@bowline/agent-loop/events'
-import { isFields, type FieldChecks } from '@bowline/llm/arguments'
+import { isFields, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
-import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, PageOptions, SendOptions, SessionQuery } from './client-session.ts'
+import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, OverlayOptions, PageOptions, SendOptions, SessionQuery } from './client-session.ts'
 import { toolsCheck } from './client-tool.ts'
-import type { MessageInput, RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
-import type { ForkRequest } from './wire-sessions.ts'
+import type { RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
+import type { ForkRequest, SwitchRequest } from './wire-sessions.ts'
 
 const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
 const { number, oneOf, optional, optionalName, optionalRecord, record, required, whole } = inputChecks
@@ -24,6 +24,7 @@ const header = optional((path, value) => {
 export const checkCallOptions = options<CallOptions>(call)
 export const checkPageOptions = options<CallOptions & PageOptions>({ ...call, ...page })
 export const checkInputOptions = options<InputOptions>({ ...call, id: optionalName })
+export const checkOverlayOptions = options<OverlayOptions>({ ...call, id: optionalName, turns: whole(1) })
 export const checkSessionQuery = options<CallOptions & SessionQuery>({
   ...{ ...call, agent: optionalName, parent: optionalName, limit: whole(1), cursor: optionalName },
   ...{ status: oneOf(...statuses), expired: checkBoolean },
@@ -37,6 +38,7 @@ export const checkDenyOptions = options<Omit<ApproveOptions, 'input'>>(decision)
 export const checkForkOptions = options<CallOptions & ForkRequest>({ ...call, entryId: optionalName, newSessionId: optionalName })
 export const checkBranchesOptions = options<CallOptions & { limit?: number; cursor?: string }>({ ...call, limit: whole(1), cursor: optionalName })
 export const checkCompactOptions = options<CallOptions & { instructions?: string }>({ ...call, instructions: checkText })
+export const checkSwitchOptions = options<CallOptions & Omit<SwitchRequest, 'entryId'>>({ ...call, summarize: checkBoolean, instructions: checkText })
 export const checkExportOptions = options<CallOptions & { events?: boolean; allBranches?: boolean }>({ ...call, events: checkBoolean, allBranches: checkBoolean })
 export const checkAttachOptions = options<AttachOptions>({
   ...{ ...call, cursor: optionalName, from: oneOf('run', 'start', 'now'), until: oneOf('settled'), onConnection: checkFunction },
@@ -44,7 +46,20 @@ export const checkAttachOptions = options<AttachOptions>({
 
 export const checkTools = toolsCheck(inputChecks)
 
-const message = record<MessageInput>({ role: required(oneOf('user', 'assistant')), content: checkName })
+const content: ArgumentCheck = (path, value) => {
+  // The server looks at images.
+  const part: ArgumentCheck = (place, given) => (isFields(given) && given['type'] === 'image' ? jsonObject : checkContentPart)(place, given)
+  if (Array.isArray(value)) listOf(part)(path, value)
+  else checkRequired(path, value, 'a text with at least one character, or a list of parts', isName)
+}
+const userMessage = record<UserMessageInput>({
+  role: (path, value) => checkRequired(path, value, 'user', (given) => given === 'user'),
+  content,
+})
+const shortMessage = record<{ role: string; content: unknown }>({ role: required(oneOf('user', 'assistant')), content })
+/** A stored message is for the server to look at. */
+const message: ArgumentCheck = (path, value) => (isFields(value) && 'id' in value ? jsonObject : shortMessage)(path, value)
+
 const declaration = record<ToolDeclaration>({
   name: checkName,
   description: required(checkText),
@@ -69,14 +84,6 @@ export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSigna
   },
 }
 export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, ...call, tools: checkTools })
-
-const userMessage = record<UserMessageInput>({
-  role: (path, value) => checkRequired(path, value, 'user', (given) => given === 'user'),
-  content: (path, value) => {
-    if (Array.isArray(value)) listOf(checkContentPart)(path, value)
-    else checkRequired(path, value, 'a text with at least one character, or a list of parts', isName)
-  },
-})
 
 /** A text or a message of the user. */
 export function checkMessage(input: unknown, otherForms = ''): void {

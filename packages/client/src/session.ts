@@ -7,6 +7,7 @@ import type {
   CallOptions,
   ClientSession,
   InputOptions,
+  OverlayOptions,
   PageOptions,
   SendInput,
   SendOptions,
@@ -24,17 +25,19 @@ import {
   checkForkOptions,
   checkInputOptions,
   checkMessage,
+  checkOverlayOptions,
   checkPageOptions,
   checkResolution,
   checkResults,
   checkSendInput,
   checkSendOptions,
   checkStopOptions,
+  checkSwitchOptions,
 } from './request-checks.ts'
 import { RunHandle, type Run } from './run.ts'
 import { RunReader } from './run-reader.ts'
 import { wholeState } from './whole-state.ts'
-import type { SubmissionReceipt, ToolResultInput, UserMessageInput } from './wire.ts'
+import type { SubmissionReceipt, ToolResultInput, UserInput } from './wire.ts'
 import type {
   ApprovalAnswer,
   ApprovalReceipt,
@@ -46,6 +49,7 @@ import type {
   SessionView,
   StopReceipt,
   StopRequest,
+  SwitchRequest,
 } from './wire-sessions.ts'
 
 export interface SessionParts {
@@ -147,12 +151,16 @@ class SessionHandle implements ClientSession {
     return this.#post(`/tool-calls/${encodeURIComponent(toolCallId)}/resolve`, checkCallOptions, options, resolution)
   }
 
-  steer(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
+  steer(input: UserInput, options?: InputOptions): Promise<InputReceipt> {
     return this.#give('/steer', input, options)
   }
 
-  followUp(input: string | UserMessageInput, options?: InputOptions): Promise<InputReceipt> {
+  followUp(input: UserInput, options?: InputOptions): Promise<InputReceipt> {
     return this.#give('/follow-up', input, options)
+  }
+
+  overlay(input: UserInput, options?: OverlayOptions): Promise<void> {
+    return this.#give('/overlay', input, options, checkOverlayOptions)
   }
 
   approve(approvalId: string, options?: ApproveOptions): Promise<ApprovalReceipt> {
@@ -174,13 +182,23 @@ class SessionHandle implements ClientSession {
     return fork
   }
 
-  async switchTo(entryId: string | null, options?: CallOptions): Promise<SessionView> {
+  async switchTo(entryId: string | null, options?: CallOptions & Omit<SwitchRequest, 'entryId'>): Promise<SessionView> {
     if (entryId !== null) checkName('entryId', entryId)
-    return this.#post('/switch', checkCallOptions, options, { entryId })
+    return this.#post('/switch', checkSwitchOptions, options, { entryId }, options?.summarize)
   }
 
   branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList> {
     return this.#get('/branches', checkBranchesOptions, options)
+  }
+
+  async label(entryId: string, text: string | null, options?: CallOptions): Promise<void> {
+    checkName('entryId', entryId)
+    if (text !== null) checkName('text', text)
+    return this.#post('/labels', checkCallOptions, options, { entryId, text })
+  }
+
+  unlabel(entryId: string, options?: CallOptions): Promise<void> {
+    return this.label(entryId, null, options)
   }
 
   compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult> {
@@ -191,7 +209,7 @@ class SessionHandle implements ClientSession {
     checkExportOptions(options)
     const { abortSignal = new AbortController().signal, ...flags } = options
     const { body } = await this.#http.open({ method: 'GET', path: `${this.#path}/export${queryOf(flags)}` }, abortSignal)
-    if (!body) throw new ClientError('invalid-answer', 'The answer has no body.')
+    if (!body) throw new ClientError('invalid-answer', 'The answer is not JSON.')
     return body
   }
 
@@ -201,11 +219,11 @@ class SessionHandle implements ClientSession {
     this.#parts.deleted.add(this.id)
   }
 
-  async #give(path: string, input: string | UserMessageInput, options: InputOptions = {}): Promise<InputReceipt> {
+  async #give<T>(path: string, input: UserInput, options: InputOptions = {}, check = checkInputOptions): Promise<T> {
     checkMessage(input)
-    checkInputOptions(options)
+    check(options)
     const { id = this.#parts.ids() } = options
-    return this.#post(path, checkInputOptions, options, { input: messageOf(input), id })
+    return this.#post(path, check, options, { input, id })
   }
 
   async #decide(decision: ApprovalAnswer['decision'], approvalId: string, check: CheckOptions, options?: ApproveOptions): Promise<ApprovalReceipt> {
@@ -240,7 +258,7 @@ class SessionHandle implements ClientSession {
     const options = { model, runtimeParams, onBusy, deltas: 'short' }
     const body = {
       sessionId: this.id,
-      input: isResults(input) ? input : messageOf(input),
+      input,
       options,
     }
     const request: HttpRequest = { method: 'POST', path: '/api/agent/execute', headers, body: JSON.stringify(body) }
@@ -263,13 +281,6 @@ class SessionHandle implements ClientSession {
   }
 }
 
-function isResults(input: SendInput): input is readonly ToolResultInput[] {
-  return Array.isArray(input)
-}
-
-function messageOf(input: string | UserMessageInput): UserMessageInput {
-  return typeof input === 'string' ? { role: 'user', content: input } : input
-}
 
 function hasCode(error: unknown, code: string): boolean {
   return ClientError.isInstance(error) && error.code === code

@@ -16,10 +16,9 @@ export interface SseParser {
 
 const lineFeed = 10
 const carriageReturn = 13
-const empty = new Uint8Array(0)
 const digits = /^\d{1,9}$/
 
-/** Lines are cut in bytes and decoded whole, so a chunk may end anywhere, also within a character. */
+/** A chunk may end anywhere, also within a character or a line end. */
 export function createSseParser(limitBytes: number = maxLineBytes): SseParser {
   return new Parser(limitBytes)
 }
@@ -28,8 +27,9 @@ class Parser implements SseParser {
   retryMs: number | undefined
   readonly #limitBytes: number
   readonly #decoder = new TextDecoder()
-  #pieces: Uint8Array[] = []
-  #pieceBytes = 0
+  /** The line that has not ended. */
+  #open = ''
+  #openBytes = 0
   #afterReturn = false
   #data: string[] = []
   #dataLength = 0
@@ -41,33 +41,19 @@ class Parser implements SseParser {
 
   push(chunk: Uint8Array): SseFrame[] {
     const frames: SseFrame[] = []
-    let start = 0
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at]
-      const closesPair = byte === lineFeed && this.#afterReturn
-      this.#afterReturn = byte === carriageReturn
-      if (byte !== lineFeed && byte !== carriageReturn) continue
-      if (!closesPair) this.#endLine(chunk.subarray(start, at), frames)
-      start = at + 1
+    const bytes = this.#afterReturn && chunk[0] === lineFeed ? chunk.subarray(1) : chunk
+    if (chunk.length > 0) this.#afterReturn = chunk.at(-1) === carriageReturn
+    const end = bytes.findIndex(endsLine)
+    this.#check(this.#openBytes + (end < 0 ? bytes.length : end))
+    this.#openBytes = end < 0 ? this.#openBytes + bytes.length : bytes.length - 1 - bytes.findLastIndex(endsLine)
+    const [rest = '', ...lines] = this.#decoder.decode(bytes, { stream: true }).split(/\r\n?|\n/)
+    this.#open += rest
+    for (const next of lines) {
+      if (this.#open === '') this.#endFrame(frames)
+      else this.#field(this.#open)
+      this.#open = next
     }
-    if (start < chunk.length) this.#keep(chunk.subarray(start))
     return frames
-  }
-
-  #keep(piece: Uint8Array): void {
-    this.#pieceBytes += piece.length
-    this.#check(this.#pieceBytes)
-    // The chunk belongs to the stream, which may use it again.
-    this.#pieces.push(piece.slice())
-  }
-
-  #endLine(last: Uint8Array, frames: SseFrame[]): void {
-    this.#check(this.#pieceBytes + last.length)
-    const line = this.#decoder.decode(this.#pieces.length === 0 ? last : join([...this.#pieces, last]))
-    this.#pieces = []
-    this.#pieceBytes = 0
-    if (line !== '') this.#field(line)
-    else this.#endFrame(frames)
   }
 
   #field(line: string): void {
@@ -101,14 +87,6 @@ class Parser implements SseParser {
   }
 }
 
-function join(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  if (whole === 0) return empty
-  const joined = new Uint8Array(whole)
-  let at = 0
-  for (const piece of pieces) {
-    joined.set(piece, at)
-    at += piece.length
-  }
-  return joined
+function endsLine(byte: number): boolean {
+  return byte === lineFeed || byte === carriageReturn
 }

@@ -7,7 +7,7 @@ import type {
   StoredMessage,
   TurnStatus,
 } from '@bowline/agent-loop'
-import type { Cost, HeldRun, JsonObject, JsonValue, ToolResultInput, Usage, UserMessageInput } from './wire.ts'
+import type { Cost, HeldRun, JsonObject, JsonValue, ToolResultInput, Usage, UserInput } from './wire.ts'
 
 /** What the routes of a session take and answer. */
 
@@ -121,9 +121,14 @@ export type ResolveRequest = ToolResolution & {
 }
 
 export interface InputRequest {
-  readonly input: UserMessageInput
+  readonly input: UserInput
   /** Repeats with the same id and input are one input. */
   readonly id?: string
+}
+
+export interface OverlayRequest extends InputRequest {
+  /** How many of the next turns see it: 1–1,000, default 1. */
+  readonly turns?: number
 }
 
 /** `steered`: into the open run. `queued`: as a run of its own. `duplicate`: it was there before. */
@@ -159,6 +164,34 @@ export interface ForkRequest {
   /** Where the copy ends. Default: where the active path does. */
   readonly entryId?: string
   readonly newSessionId?: string
+}
+
+export interface SwitchRequest {
+  /** Null: before the first entry. */
+  readonly entryId: string | null
+  /** Have the way that is left summarised by the agent's model: the summary stands behind the target. Default false. */
+  readonly summarize?: boolean
+  /** Extra focus of the summary. */
+  readonly instructions?: string
+}
+
+export interface LabelRequest {
+  /** Of the active path. */
+  readonly entryId: string
+  /** 1–200 characters; null takes the name away. */
+  readonly text: string | null
+}
+
+export interface Label {
+  readonly entryId: string
+  readonly text: string
+  /** When it was given. */
+  readonly at: number
+}
+
+/** The names on a path, in the order in which they were given. */
+export interface LabelList {
+  readonly labels: readonly Label[]
 }
 
 /** The end of a path. */

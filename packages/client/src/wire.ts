@@ -5,6 +5,7 @@ import type {
   EndReason,
   PendingToolCall,
   RunOptions,
+  StoredMessage,
   SubmissionReceipt,
   SubmittedResult,
   ToolDeclaration,
@@ -27,7 +28,7 @@ export type JsonObject = { readonly [key: string]: JsonValue | undefined }
 export interface ExecuteRequest {
   /** Absent: the server makes one, and `context` is needed. */
   readonly sessionId?: string
-  readonly input: UserMessageInput | readonly ToolResultInput[]
+  readonly input: UserInput | readonly ToolResultInput[]
   readonly context?: SessionContext
   readonly options?: ExecuteOptions
 }
@@ -42,10 +43,11 @@ export interface SessionContext {
   readonly metadata?: JsonObject
 }
 
-export interface MessageInput {
-  readonly role: 'user' | 'assistant'
-  readonly content: string
-}
+/**
+ * A message in short, or one as `GET` of a session gives it. Of these a user message keeps its content, and an answer its
+ * text: calls, their results and reasoning of elsewhere are left out.
+ */
+export type MessageInput = Exclude<UserInput, string> | { readonly role: 'assistant'; readonly content: string } | StoredMessage
 
 export interface ExecuteOptions {
   /** One of those that the agent offers. */
@@ -72,6 +74,18 @@ export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 export interface UserMessageInput {
   readonly role: 'user'
   readonly content: UserContent
+}
+
+/** A text, or a message of the user. */
+export type UserInput = string | { readonly role: 'user'; readonly content: string | readonly (Exclude<UserContent, string>[number] | ImagePart)[] }
+
+/** An image as messages of the AI SDK have it. It is stored as a file with an image media type, and bounded as one. */
+export interface ImagePart {
+  readonly type: 'image'
+  /** In base64, as a `data:` URL in base64, or an http(s) address where the server fetches files. */
+  readonly image: string
+  /** Default: as the `data:` URL says, else what the first bytes show. */
+  readonly mediaType?: string
 }
 
 type Unknown = { readonly unknown: true }

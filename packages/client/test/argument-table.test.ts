@@ -55,6 +55,7 @@ const sendTakes: Record<string, readonly Kind[]> = {
   ...places(anyText, 'options.declarations[0].description', 'options.runtimeParams.stopSequences[0]', 'options.runtimeParams.systemPrompt'),
   ...places(amount, 'options.runtimeParams.temperature', 'options.runtimeParams.topP'),
   'options.runtimeParams.seed': ['number', 'negative'],
+  'options.history[0].content': ['text', 'list'],
 }
 const sendOpen = {
   open: ['options.metadata', 'options.headers', 'options.declarations[0].inputSchema', 'options.runtimeParams.providerSpecific', 'input.content[0]'],
@@ -107,12 +108,20 @@ const methods: Readonly<Record<string, ArgumentRow>> = {
   ),
   'session.steer': { ...method(['input', 'options'], () => [message(), { ...given, id: 'i' }], (input, options) => session().steer(input, options), messageTakes), open: ['input.content[0]'] },
   'session.followUp': { ...method(['input', 'options'], () => [message(), { ...given, id: 'i' }], (input, options) => session().followUp(input, options), messageTakes), open: ['input.content[0]'] },
+  'session.overlay': {
+    ...method(['input', 'options'], () => [message(), { ...given, id: 'i', turns: 2 }], (input, options) => session().overlay(input, options), messageTakes),
+    open: ['input.content[0]'],
+  },
   'session.approve': method(['approvalId', 'options'], () => ['a', { ...given, input: 1, inputHash: 'h', reason: 'r' }], (id, options) => session().approve(id, options), {
     ...{ ...places(anyText, 'options.reason'), 'options.input': jsonKinds },
   }),
   'session.deny': method(['approvalId', 'options'], () => ['a', { ...given, inputHash: 'h', reason: 'r' }], (id, options) => session().deny(id, options), places(anyText, 'options.reason')),
   'session.fork': options({ entryId: 'e', newSessionId: 's2' }, (given) => session().fork(given)),
-  'session.switchTo': method(['entryId', 'options'], () => ['e', given], (id, options) => session().switchTo(id, options), { entryId: ['null', 'text'] }),
+  'session.switchTo': method(['entryId', 'options'], () => ['e', { ...given, summarize: true, instructions: 'i' }], (id, options) => session().switchTo(id, options), {
+    ...{ entryId: ['null', 'text'], ...places(anyText, 'options.instructions') },
+  }),
+  'session.label': method(['entryId', 'text', 'options'], () => ['e', 'Start', given], (id, text, options) => session().label(id, text, options), { text: ['null', 'text'] }),
+  'session.unlabel': method(['entryId', 'options'], () => ['e', given], (id, options) => session().unlabel(id, options)),
   'session.branches': options({ limit: 5, cursor: 'c' }, (given) => session().branches(given)),
   'session.compact': options({ instructions: 'i' }, (given) => session().compact(given), places(anyText, 'options.instructions')),
   'session.export': options({ events: true, allBranches: true }, (given) => session().export(given)),

@@ -91,7 +91,7 @@ describe('requests', () => {
     const once = seen.filter((_, place) => place % 2 === 0)
     expect(seen.filter((_, place) => place % 2 === 1)).toEqual(once)
     expect(once).toEqual([
-      ['POST', '/api/agent/session/s1/steer', { input: { role: 'user', content: 'now' }, id: 'id1' }],
+      ['POST', '/api/agent/session/s1/steer', { input: 'now', id: 'id1' }],
       ['POST', '/api/agent/session/s1/follow-up', { input: { role: 'user', content: 'then' }, id: 'mine' }],
       ['POST', '/api/agent/session/s1/approvals/a%2F1', { decision: 'approve', input: { x: 1 }, inputHash: 'h', reason: 'Fine.' }],
       ['POST', '/api/agent/session/s1/approvals/a2', { decision: 'deny', reason: 'No.' }],
@@ -143,7 +143,7 @@ describe('requests', () => {
     expect(server.requests('POST', '/execute').map(({ body }) => body)).toEqual([
       {
         sessionId: 's1',
-        input: { role: 'user', content: 'hello' },
+        input: 'hello',
         context: { agent: 'demo', messages: options.history, tools: declarations },
         options: { model: 'm', onBusy: 'interrupt', deltas: 'short' },
       },

@@ -48,6 +48,7 @@ const kinds = {
   'too-many-runs': { status: 429, title: 'Too many runs of this tenant are under way', retryAfterMs: 1000 },
   'too-many-streams': { status: 429, title: 'Too many streams are open', retryAfterMs: 1000 },
   'queue-full': { status: 429, title: 'Too many inputs wait in this session', retryAfterMs: 1000 },
+  'summary-failed': { status: 502, title: 'The model gave no summary, and nothing has changed' },
   internal: { status: 500, title: 'The server failed' },
   draining: { status: 503, title: 'The server is going away', retryAfterMs: 1000 },
   'store-unavailable': { status: 503, title: 'The store does not answer', retryAfterMs: 1000 },

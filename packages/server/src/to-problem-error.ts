@@ -21,8 +21,7 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'session-deleted': 'session-deleted',
   // The server takes a new handle for each request.
   'handle-closed': 'internal',
-  // No route has a branch summarised that is left.
-  'summary-failed': 'internal',
+  'summary-failed': 'summary-failed',
   busy: 'busy',
   'id-reused': 'id-reused',
   'cursor-expired': 'cursor-expired',

@@ -53,7 +53,7 @@ it('V13: history and input come into the store together, or not at all', async (
   expect(((await (await get(mine)).json()) as SessionView).messages).toHaveLength(4)
 })
 
-it('V13: only with clientHistory, only texts of user and assistant', async () => {
+it('V13: only with clientHistory, only messages of user and assistant', async () => {
   const closed = await bench()
   await refusal(closed.execute({ input: say('hi'), context: { messages: earlier } }), 403, 'option-not-allowed')
   const { execute } = await bench({ agents: { assistant: { clientHistory: true } } })
@@ -62,7 +62,7 @@ it('V13: only with clientHistory, only texts of user and assistant', async () =>
     { role: 'tool-result', toolCallId: 'x', toolName: 'y', output: { type: 'text', value: '' } },
     { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'x', toolName: 'y', input: {} }] },
     { role: 'user', content: '' },
-    { role: 'user', content: 'hi', id: 'mine' },
+    { role: 'user', content: 'hi', name: 'mine' },
   ]
   for (const message of wrong) await refusal(execute({ input: say('hi'), context: { messages: [message] } }), 400, 'invalid-body')
 })

@@ -59,6 +59,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/session/{id}/stop",
       "post /api/agent/session/{id}/steer",
       "post /api/agent/session/{id}/follow-up",
+      "post /api/agent/session/{id}/overlay",
       "post /api/agent/session/{id}/tool-results",
       "post /api/agent/session/{id}/approvals/{approvalId}",
       "post /api/agent/session/{id}/tool-calls/{toolCallId}/resolve",
@@ -66,6 +67,8 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/session/{id}/fork",
       "post /api/agent/session/{id}/switch",
       "get /api/agent/session/{id}/branches",
+      "post /api/agent/session/{id}/labels",
+      "get /api/agent/session/{id}/labels",
       "post /api/agent/session/{id}/compact",
       "post /api/agent/session/{id}/schedules",
       "get /api/agent/session/{id}/schedules",
@@ -179,6 +182,10 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('get', session, '/api/agent/session/copy')
   await check('get', '/api/agent/sessions', '/api/agent/sessions?parent=mine')
   for (const entryId of [null, 'nobody']) await check('post', `${session}/switch`, `${mine}/switch`, { entryId })
+  await check('post', `${session}/labels`, `${mine}/labels`, { entryId: 'nobody', text: 'Start' })
+  await check('get', `${session}/labels`, `${mine}/labels`)
+  await check('get', `${session}/labels`, '/api/agent/session/none/labels')
+  for (const id of ['mine', 'none']) await check('post', `${session}/overlay`, `/api/agent/session/${id}/overlay`, { input: 'Seen.' })
   await check('get', `${session}/branches`, `${mine}/branches?limit=1`)
   await check('get', `${session}/branches`, `${mine}/branches?cursor=x`)
   await check('post', `${session}/compact`, `${mine}/compact`, { instructions: 'Short.' })
@@ -249,6 +256,7 @@ it('V95: the codes of problems are these', () => {
       "too-many-runs",
       "too-many-streams",
       "queue-full",
+      "summary-failed",
       "internal",
       "draining",
       "store-unavailable",

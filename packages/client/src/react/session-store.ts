@@ -13,7 +13,7 @@ import type { Acceptance } from '../run.ts'
 import type { ExecuteResult } from '../run-reader.ts'
 import type { ApproveOptions, AttachOptions, ClientSession, SendInput, SendOptions } from '../client-session.ts'
 import { wholeState } from '../whole-state.ts'
-import type { SubmissionReceipt, ToolResultInput, UserMessageInput } from '../wire.ts'
+import type { SubmissionReceipt, ToolResultInput, UserInput } from '../wire.ts'
 import type {
   ApprovalReceipt,
   ForkRequest,
@@ -60,7 +60,7 @@ export interface SessionActions {
   submitToolResults(results: readonly ToolResultInput[]): Promise<SubmissionReceipt | undefined>
   resolveTool(toolCallId: string, resolution: ResolveRequest): Promise<{ readonly runId: string } | undefined>
   /** Into the open run; without one it starts a run. */
-  steer(input: string | UserMessageInput): Promise<InputReceipt | undefined>
+  steer(input: UserInput): Promise<InputReceipt | undefined>
   approve(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal'>): Promise<ApprovalReceipt | undefined>
   deny(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal' | 'input'>): Promise<ApprovalReceipt | undefined>
   fork(options?: ForkRequest): Promise<ClientSession | undefined>

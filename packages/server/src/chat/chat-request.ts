@@ -4,6 +4,8 @@ import type { ProblemError } from '../problems.ts';
 import { faulty } from '../problems.ts'
 import { validate } from '../http/validate.ts'
 import { sessionIdForm } from '../session-keys.ts'
+import { fileOf } from '../execute/user-message.ts'
+import { imageFields } from '../wire/fields.ts'
 import { optional } from '../wire/optional.ts'
 
 const maxIdCharacters = 256
@@ -33,6 +35,7 @@ const filePart = z.looseObject({
   url: z.string(),
   filename: optional(z.string().max(maxIdCharacters)),
 })
+const imagePart = z.looseObject(imageFields)
 const toolPart = z.looseObject({
   toolCallId: z.string(),
   state: z.string(),
@@ -107,6 +110,7 @@ function contentOf(parts: readonly InputPart[]): UserMessageInput['content'] {
 /** What pages keep in a message besides is nothing for a model. */
 function inputPartOf(part: Part, place: readonly PropertyKey[]): readonly InputPart[] {
   if (part.type === 'text') return [{ type: 'text', text: validate(textPart, part, 'invalid-body', place).text }]
+  if (part.type === 'image') return [fileOf(validate(imagePart, part, 'invalid-body', place))]
   if (part.type !== 'file') return []
   const { mediaType, url, filename } = validate(filePart, part, 'invalid-body', place)
   const data = url.startsWith('data:') ? ({ type: 'data', data: base64Of(url, place) } as const) : ({ type: 'url', url } as const)

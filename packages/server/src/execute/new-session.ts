@@ -4,7 +4,9 @@ import type { AssistantMessage, Message } from '@bowline/llm'
 import type { SessionOptions } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
+import { checkParts } from './check-parts.ts'
 import { broughtTools, checkSchemas } from './client-tools.ts'
+import { contentOf } from './user-message.ts'
 
 /** What a client says about a session that is to be made, as far as the agent takes it. */
 export async function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): Promise<SessionOptions> {
@@ -20,14 +22,24 @@ export async function newSession(services: Services, agent: Agent, { messages = 
     agent: name,
     ...(metadata && { metadata }),
     ...(remoteTools.length > 0 && { remoteTools }),
-    ...(messages.length > 0 && { history: messages.map((message) => storable(message, services.ids.next('msg'), at)) }),
+    ...(messages.length > 0 && { history: messages.flatMap((message) => storable(message, services.ids.next('msg'), at)) }),
   }
 }
 
-/** Of an answer that was given elsewhere nothing but its text is taken. */
-function storable({ role, content }: MessageInput, id: string, at: number): Message {
-  if (role === 'user') return { role, id, content, at }
-  return { ...answeredElsewhere, id, at, content: [{ type: 'text', text: content }] }
+/**
+ * Of an answer that was given elsewhere nothing but its text is taken: what a tool said, or that somebody approved a call, is
+ * not for a client to tell. Without a text nothing is left of it.
+ */
+function storable(message: MessageInput, id: string, at: number): Message | readonly [] {
+  if (message.role === 'tool-result') return []
+  if (message.role === 'user') {
+    const content = contentOf(message.content)
+    if (typeof content !== 'string') checkParts(content)
+    return { role: 'user', id, content, at }
+  }
+  const { content } = message
+  const text = typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+  return text.trim() === '' ? [] : { ...answeredElsewhere, id, at, content: [{ type: 'text', text }] }
 }
 
 const answeredElsewhere: Omit<AssistantMessage, 'id' | 'at' | 'content'> = {

@@ -7,14 +7,14 @@ import { recoverRoute, resolveRoute, stopRoute, toolResultsRoute } from './contr
 import { eventsRoute } from './events.ts'
 import { executeRoute } from './execute.ts'
 import { exportRoute } from './export.ts'
-import { followUpRoute, steerRoute } from './input.ts'
+import { followUpRoute, overlayRoute, steerRoute } from './input.ts'
 import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { ticketRoute } from './ticket.ts'
-import { branchesRoute, compactRoute, forkRoute, switchRoute } from './tree.ts'
+import { branchesRoute, compactRoute, forkRoute, labelRoute, labelsRoute, switchRoute } from './tree.ts'
 
 /** Every route that there is, less those that are switched off. */
 export function allRoutes(services: Services, basePath: string, options: RouteOptions = {}): readonly Route[] {
@@ -28,6 +28,7 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     stopRoute(services),
     steerRoute(services),
     followUpRoute(services),
+    overlayRoute(services),
     toolResultsRoute(services),
     approvalRoute(services),
     resolveRoute(services),
@@ -35,6 +36,8 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     forkRoute(services),
     switchRoute(services),
     branchesRoute(services),
+    labelRoute(services),
+    labelsRoute(services),
     compactRoute(services),
     ...scheduleRoutes(services),
     exportRoute(services),

@@ -1,11 +1,12 @@
 import { isDelta } from '@bowline/agent-loop/events'
-import type { ExecuteRequest, ToolResultInput, UserMessageInput } from '@bowline/client'
+import type { ExecuteRequest, ToolResultInput } from '@bowline/client'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
 import type { LoggedEvent } from '@bowline/sessions'
 import { admitMessage } from '../execute/admit-message.ts'
 import { admitResults, startOfSegment } from '../execute/admit-results.ts'
 import { followCompletion } from '../execute/completion.ts'
 import type { GivenTo } from '../execute/give-input.ts'
+import { userMessageOf } from '../execute/user-message.ts'
 import { validate } from '../http/validate.ts'
 import { faulty, ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
@@ -69,9 +70,9 @@ export function executeRoute(services: Services): Route {
 function accept(services: Services, call: Call<unknown, ExecuteRequest>): Promise<Accepted> {
   const { input, ...request } = call.body
   const key = idempotencyKeyOf(call.request)
-  return isMessage(input)
-    ? admitMessage(services, call.principal, { ...withDepth(call.request, request), input }, key, call.request.signal)
-    : acceptResults(services, call, input)
+  if (isResults(input)) return acceptResults(services, call, input)
+  const message = { ...withDepth(call.request, request), input: userMessageOf(input) }
+  return admitMessage(services, call.principal, message, key, call.request.signal)
 }
 
 async function acceptResults(
@@ -127,8 +128,8 @@ function withDepth<T extends Pick<ExecuteRequest, 'context'>>(request: Request, 
   return { ...body, context: { ...body.context, metadata: { ...body.context.metadata, [depthField]: depth } } }
 }
 
-function isMessage(input: ExecuteRequest['input']): input is UserMessageInput {
-  return 'role' in input
+function isResults(input: ExecuteRequest['input']): input is readonly ToolResultInput[] {
+  return Array.isArray(input)
 }
 
 function misplaced(path: string, message: string): ProblemError {

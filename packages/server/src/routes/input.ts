@@ -2,10 +2,12 @@ import type { OnBusy, RunHandle, Session } from '@bowline/sessions'
 import type { UserMessageInput } from '@bowline/client'
 import { giveInput } from '../execute/give-input.ts'
 import { checkOnBusy } from '../execute/on-busy.ts'
+import { takeFiles } from '../execute/take-files.ts'
+import { userMessageOf } from '../execute/user-message.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId } from '../session-keys.ts'
 import { inputReceipt } from '../wire/answers.ts'
-import { inputRequest } from '../wire/session-requests.ts'
+import { inputRequest, overlayRequest } from '../wire/session-requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
 
@@ -40,6 +42,41 @@ export function followUpRoute(services: Services): Route {
   })
 }
 
+export function overlayRoute(services: Services): Route {
+  const path = '/api/agent/session/{id}/overlay'
+  return defineRoute({
+    method: 'post',
+    path,
+    summary: 'Show an input to the model in the next turns. It is stored in no message and starts nothing.',
+    scope: 'sessions:write',
+    rate: 'work',
+    body: overlayRequest,
+    answers: [{ status: 204, description: 'The input is durable.' }],
+    problems: [
+      'option-not-allowed',
+      'url-not-allowed',
+      'session-missing',
+      'session-expired',
+      'session-deleted',
+      'entry-too-large',
+      'id-reused',
+      'invalid-input',
+      'queue-full',
+    ],
+    async handle({ request, principal, params, body: { input, id, turns } }) {
+      const { session, info } = await ownedSession(services, principal, params.id)
+      // The open run sees it at once, as it does what is steered.
+      checkOnBusy(services, info.agent, 'steer')
+      const message = await takeFiles(services.download, userMessageOf(input), request.signal)
+      await session.overlay(message, {
+        ...(id !== undefined && { id: await derivedInputId(principal, path, id) }),
+        ...(turns !== undefined && { turns }),
+      })
+      return { status: 204 }
+    },
+  })
+}
+
 function inputRoute(services: Services, { path, summary, onBusy, give }: InputKind): Route {
   return defineRoute({
     method: 'post',
@@ -69,7 +106,7 @@ function inputRoute(services: Services, { path, summary, onBusy, give }: InputKi
         maxQueued: services.limits.queuedRunsPerSession,
         ...(inputId !== undefined && { id: inputId }),
       }
-      const given = { message, inputId, abortSignal: request.signal }
+      const given = { message: userMessageOf(message), inputId, abortSignal: request.signal }
       const { runId, accepted } = await giveInput(services, principal, session, given, (input) => give(session, input, options))
       return { status: 202, body: { runId, accepted } }
     },

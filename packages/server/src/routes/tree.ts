@@ -4,9 +4,9 @@ import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
-import { branchList, compactionResult, sessionView } from '../wire/answers.ts'
+import { branchList, compactionResult, labelList, sessionView } from '../wire/answers.ts'
 import { optional } from '../wire/optional.ts'
-import { compactRequest, forkRequest, switchRequest } from '../wire/session-requests.ts'
+import { compactRequest, forkRequest, labelRequest, switchRequest } from '../wire/session-requests.ts'
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
 import { viewOf } from './session-view.ts'
@@ -18,6 +18,8 @@ const branchQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(maxBranches).default(defaultBranches),
   cursor: optional(z.string().min(1).max(1024)),
 })
+
+const labelQuery = z.strictObject({ leaf: optional(z.string().min(1).max(256)) })
 
 export function forkRoute(services: Services): Route {
   return defineRoute({
@@ -63,14 +65,17 @@ export function switchRoute(services: Services): Route {
   return defineRoute({
     method: 'post',
     path: '/api/agent/session/{id}/switch',
-    summary: 'Go on at another entry; nothing is deleted.',
+    summary: 'Go on at another entry; nothing is deleted. With `summarize` a summary of what is left stands behind the target.',
     scope: 'sessions:write',
+    work: true,
     body: switchRequest,
     answers: [{ status: 200, description: 'The session as it stands then.', schema: sessionView }],
-    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry', 'busy', 'invalid-input'],
-    async handle({ principal, params, body: { entryId } }) {
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry', 'unknown-agent', 'busy', 'invalid-input', 'summary-failed', 'too-many-runs'],
+    async handle({ principal, params, body: { entryId, ...options } }) {
       const owned = await ownedSession(services, principal, params.id)
-      const info = await owned.session.switchTo(entryId)
+      const { session } = owned
+      const go = async () => session.switchTo(entryId, options)
+      const info = await (options.summarize ? services.runningRuns.within(principal.tenant, session.key, go) : go())
       return { status: 200, body: await viewOf(services, principal, { ...owned, info }) }
     },
   })
@@ -89,6 +94,39 @@ export function branchesRoute(services: Services): Route {
       const { session } = await ownedSession(services, principal, params.id)
       const { items: branches, next } = await session.branches({ limit, ...(cursor !== undefined && { page: cursor }) })
       return { status: 200, body: { branches, ...(next !== undefined && { nextCursor: next }) } }
+    },
+  })
+}
+
+export function labelRoute(services: Services): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/api/agent/session/{id}/labels',
+    summary: 'Name an entry of the active path; null takes the name away.',
+    scope: 'sessions:write',
+    body: labelRequest,
+    answers: [{ status: 204, description: 'The name is stored.' }],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry', 'busy', 'invalid-input'],
+    async handle({ principal, params, body: { entryId, text } }) {
+      const { session } = await ownedSession(services, principal, params.id)
+      await session.label(entryId, text)
+      return { status: 204 }
+    },
+  })
+}
+
+export function labelsRoute(services: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/agent/session/{id}/labels',
+    summary: 'List the names on the active path, or on the one to `leaf`, in the order in which they were given.',
+    scope: 'sessions:read',
+    query: labelQuery,
+    answers: [{ status: 200, description: 'All names.', schema: labelList }],
+    problems: ['session-missing', 'session-expired', 'session-deleted', 'unknown-entry'],
+    async handle({ principal, params, query }) {
+      const { session } = await ownedSession(services, principal, params.id)
+      return { status: 200, body: { labels: await session.labels(query) } }
     },
   })
 }

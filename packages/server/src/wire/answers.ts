@@ -6,6 +6,7 @@ import type {
   CompactionResult,
   InputReceipt,
   JsonObject,
+  LabelList,
   Problem,
   SessionList,
   SessionSummary,
@@ -153,6 +154,10 @@ const branch = z.strictObject({
 export const branchList = sameAs<BranchList>()(
   z.strictObject({ branches: z.array(branch), nextCursor: optional(z.string()) }),
 ).openapi('BranchList')
+
+export const labelList = sameAs<LabelList>()(
+  z.strictObject({ labels: z.array(z.strictObject({ entryId: z.string(), text: z.string(), at: z.int() })) }),
+).openapi('LabelList')
 
 export const compactionResult = sameAs<CompactionResult>()(
   z.strictObject({

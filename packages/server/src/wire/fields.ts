@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { JsonObject, JsonValue, UserMessageInput } from '@bowline/client'
+import type { ImagePart, JsonObject, JsonValue, UserInput, UserMessageInput } from '@bowline/client'
 import type { ProviderOptions } from '@bowline/llm'
 import { isRecord } from '@bowline/llm/arguments'
 import { optional } from './optional.ts'
@@ -33,18 +33,23 @@ const filePart = z.strictObject({
   filename: optional(z.string().max(maxNameCharacters)),
   providerOptions: optional(providerOptions),
 })
-export const userMessage = sameAs<UserMessageInput>()(
-  z.strictObject({
-    role: z.literal('user'),
-    content: z.union([
-      z.string().regex(notBlank, 'A text or a file is needed.'),
-      z
-        .array(z.discriminatedUnion('type', [textPart, filePart]))
-        .max(maxItems)
-        .refine((parts) => parts.some((part) => part.type !== 'text' || notBlank.test(part.text)), 'A text or a file is needed.'),
-    ]),
-  }),
-).openapi('UserMessageInput')
+const imageForm = /^(?:https?:\/\/.*|(?:data:image\/[^;,]+(?:;[^;,]+)*;base64,)?[A-Za-z0-9+/]+={0,2})$/i
+const imageFault = 'An image is base64, a data: URL of an image in base64, or an http(s) address.'
+/** As the AI SDK has it in the messages of a model. */
+export const imageFields = {
+  type: z.literal('image'),
+  image: z.string().regex(imageForm, imageFault),
+  mediaType: optional(name.regex(/^image\/./i, 'The media type of an image begins with image/.')),
+}
+const imagePart = sameAs<ImagePart>()(z.strictObject(imageFields)) as z.ZodType<ImagePart> & z.ZodObject<typeof imageFields>
+
+const text = z.string().regex(notBlank, 'A text or a file is needed.')
+const parts = z
+  .array(z.discriminatedUnion('type', [textPart, filePart, imagePart]))
+  .max(maxItems)
+  .refine((all) => all.some((part) => part.type !== 'text' || notBlank.test(part.text)), 'A text or a file is needed.')
+export const userContent = z.union([text, parts])
+export const userInput = sameAs<UserInput>()(z.union([text, z.strictObject({ role: z.literal('user'), content: userContent })])).openapi('UserInput')
 
 /** The body was parsed as JSON before: every value in it is a JSON value. */
 export function anyJson<T>() {

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
-import type { ExecuteOptions, ExecuteRequest, JsonValue, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
+import type { ExecuteOptions, ExecuteRequest, JsonValue, MessageInput, RuntimeParams, SessionContext, ToolDeclaration, ToolResultInput } from '@bowline/client'
 import { isRecord } from '@bowline/llm/arguments'
 import { sessionIdForm } from '../session-keys.ts'
-import { anyJson, anyObject, jsonObject, maxItems, name, userMessage } from './fields.ts'
+import { anyJson, anyObject, jsonObject, maxItems, name, userContent, userInput } from './fields.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -53,12 +53,24 @@ const toolDeclaration = sameAs<ToolDeclaration>()(
   }),
 ).openapi('ToolDeclaration')
 
+/** As `GET` of a session gives them; what is not taken of a message may be anything. */
+const storedMessage = z.discriminatedUnion('role', [
+  z.looseObject({ role: z.literal('user'), id: name, content: userContent }),
+  z.looseObject({ role: z.literal('assistant'), id: name, content: z.array(z.looseObject({ type: z.string(), text: optional(z.string()) })) }),
+  z.looseObject({ role: z.literal('tool-result'), id: name, toolCallId: z.string() }),
+]) as unknown as z.ZodType<Extract<MessageInput, { readonly id: string }>>
+const historyMessage = z
+  .union([
+    z.strictObject({ role: z.literal('user'), content: userContent }),
+    z.strictObject({ role: z.literal('assistant'), content: z.string().min(1) }),
+    storedMessage,
+  ])
+  .openapi('MessageInput')
+
 const sessionContext = sameAs<SessionContext>()(
   z.strictObject({
     agent: optional(name),
-    messages: optional(
-      z.array(z.strictObject({ role: z.enum(['user', 'assistant']), content: z.string().min(1) })).max(maxItems),
-    ),
+    messages: optional(z.array(historyMessage).max(maxItems)),
     tools: optional(
       z.array(toolDeclaration).max(maxTools).refine(isSmall, `Tools may have at most ${maxToolBytes} bytes in all.`).refine(areDistinct, 'Each tool needs a name of its own.'),
     ),
@@ -93,7 +105,7 @@ const executeOptions = sameAs<ExecuteOptions>()(
 export const executeRequest = sameAs<ExecuteRequest>()(
   z.strictObject({
     sessionId: optional(z.string().regex(sessionIdForm)),
-    input: z.union([userMessage, toolResults]),
+    input: z.union([userInput, toolResults]),
     context: optional(sessionContext),
     options: optional(executeOptions),
   }),

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
-import type { ApprovalAnswer, ForkRequest, InputRequest, ResolveRequest, StopRequest } from '@bowline/client'
+import type { ApprovalAnswer, ForkRequest, InputRequest, LabelRequest, OverlayRequest, ResolveRequest, StopRequest, SwitchRequest } from '@bowline/client'
 import { sessionIdForm } from '../session-keys.ts'
-import { jsonValue, maxItems, maxNameCharacters, name, userMessage } from './fields.ts'
+import { jsonValue, maxItems, maxNameCharacters, name, userInput } from './fields.ts'
 import { optional } from './optional.ts'
 import { ofPendingCall, toolOutput, toolResults } from './requests.ts'
 import { sameAs } from './same.ts'
@@ -9,6 +9,8 @@ import { sameAs } from './same.ts'
 const maxWaitMs = 30_000
 const maxIdCharacters = 255
 const maxInstructions = 10_000
+const maxTurns = 1000
+const maxLabelCharacters = 200
 
 const reason = optional(z.string().max(maxInstructions))
 
@@ -55,9 +57,15 @@ export const resolveRequest = sameAs<ResolveRequest>()(
   ]),
 ).openapi('ResolveRequest')
 
+const inputFields = { input: userInput, id: optional(z.string().min(1).max(maxIdCharacters)) }
+
 export const inputRequest = sameAs<InputRequest>()(
-  z.strictObject({ input: userMessage, id: optional(z.string().min(1).max(maxIdCharacters)) }),
+  z.strictObject(inputFields),
 ).openapi('InputRequest')
+
+export const overlayRequest = sameAs<OverlayRequest>()(
+  z.strictObject({ ...inputFields, turns: optional(z.int().min(1).max(maxTurns)) }),
+).openapi('OverlayRequest')
 
 export const approvalAnswer = sameAs<ApprovalAnswer>()(
   z.union([
@@ -70,7 +78,13 @@ export const forkRequest = sameAs<ForkRequest>()(
   z.strictObject({ entryId: optional(name), newSessionId: optional(z.string().regex(sessionIdForm)) }),
 ).openapi('ForkRequest')
 
-export const switchRequest = z.strictObject({ entryId: name.nullable() }).openapi('SwitchRequest')
+export const switchRequest = sameAs<SwitchRequest>()(
+  z.strictObject({ entryId: name.nullable(), summarize: optional(z.boolean()), instructions: optional(z.string().max(maxInstructions)) }),
+).openapi('SwitchRequest')
+
+export const labelRequest = sameAs<LabelRequest>()(
+  z.strictObject({ entryId: name, text: z.string().min(1).max(maxLabelCharacters).nullable() }),
+).openapi('LabelRequest')
 
 export const compactRequest = z.strictObject({ instructions: optional(z.string().max(maxInstructions)) }).openapi('CompactRequest')
 
