@@ -1,4 +1,4 @@
-import type { JsonValue, UserMessageInput } from './wire.ts'
+import type { JsonValue, UserInput } from './wire.ts'
 
 /** When an input is due: exactly one of `cron`, `every` and `at`. */
 export interface ScheduleRule {
@@ -15,7 +15,7 @@ export interface ScheduleRule {
 export interface ScheduleRequest extends ScheduleRule {
   /** The same request under an id gives the schedule that is there. Default: a new id. */
   readonly id?: string
-  readonly input: string | UserMessageInput
+  readonly input: UserInput
   /** One input for all times at which no server ran (the default), none, or one for each. */
   readonly onMissed?: 'once' | 'skip' | 'all'
   /** While a run is open the input waits (the default), or is left out this time. */

@@ -1,7 +1,8 @@
-import type { ScheduleView, UserMessageInput } from '@bowline/client'
+import type { ScheduleView } from '@bowline/client'
 import type { ScheduleInfo } from '@bowline/sessions'
 import { checkOnBusy } from '../execute/on-busy.ts'
 import { takeFiles } from '../execute/take-files.ts'
+import { userMessageOf } from '../execute/user-message.ts'
 import type { Services } from '../services.ts'
 import { scheduleList, scheduleRequest, scheduleView } from '../wire/schedules.ts'
 import { ownedSession } from './owned-session.ts'
@@ -30,8 +31,8 @@ function createRoute(services: Services): Route {
     async handle({ request, principal, params, body: { input, ...options } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, 'queue')
-      const message: UserMessageInput = typeof input === 'string' ? { role: 'user', content: input } : input
-      const schedule = await session.schedule({ ...options, input: await takeFiles(services.download, message, request.signal) })
+      const message = await takeFiles(services.download, userMessageOf(input), request.signal)
+      const schedule = await session.schedule({ ...options, input: message })
       return { status: 201, body: viewOf(schedule) }
     },
   })

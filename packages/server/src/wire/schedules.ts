@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { ScheduleList, ScheduleRequest, ScheduleView } from '@bowline/client'
-import { jsonValue, userMessage } from './fields.ts'
+import { jsonValue, userInput } from './fields.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -21,7 +21,7 @@ export const scheduleRequest = sameAs<ScheduleRequest>()(
   z.strictObject({
     ...rule,
     id: optional(z.string().min(1).max(maxIdCharacters)),
-    input: z.union([z.string().regex(/\S/, 'A text is needed.'), userMessage]),
+    input: userInput,
     onMissed: optional(onMissed),
     onBusy: optional(onBusy),
   }),

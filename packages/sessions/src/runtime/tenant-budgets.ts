@@ -5,7 +5,7 @@ import type { SessionStore } from '../contract/session-store.ts'
 import { configChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { tenantOf } from '../keys.ts'
-import { stateStoreOf } from '../orchestration/state-store-of.ts'
+import { stateStoreOf } from '../state/state-store-of.ts'
 import { TenantAccount, withoutExpired, type Ledger } from './tenant-account.ts'
 
 export interface TenantBudgetOptions {
