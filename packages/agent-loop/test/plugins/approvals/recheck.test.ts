@@ -1,3 +1,4 @@
+import type { Step } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { defineTool } from '../../../src/index.ts'
 import type { AgentInput, JournalRecord, ToolOptions } from '../../../src/index.ts'
@@ -151,8 +152,8 @@ describe('recheck', () => {
 
   it('A198: the call of a subagent is asked about again at the root', async () => {
     const delegates = { toolCalls: [{ id: 'd', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
-    const tree = ({ pay }: Version, answers: { readonly above?: readonly object[]; readonly below?: readonly object[] }) =>
-      agentOf((answers.above ?? []) as never, { subagents: [agentOf((answers.below ?? []) as never, { name: 'helper', description: 'Helps.', tools: [pay] })] })
+    const tree = ({ pay }: Version, answers: { readonly above?: readonly Step[]; readonly below?: readonly Step[] }) =>
+      agentOf(answers.above ?? [], { subagents: [agentOf(answers.below ?? [], { name: 'helper', description: 'Helps.', tools: [pay] })] })
     const talk = conversation()
     const [question] = (await talk.play(tree(version(), { above: [delegates], below: [asks] }), 'go')).result.pendingApprovals
     const changed = version({ description: 'Other.' })
