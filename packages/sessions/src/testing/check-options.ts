@@ -6,13 +6,13 @@ import type { AnyFault } from './fault-plan.ts'
 import type { CheckHistoryOptions, RecordOptions } from './history/options.ts'
 import type { KvServerOptions } from './kv-server/types.ts'
 import { programFeatures, type HookPlan, type Program, type ProgramCrash, type ProgramStep, type Setup } from './programs/program.ts'
-import type { RunProgramOptions, ExploreProgramsOptions } from './programs/program-options.ts'
+import type { RunProgramOptions, ExploreProgramsOptions, ProgramFault } from './programs/program-options.ts'
 import type { ExploreSimulationsOptions, RunSimulationOptions } from './simulation/options.ts'
 import { disturbanceKinds, type Simulation, type SimulationStep } from './simulation/simulation.ts'
 import type { StateKitOptions } from './state-kit/kit.ts'
 import type { StoreKitOptions, TestRunner } from './store-kit/kit.ts'
 
-const { checkBoolean, checkFunction, checkList, checkName, checkObject, checkOneOf, checkRequired, listOf, oneOf, optional, optionalName, optionalRecord } = configChecks
+const { checkBoolean, checkFunction, checkList, checkName, checkOneOf, checkRequired, listOf, oneOf, optional, optionalName, optionalRecord } = configChecks
 const { methods, record, required, requiredFunction, requiredList, whole } = configChecks
 
 const runner = optionalRecord<TestRunner>({ describe: requiredFunction, it: requiredFunction })
@@ -51,7 +51,8 @@ export const checkScenario = record<CrashScenario>({
   invariants: checkList,
 })
 
-const programOptions = { store: checkFunction, reopen: checkFunction, faults: listOf(checkObject), invariants: listOf(methods('check')) }
+const programFault = record<ProgramFault>({ name: checkName, store: checkFunction, runtime: checkFunction })
+const programOptions = { store: checkFunction, reopen: checkFunction, faults: listOf(programFault), invariants: listOf(methods('check')) }
 const seed = required(whole(0))
 
 export const checkExplorePrograms = record<ExploreProgramsOptions>({
