@@ -31,8 +31,7 @@ function createRoute(services: Services): Route {
     async handle({ request, principal, params, body: { input, ...options } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
       checkOnBusy(services, info.agent, 'queue')
-      const message = await takeFiles(services.download, userMessageOf(input), request.signal)
-      const schedule = await session.schedule({ ...options, input: message })
+      const schedule = await session.schedule({ ...options, input: await takeFiles(services.download, userMessageOf(input), request.signal) })
       return { status: 201, body: viewOf(schedule) }
     },
   })

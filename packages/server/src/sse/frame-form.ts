@@ -28,21 +28,21 @@ export function logForm(shared: SharedFrames, log: string): FrameForm {
  * start, or its first delta after the place where the reader came in. That event has all that such deltas share.
  */
 export function shortForm(shared: SharedFrames, log: string): FrameForm {
-  const { event: whole, deltas: wholeDeltas, last } = logForm(shared, log)
+  const whole = logForm(shared, log)
   const known = new BlocksOfMessage()
   return {
     event(event) {
       if (event.type === 'text-start' || event.type === 'reasoning-start') known.add(event)
-      return whole(event)
+      return whole.event(event)
     },
     deltas(deltas) {
       const [first] = deltas
-      if (first.type === 'tool-call-delta') return wholeDeltas(deltas)
+      if (first.type === 'tool-call-delta') return whole.deltas(deltas)
       if (known.has(first)) return [shared.joinedFrame(log, deltas, 'short')]
       known.add(first)
-      return wholeDeltas(deltas)
+      return whole.deltas(deltas)
     },
-    last,
+    last: (frame, cursor) => whole.last(frame, cursor),
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { ImagePart, JsonObject, JsonValue, UserInput, UserMessageInput } from '@bowline/client'
+import type { ImagePart, JsonObject, JsonValue, UserInput } from '@bowline/client'
 import type { ProviderOptions } from '@bowline/llm'
 import { isRecord } from '@bowline/llm/arguments'
 import { optional } from './optional.ts'

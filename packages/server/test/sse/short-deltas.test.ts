@@ -1,4 +1,4 @@
-import { emptyView, isDelta, reduceEvents, type AgentEvent, type RunView } from '@bowline/agent-loop'
+import { emptyView, isDelta, reduceEvents, type RunView } from '@bowline/agent-loop'
 import { createClient, foldEvent, type ClientEvent } from '@bowline/client'
 import type { LoggedEvent } from '@bowline/sessions'
 import fc from 'fast-check'
