@@ -1,13 +1,16 @@
 import { parseArgs } from 'node:util'
 import { closest } from '@bowline/llm/arguments'
 import { BridgeError } from '../errors.ts'
+import type { Question } from './ask.ts'
 import { isLoopback, readAddress, type HttpAddress } from './http-address.ts'
 import { logLevels, type LogLevel } from './log-level.ts'
 import { readWorker, type WorkerFlag } from './worker-flag.ts'
 
 /** What somebody asked `bowline-bridge` to do. */
 export interface CommandLine {
-  readonly command: 'serve' | 'check' | 'help' | 'version'
+  readonly command: 'serve' | 'check' | 'ask' | 'help' | 'version'
+  /** Of `ask`. */
+  readonly question: Question | undefined
   /** Default: the one that stands in the folder. */
   readonly configFile: string | undefined
   readonly workers: readonly WorkerFlag[]
@@ -37,18 +40,20 @@ const flags = {
   version: { type: 'boolean', short: 'v' },
 } as const
 
-const commands = ['check'] as const
+const commands = ['check', 'ask'] as const
 
 /** A flag wins over its variable. Throws `CONFIG` with what to do about it. */
 export function readCommandLine(argv: readonly string[], environment: Environment): CommandLine {
   const { values, positionals } = parse(argv)
+  const { command, question } = values.help || values.version ? { command: values.help ? ('help' as const) : ('version' as const), question: undefined } : readCommand(positionals)
   return {
-    command: values.help ? 'help' : values.version ? 'version' : readCommand(positionals),
+    command,
+    question,
     configFile: values.config ?? given(environment['BOWLINE_BRIDGE_CONFIG']),
     workers: (values.worker ?? []).map(readWorker),
     defaultAgentId: values['default-agent'],
     http: readHttp(values.http, values['allow-host'] ?? [], given(environment['BOWLINE_BRIDGE_TOKEN'])),
-    logLevel: readLevel(values['log-level'] ?? given(environment['BOWLINE_LOG_LEVEL'])),
+    logLevel: readLevel(values['log-level'] ?? given(environment['BOWLINE_LOG_LEVEL']) ?? (command === 'ask' ? 'error' : 'info')),
   }
 }
 
@@ -64,12 +69,18 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function readCommand(words: readonly string[]): 'serve' | 'check' {
-  const [word, more] = words
-  if (word === undefined) return 'serve'
+function readCommand(words: readonly string[]): Pick<CommandLine, 'question'> & { readonly command: 'serve' | 'check' | 'ask' } {
+  const [word, more, prompt, ...others] = words
+  if (word === undefined) return { command: 'serve', question: undefined }
+  if (word === 'ask') {
+    if (more === undefined || prompt === undefined || prompt.trim() === '' || others.length > 0) {
+      throw new BridgeError('CONFIG', 'ask takes an agent and one text in quotes, such as ask reviewer "Is this right?"')
+    }
+    return { command: word, question: { agentId: more, prompt } }
+  }
   if (word !== 'check') throw unknownWord(word, commands)
   if (more !== undefined) throw new BridgeError('CONFIG', `check takes no ${JSON.stringify(more)}`)
-  return word
+  return { command: word, question: undefined }
 }
 
 function readHttp(address: string | undefined, allowedHosts: readonly string[], token: string | undefined): HttpFlags | undefined {
@@ -84,8 +95,8 @@ function readHttp(address: string | undefined, allowedHosts: readonly string[], 
   return { host, port, allowedHosts, token }
 }
 
-function readLevel(text: string | undefined): LogLevel {
-  const level = logLevels.find((known) => known === (text ?? 'info'))
+function readLevel(text: string): LogLevel {
+  const level = logLevels.find((known) => known === text)
   if (level) return level
   throw new BridgeError('CONFIG', `There is no log level ${text}; there are ${logLevels.join(', ')}`)
 }

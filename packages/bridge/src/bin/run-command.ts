@@ -3,18 +3,18 @@ import { systemClock } from '@bowline/llm'
 import manifest from '../../package.json' with { type: 'json' }
 import type { Bridge } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
+import { ask } from './ask.ts'
 import { checkReport } from './check-report.ts'
 import { readCommandLine, type CommandLine, type Environment } from './command-line.ts'
 import { endOfService } from './end-of-service.ts'
 import { helpText } from './help.ts'
+import { longestStartMs, print } from './print.ts'
 import { tellError } from './tell.ts'
 import { withBridge } from './with-bridge.ts'
 
 const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
-/** More than any `startTimeoutMs` that makes sense. */
-const longestStartMs = 24 * 3_600_000
 
 /** Runs the command and gives its exit code. */
 export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
@@ -40,6 +40,12 @@ async function run(line: CommandLine, protocol: Writable): Promise<void> {
       return print(protocol, `${manifest.version}\n`)
     case 'check':
       return withBridge(line, process.cwd(), (bridge) => check(bridge, protocol))
+    case 'ask': {
+      const over = endOfService()
+      return withBridge(line, process.cwd(), async (bridge) => {
+        if (line.question && !(await ask(bridge, line.question, protocol, over.signal))) throw new NotUsable()
+      })
+    }
     case 'serve': {
       const over = endOfService()
       if (!line.http) protocol.once('error', () => over.abort())
@@ -66,11 +72,4 @@ class NotUsable extends Error {}
 async function serve(bridge: Bridge, { http }: CommandLine, protocol: Writable, over: AbortController): Promise<void> {
   if (http) return (await import('./serve-http.ts')).serveOverHttp(bridge, http, over)
   return (await import('./serve-stdio.ts')).serveOverStdio(bridge, protocol, over)
-}
-
-function print(protocol: Writable, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    protocol.once('error', reject)
-    protocol.write(text, (error) => (error ? reject(error) : resolve()))
-  })
 }

@@ -5,6 +5,7 @@ import { recordingLogger } from '../support.ts'
 
 const nothing = {
   command: 'serve',
+  question: undefined,
   configFile: undefined,
   workers: [],
   defaultAgentId: undefined,
@@ -24,6 +25,7 @@ describe('the command line', () => {
     ]
     expect(readCommandLine(argv, { BOWLINE_BRIDGE_TOKEN: 'secret' })).toEqual({
       command: 'check',
+      question: undefined,
       configFile: 'a.ts',
       workers: [
         { id: 'one', command: 'node', args: ['my agent.js', '--fast'] },
@@ -103,5 +105,16 @@ describe('the command line', () => {
     expect(told('warn')).toEqual(['warn', 'error'])
     expect(told('error')).toEqual(['error'])
     expect(told('silent')).toEqual([])
+  })
+})
+
+describe('B124: ask', () => {
+  it('B124: has an agent and a text, and logs errors only', () => {
+    expect(readCommandLine(['ask', 'reviewer', 'Is this right?'], {})).toEqual({ ...nothing, command: 'ask', logLevel: 'error', question: { agentId: 'reviewer', prompt: 'Is this right?' } })
+    expect(readCommandLine(['ask', 'a', 'b', '--log-level', 'info'], {}).logLevel).toBe('info')
+  })
+
+  it.each([[['ask']], [['ask', 'a']], [['ask', 'a', ' ']], [['ask', 'a', 'two', 'words']]])('B124: refuses %j with an example', (argv) => {
+    expect(() => readCommandLine(argv, {})).toThrow(/ask takes an agent and one text in quotes/)
   })
 })
