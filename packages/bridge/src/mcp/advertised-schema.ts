@@ -39,7 +39,7 @@ const dropped: readonly string[] = ['$schema', '$defs', '$ref', 'propertyNames']
  * The same schema without `$ref`, which some models refuse: only the schema of any JSON value refers to itself, and `{}`
  * says the same.
  */
-export function plainSchema(schema: JsonSchema): JsonSchema {
+function plainSchema(schema: JsonSchema): JsonSchema {
   if (schema[wordsOnly] === true) return { type: schema['type'], description: schema['description'] }
   const plain: JsonSchema = {}
   for (const [name, value] of Object.entries(schema)) {
