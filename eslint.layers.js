@@ -32,7 +32,7 @@ export const layers = {
   sessions: {
     packages: ['agent-loop', 'llm'],
     typesOf: [],
-    libraries: ['kysely', 'croner', 'canonicalize', 'pg', 'redis', '@upstash/redis'],
+    libraries: ['kysely', 'croner', 'canonicalize', 'ipaddr.js', 'pg', 'redis', '@upstash/redis'],
     builtins: ['src/**'],
   },
   bridge: {
@@ -45,7 +45,7 @@ export const layers = {
     packages: ['bridge', 'sessions', 'agent-loop', 'llm'],
     typesOf: ['client'],
     libraries: [
-      ...['hono', '@hono/*', 'zod', 'jose', 'ipaddr.js', 'rate-limiter-flexible', 'pg', 'pino', 'prom-client'],
+      ...['hono', '@hono/*', 'zod', 'jose', 'rate-limiter-flexible', 'pg', 'pino', 'prom-client'],
       ...['@modelcontextprotocol/server', '@opentelemetry/api'],
     ],
     builtins: ['src/node/**', 'src/config/**', 'src/bin/**'],

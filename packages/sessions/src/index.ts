@@ -2,7 +2,10 @@ export { SessionError, type SessionErrorCode, type SessionErrorFacts } from './e
 export type { DefinitionDecision, DefinitionDiff, DefinitionPolicy } from './contract/definition-diff.ts'
 export { createRuntime } from './runtime/create-runtime.ts'
 export type { PayingSession, TenantBudgetOptions, TenantSpending } from './runtime/tenant-budgets.ts'
-export type { AroundRun, DrainOptions, DrainReport, ErrorContext, Retention, RunExecution, Runtime, RuntimeOptions, SessionOptions, StartOptions, StartReport, SweepReport } from './runtime/types.ts'
+export type { AroundRun, DrainOptions, DrainReport, ErrorContext, Retention, RunExecution, Runtime, RuntimeOptions, RuntimeWebhook, SessionOptions, StartOptions, StartReport, SweepReport, WebhookOptions } from './runtime/types.ts'
+export { noticeOfExpiry, noticesOfEvents, noticesOfRun } from './contract/draft-notices.ts'
+export type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeHook, NoticeOutcome, NoticeQuery, NoticeRecord, NoticeState, NoticeType } from './contract/notices.ts'
+export { verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from './net/webhook-signature.ts'
 export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions, ImportOptions } from './commands/tree/types.ts'
 export type { ApprovalReceipt, DecisionOptions, EventsOptions, HeldRun, InputOptions, MessagesOptions, OnBusy, OverlayOptions, Page, PageRequest, RunHandle, RunInfo, RunResult, RunsQuery, SendOptions, Session, SessionInfo, SessionReader, Spent, StopOptions, StopReceipt, SubmitOptions, ToolResolution, UsageReport, SessionState, SessionStateValue } from './commands/types.ts'
 export type { ScheduleInfo, ScheduleOptions, ScheduleRule, SessionSchedules } from './commands/schedules/types.ts'
@@ -77,6 +80,7 @@ export type {
   TimerRecord,
   ToolCallRecord,
   TurnState,
+  Webhook,
 } from './contract/records.ts'
 export { memoryStateStore, type MemoryStateStoreOptions } from './state/memory-state-store.ts'
 export { stateStoreFromEnv, type ChosenStateStore, type StateStoreFromEnvOptions } from './stores/state-store-from-env.ts'

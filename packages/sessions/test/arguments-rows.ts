@@ -15,6 +15,14 @@ import { sharedStateStoreRows } from './state-store-argument-rows.ts'
 import { storeRows } from './store-argument-rows.ts'
 import { testingRows } from './testing-argument-rows.ts'
 
+const webhookFields = {
+  url: needed({ good: 'https://example.com/', accepts: (value) => typeof value === 'string' && URL.canParse(value) && new URL(value).protocol === 'https:' }),
+  events: needed({ good: ['settled'], accepts: () => false }),
+  secret: needed({ good: 'a secret of sixteen characters', accepts: (value) => typeof value === 'string' && value.length >= 16 }),
+  ...{ headers: { good: { 'x-tenant': 'acme' }, accepts: (value: unknown) => object({}).accepts(value) && Object.keys(value as object).length === 0 }, retentionMs: whole(1, 1, 365 * 86_400_000) },
+}
+const webhook = options(webhookFields)
+
 export interface World {
   readonly store: ReturnType<typeof recordingStore>
   readonly agent: Agent
@@ -115,6 +123,8 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
               attempts: options({ withoutProgress: whole(), total: whole() }),
               background: options({ maxActive: whole(), maxRetained: whole(), maxDepth: whole() }, true, (value) => value === false),
               ...{ ttl, retention: options({ runsMs: ms(), expiredMs: ms() }), autoStart: boolean, timers: boolean },
+              notify: options({ ...webhookFields, name: { good: 'audit', accepts: (value) => typeof value === 'string' && /^[a-z0-9][a-z0-9_-]{0,62}$/.test(value) && value !== 'session' } }, true, Array.isArray),
+              webhooks: options({ http: boolean, allow: list(['10.0.0.0/8'], () => false), resolve: func(), ca: names, random: func() }),
               ...{ onWake: func(), aroundRun: func(), clock, ids: made({ next: () => 'id' }), onError: func() },
             },
             false,
@@ -135,6 +145,17 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
     memoryStateStore: {
       args: [['', options({ maxRecords: { good: 5, accepts: (value) => value === Infinity || whole(1).accepts(value) }, clock: made(manualClock()) })]],
       call: sessions.memoryStateStore,
+    },
+    // For stores: by what they are given in a commit.
+    ...{ noticesOfRun: none(() => undefined), noticesOfEvents: none(() => undefined), noticeOfExpiry: none(() => undefined) },
+    verifyWebhook: {
+      args: [
+        ['headers', object({})],
+        ['body', text],
+        ['secret', { good: 'a secret', accepts: (value) => (Array.isArray(value) ? value : [value]).every((each) => typeof each === 'string' && each !== '') && !(Array.isArray(value) && value.length === 0) }],
+        ['', options({ toleranceMs: whole(), clock: made({ now: () => 0 }) })],
+      ],
+      call: sessions.verifyWebhook,
     },
     removeOrchestrationState: {
       args: [
@@ -166,6 +187,7 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
             ...{ agent: { good: 'assistant', accepts: someText().accepts }, owner: someText(), metadata: jsonObject, ttl, runtimeParams, channel: someText() },
             remoteTools: list([tool], () => false),
             history: list([{ role: 'user', content: 'earlier' }], () => false),
+            notify: webhook,
           }),
         ],
       ],
@@ -187,6 +209,8 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
     'Runtime.tenantSpending': { args: [['tenant', someText('acme')]], call: (tenant) => newRuntime({ tenantBudget: { maxCost: '1', window: 'day' } }).tenantSpending(tenant) },
     'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },
     'Runtime.drain': { args: [['', options({ untilMs: ms(), maxRuns: whole(0, 0), abortSignal: signal })]], call: runtime.drain },
+    'Runtime.notices': { args: [['', options({ ...page, key: someText(), state: oneOf('pending', 'delivered', 'failed'), hook: someText() })]], call: runtime.notices },
+    'Runtime.resendNotice': { args: [['key', key], ['id', someText()]], call: runtime.resendNotice },
     'Runtime.sweep': none(() => runtime.sweep()),
     'Runtime.importSession': {
       args: [

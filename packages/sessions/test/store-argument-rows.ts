@@ -1,6 +1,6 @@
 import type { SessionStore } from '@bowline/sessions'
 import { systemClock } from '@bowline/llm'
-import { boolean, func, json, list, made, ms, names, needed, number, options, orNull, someText, text, whole } from '../../../scripts/argument-table.ts'
+import { boolean, func, json, list, made, ms, names, needed, number, oneOf, options, orNull, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 
 const clock = made(systemClock)
@@ -46,7 +46,11 @@ function rowsOfStore(store: SessionStore): Readonly<Record<string, ShapedRow>> {
     listBranches: { args: [anyKey, query({})], call: (key, given) => store.listBranches(key, given) },
     listTimers: { args: [query({ kind: needed(someText('deadline')), key: someText() }, false)], call: (given) => store.listTimers(given) },
     due: { args: [limit], call: (most) => store.due(most) },
-    prune: { args: [['rules', options({ runsEndedBefore: needed({ good: 1, accepts: Number.isFinite }) }, false)], limit], call: (rules, most) => store.prune(rules, most) },
+    prune: { args: [['rules', options({ runsEndedBefore: needed({ good: 1, accepts: Number.isFinite }), noticesQueuedBefore: { good: 1, accepts: Number.isFinite } }, false)], limit], call: (rules, most) => store.prune(rules, most) },
+    claimNotices: { args: [['request', options({ max: needed(count), leaseMs: needed(count), hooks: needed(names) }, false)]], call: (request) => store.claimNotices(request) },
+    settleNotice: { args: [['notice', { good: { session: 'room:1', id: 'n.1', attempts: 1 }, accepts: () => false }], ['outcome', { good: { state: 'delivered' }, accepts: () => false }]], call: (notice, outcome) => store.settleNotice(notice, outcome) },
+    listNotices: { args: [query({ key: someText(), state: oneOf('pending', 'delivered', 'failed'), hook: someText() }, false)], call: (given) => store.listNotices(given) },
+    resendNotice: { args: [anyKey, ['id', someText()]], call: (key, id) => store.resendNotice(key, id) },
     subscribe: { args: [['listener', func()]], call: (listener) => store.subscribe(listener) },
     'state.get': { args: place, call: (space, id) => state.get(space, id) },
     'state.compareAndSet': { args: [...place, ['expected', { good: null, accepts: (value) => value === null || whole(0).accepts(value) }], ['value', json], ['compareAndSet.options', life]], call: (space, id, expected, value, given) => state.compareAndSet(space, id, expected, value, given) },

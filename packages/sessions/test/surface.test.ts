@@ -1,3 +1,5 @@
+import * as addresses from '@bowline/sessions/addresses'
+import * as guardedRequest from '@bowline/sessions/guarded-request'
 import * as file from '@bowline/sessions/file'
 import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
@@ -11,8 +13,11 @@ import { expect, it } from 'vitest'
 it('the names that users import change on purpose only', () => {
   expect(Object.keys(sessions).sort()).toEqual([
     ...['SessionError', 'createMemories', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
-    ...['memory', 'memoryStateStore', 'removeOrchestrationState', 'stateStoreFromEnv'],
+    ...['memory', 'memoryStateStore', 'noticeOfExpiry', 'noticesOfEvents', 'noticesOfRun', 'removeOrchestrationState', 'stateStoreFromEnv'],
+    'verifyWebhook',
   ])
+  expect(Object.keys(addresses).sort()).toEqual(['isPublic', 'isWithin', 'networkOf', 'parseAddress', 'parseRanges'])
+  expect(Object.keys(guardedRequest).sort()).toEqual(['RefusedAddress', 'guardedRequest'])
   expect(Object.keys(file)).toEqual(['fileStore'])
   expect(Object.keys(kv)).toEqual(['kvStateStore'])
   expect(Object.keys(memory)).toEqual(['memoryStore'])

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseRanges } from '../http/addresses.ts'
+import { parseRanges } from '@bowline/sessions/addresses'
 import { defaultLimits } from '../limits.ts'
 import { defaultDrainMs, defaultHeartbeatMs } from '../options.ts'
 import { bytes, integer, list, milliseconds, oneOf, text, toggle, type Setting } from './setting.ts'
@@ -54,7 +54,7 @@ export const settings = {
   heartbeatMs: milliseconds({ group: 'Streams', about: 'Silence after which a stream gets a comment', default: defaultHeartbeatMs }),
   'log.level': oneOf(logLevels, { group: 'Log', about: `One of ${logLevels.join(', ')}`, default: 'info' }, 'LEVEL'),
   'log.content': toggle({ group: 'Log', about: 'Messages may be logged too', default: false }),
-} as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth' | 'bridge' | 'redact'>> | 'auth', Setting>>
+} as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth' | 'bridge' | 'redact' | 'notify' | 'webhooks'>> | 'auth', Setting>>
 
 export type SettingKey = keyof typeof settings
 

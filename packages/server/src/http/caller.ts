@@ -1,4 +1,4 @@
-import { isWithin, parseAddress, type Address, type AddressRange } from './addresses.ts'
+import { isWithin, parseAddress, type Address, type AddressRange } from '@bowline/sessions/addresses'
 
 /** What the transport knows of the caller. */
 export interface Peer {

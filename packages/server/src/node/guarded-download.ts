@@ -1,13 +1,10 @@
-import type { LookupFunction } from 'node:net'
-import { lookup as resolveName } from 'node:dns/promises'
-import { request as requestHttp, type IncomingMessage } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { rootCertificates } from 'node:tls'
+import type { IncomingMessage } from 'node:http'
 import { systemClock, type Clock } from '@bowline/llm'
 import type { FieldChecks } from '@bowline/llm/arguments'
+import { parseRanges } from '@bowline/sessions/addresses'
+import { guardedRequest, RefusedAddress, type AddressRefusal, type GuardOptions } from '@bowline/sessions/guarded-request'
 import { configChecks, longestTimerMs, methods, names, whole } from '../arguments.ts'
 import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
-import { isPublic, isWithin, parseAddress, parseRanges, type Address } from '../http/addresses.ts'
 import { ProblemError } from '../problems.ts'
 import { ServerError } from '../server-error.ts'
 
@@ -30,12 +27,6 @@ export interface GuardedDownloadOptions {
   readonly clock?: Clock
 }
 
-interface Guard {
-  readonly isAllowed: (address: Address) => boolean
-  readonly protocols: readonly string[]
-  readonly resolve: (name: string) => Promise<readonly string[]>
-}
-
 const { checkBoolean, checkFunction } = configChecks
 
 const optionChecks: FieldChecks<GuardedDownloadOptions> = {
@@ -46,6 +37,13 @@ const optionChecks: FieldChecks<GuardedDownloadOptions> = {
 const defaultMaxBytes = 10 * 1024 * 1024
 const redirects: readonly (number | undefined)[] = [301, 302, 303, 307, 308]
 const octets = 'application/octet-stream'
+const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'bowline' }
+
+const refusals: Readonly<Record<AddressRefusal, (protocols: string) => string>> = {
+  protocol: (protocols) => `The address of a file must begin with ${protocols}`,
+  user: () => 'The address of a file must not have a user or a password.',
+  'not-public': () => 'The address of a file must be a public one.',
+}
 
 /**
  * Fetches what somebody else named, and nothing within this network: the addresses that were tested are the ones that
@@ -53,21 +51,18 @@ const octets = 'application/octet-stream'
  */
 export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
   configChecks.checkFields('options', options, optionChecks)
-  const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, resolve = systemResolve, ca, clock = systemClock } = options
+  const { maxBytes = defaultMaxBytes, timeoutMs = 10_000, maxRedirects = 3, http, resolve, ca, clock = systemClock } = options
   const { ranges, faults } = parseRanges(options.allow ?? [], (place) => `allow[${place}]`)
   if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
-  const guard: Guard = {
-    isAllowed: (address) => isPublic(address) || isWithin(address, ranges),
-    protocols: options.http ? ['https:', 'http:'] : ['https:'],
-    resolve,
-  }
+  const guard: GuardOptions = { http, ranges, resolve, ca }
   return async (url, abortSignal, mostBytes = maxBytes) => {
     const late = new AbortController()
     const cancel = clock.setTimer(clock.now() + timeoutMs, () => late.abort(), { hold: true })
     const signal = AbortSignal.any([abortSignal, late.signal])
     try {
-      return await unlessAborted(follow(url, { guard, ca, maxBytes: Math.min(maxBytes, mostBytes), maxRedirects, signal }), signal)
+      return await unlessAborted(follow(url, { guard, maxBytes: Math.min(maxBytes, mostBytes), maxRedirects, signal }), signal)
     } catch (error) {
+      if (error instanceof RefusedAddress) throw refused(refusals[error.refusal](http ? 'https: or http:' : 'https:'))
       throw error instanceof ProblemError ? error : failed('A file could not be fetched.', error)
     } finally {
       cancel()
@@ -76,8 +71,7 @@ export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownl
 }
 
 interface Fetching {
-  readonly guard: Guard
-  readonly ca: readonly string[] | undefined
+  readonly guard: GuardOptions
   readonly maxBytes: number
   readonly maxRedirects: number
   readonly signal: AbortSignal
@@ -87,52 +81,14 @@ async function follow(start: URL, fetching: Fetching): Promise<FetchedFile> {
   const { guard, maxBytes, maxRedirects, signal } = fetching
   let url = start
   for (let count = 0; count <= maxRedirects; count++) {
-    const addresses = await addressesOf(url, guard)
-    signal.throwIfAborted()
-    const response = await send(url, addresses, fetching)
-    const { statusCode, headers } = response
-    if (!redirects.includes(statusCode) || headers.location === undefined) return read(response, maxBytes)
+    const response = await guardedRequest(url, { headers, signal }, guard)
+    const { statusCode, headers: { location } } = response
+    if (!redirects.includes(statusCode) || location === undefined) return read(response, maxBytes)
     response.destroy()
-    if (!URL.canParse(headers.location, url.href)) throw failed('The address of a file leads nowhere.')
-    url = new URL(headers.location, url)
+    if (!URL.canParse(location, url.href)) throw failed('The address of a file leads nowhere.')
+    url = new URL(location, url)
   }
   throw failed(`The address of a file leads on more than ${maxRedirects} times.`)
-}
-
-/** The addresses behind a URL. One that is not allowed is enough to refuse them all; what cannot be resolved is refused alike. */
-async function addressesOf(url: URL, guard: Guard): Promise<readonly Address[]> {
-  if (!guard.protocols.includes(url.protocol)) throw refused(`The address of a file must begin with ${guard.protocols.join(' or ')}`)
-  if (url.username !== '' || url.password !== '') throw refused('The address of a file must not have a user or a password.')
-  const name = url.hostname.replace(/^\[|\]$/g, '')
-  const literal = parseAddress(name)
-  const found = literal ? [literal] : (await guard.resolve(name).catch(() => [])).map(parseAddress)
-  if (found.length === 0 || !found.every((address) => address !== undefined && guard.isAllowed(address))) throw notPublic()
-  return found as readonly Address[]
-}
-
-/** Whoever asks for the name while connecting gets the addresses that were tested. */
-function send(url: URL, addresses: readonly Address[], { signal, ca }: Fetching): Promise<IncomingMessage> {
-  const pinned = addresses.map((address) => ({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 }))
-  const lookup: LookupFunction = (_name, { all }, done) => {
-    const [first] = pinned
-    if (all || !first) done(null, pinned)
-    else done(null, first.address, first.family)
-  }
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  // A connection of its own: one that is kept could lead elsewhere.
-  const headers = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'bowline' }
-  const options = { lookup, signal, agent: false, headers, ...(ca && { ca: [...rootCertificates, ...ca] }) } as const
-  const request = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
-  request.once('response', resolve)
-  request.once('upgrade', (_response, socket) => {
-    socket.destroy()
-    reject(failed('A file could not be fetched: its server wants to speak another protocol.'))
-  })
-  request.on('error', reject)
-  // After an answer this says nothing new.
-  request.once('close', () => reject(failed('A file could not be fetched: there was no answer.')))
-  request.end()
-  return promise
 }
 
 async function read(response: IncomingMessage, maxBytes: number): Promise<FetchedFile> {
@@ -157,11 +113,6 @@ async function read(response: IncomingMessage, maxBytes: number): Promise<Fetche
   }
 }
 
-async function systemResolve(name: string): Promise<readonly string[]> {
-  const found = await resolveName(name, { all: true })
-  return found.map(({ address }) => address)
-}
-
 /** Not all of it can be stopped, a resolver for one, but it need not be waited for. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
@@ -173,10 +124,6 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
-}
-
-function notPublic(): ProblemError {
-  return refused('The address of a file must be a public one.')
 }
 
 function refused(detail: string): ProblemError {

@@ -1,6 +1,6 @@
 import { createServer, ServerError } from '@bowline/server'
 import { describe, expect, it } from 'vitest'
-import { parseRanges } from '../../src/http/addresses.ts'
+import { parseRanges } from '@bowline/sessions/addresses'
 import { callerOf } from '../../src/http/caller.ts'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
 import { ask } from '../support/request.ts'

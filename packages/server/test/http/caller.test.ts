@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { describe, expect, it } from 'vitest'
 import { checkAccess, isLoopbackHost, type AccessRules } from '../../src/http/access.ts'
-import { isPublic, networkOf, parseAddress, parseRanges } from '../../src/http/addresses.ts'
+import { isPublic, networkOf, parseAddress, parseRanges } from '@bowline/sessions/addresses'
 import { callerOf, type Caller } from '../../src/http/caller.ts'
 
 const { ranges: trusted } = parseRanges(['10.0.0.0/8', '192.168.1.7', 'fd00::/8'], String)

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { createServer as createRaw, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { isPublic, parseAddress } from '../../src/http/addresses.ts'
+import { isPublic, parseAddress } from '@bowline/sessions/addresses'
 import { certificateFor, fileServer } from '../support/file-server.ts'
 
 // One address of loopback stands for what is public here, all others are as private as they are.

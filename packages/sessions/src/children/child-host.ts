@@ -105,7 +105,8 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
   }
   const input = messageOf(request.input) as unknown as JSONValue
   const child: NewRun = { id: runId, kind: 'child', inputHash: hashJson(input), input, parent, at }
-  const { metadata, settings, owner } = session
+  const { metadata, owner } = session
+  const { notify: _ofTheRoot, ...settings } = session.settings
   const created: NewSession = {
     ...{ id: context.ids.next('session'), agent, metadata, settings, parent: session.key, at },
     ...(owner === undefined ? {} : { owner }),

@@ -5,6 +5,7 @@ import { configChecks, inputChecks, longestMs, sentence } from '../arguments.ts'
 import type { SessionSettings, SessionTtl } from '../contract/records.ts'
 import { SessionError } from '../errors.ts'
 import { checkedCopy } from '../json.ts'
+import { protocolsOf, webhookFields } from './webhook.ts'
 
 const declarationKeys = ['name', 'description', 'inputSchema'] as const satisfies readonly (keyof ToolDeclaration)[]
 const paramKeys = [
@@ -24,6 +25,7 @@ const checkSettings = inputChecks.optionalRecord<SessionSettings>({
   runtimeParams: (path, value) => void runtimeParamsOf(path, value),
   channel: inputChecks.optionalName,
   remoteTools: inputChecks.optional(checkRemoteTools),
+  notify: inputChecks.optionalRecord(webhookFields(inputChecks, protocolsOf(true))),
 })
 
 type Given<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined }

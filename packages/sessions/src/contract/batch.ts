@@ -1,5 +1,6 @@
 import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
 import type { Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
+import type { NoticeHook } from './notices.ts'
 import type {
   EntryBody,
   EntryNode,
@@ -30,6 +31,11 @@ export interface Batch {
   readonly writes: readonly Write[]
   /** What concerns other sessions. */
   readonly deliver?: readonly Delivery[]
+  /**
+   * Besides the webhook in the settings of its session, these are told of what the batch does. For each of them the store
+   * must put the notices that `noticesOfRun`, `noticesOfEvents` and `noticeOfExpiry` give, in the order of the writes.
+   */
+  readonly notify?: readonly NoticeHook[]
 }
 
 /**
@@ -44,6 +50,7 @@ export interface Delivery {
   readonly to: string
   readonly when?: readonly Expect[]
   readonly writes: readonly Write[]
+  readonly notify?: readonly NoticeHook[]
 }
 
 export type Expect =
@@ -216,6 +223,8 @@ export type CommitResult =
       readonly firstSeq: number
       readonly lastSeq: number
       readonly existing?: { readonly runId: string }
+      /** Notices were put, here or where it delivered: there is something to send. A hint, which a repeat need not give. */
+      readonly notices?: true
     }
   | { readonly ok: false; readonly reason: CommitRefusal }
 

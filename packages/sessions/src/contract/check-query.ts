@@ -3,6 +3,7 @@ import type { FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from '../arguments.ts'
 import type { RunQuery, RunsQuery, SessionQuery } from './session-store.ts'
 import type { PageRequest } from './paging.ts'
+import type { NoticeQuery } from './notices.ts'
 import { runMoves } from './records.ts'
 
 const mostOnPage = 1000
@@ -37,3 +38,12 @@ export const runQueryFields: FieldChecks<RunQuery> = {
 
 /** As the runs of a session are asked for, by the words for people. */
 export const checkRunsQuery = inputChecks.optionalRecord<RunsQuery>({ ...runQueryFields, status: listOfStatuses })
+
+export const noticeQueryFields: FieldChecks<NoticeQuery> = {
+  ...pageOptions,
+  key: inputChecks.optionalName,
+  state: inputChecks.oneOf('pending', 'delivered', 'failed'),
+  hook: inputChecks.optionalName,
+}
+
+export const checkNoticeQuery = inputChecks.optionalRecord<NoticeQuery>(noticeQueryFields)

@@ -1,10 +1,11 @@
-import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { needed, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, inputChecks } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkNamespace } from '../keys.ts'
 import type { Batch, Delivery } from './batch.ts'
-import { runQueryFields, sessionQueryFields } from './check-query.ts'
+import { noticeQueryFields, runQueryFields, sessionQueryFields } from './check-query.ts'
 import { checkSearchable, checkTimeToLive } from './check-state.ts'
+import type { NoticeClaimRequest, NoticeQuery } from './notices.ts'
 import type { PageRequest } from './paging.ts'
 import type { ChildQuery, ClaimRequest, PathOptions, PruneRules, RunQuery, SessionQuery, SessionStore, StoreOpenOptions, TimerQuery } from './session-store.ts'
 import type { StateQuery, StateStore, TimeToLive, WriteOptions } from './state-store.ts'
@@ -54,6 +55,24 @@ const claimRequest = record<ClaimRequest>({
   ...{ runId: optionalName, keys: listOf(checkName), others: checkBoolean, maxRunsPerTenant: whole(1) },
 })
 
+const aTime: ArgumentCheck = (path, value) => checkRequired(path, value, 'a number', Number.isFinite)
+
+const claimedNotice: ArgumentCheck = (path, value) => {
+  anObject(path, value)
+  const { session, id: noticeId, attempts } = value as { readonly session?: unknown; readonly id?: unknown; readonly attempts?: unknown }
+  checkName(`${path}.session`, session)
+  checkName(`${path}.id`, noticeId)
+  count(`${path}.attempts`, attempts)
+}
+
+const noticeOutcome: ArgumentCheck = (path, value) => {
+  anObject(path, value)
+  const { state, error, dueInMs } = value as { readonly state?: unknown; readonly error?: unknown; readonly dueInMs?: unknown }
+  inputChecks.checkOneOf(`${path}.state`, needed(state), ['delivered', 'failed', 'pending'])
+  checkText(`${path}.error`, error)
+  if (state === 'pending') count(`${path}.dueInMs`, dueInMs)
+}
+
 const ofSessions: Checks<SessionStore> = {
   open: [['open.options', openOptions]],
   commit: [['batch', batch]],
@@ -77,7 +96,14 @@ const ofSessions: Checks<SessionStore> = {
   listBranches: [key, ['query', optionalRecord<PageRequest>(page)]],
   listTimers: [['query', record<TimerQuery>({ ...page, kind: checkName, key: optionalName })]],
   due: [limit],
-  prune: [['rules', record<PruneRules>({ runsEndedBefore: (path, value) => checkRequired(path, value, 'a number', Number.isFinite) })], limit],
+  prune: [['rules', record<PruneRules>({ runsEndedBefore: aTime, noticesQueuedBefore: inputChecks.optional(aTime) })], limit],
+  claimNotices: [['request', record<NoticeClaimRequest>({ max: count, leaseMs: count, hooks: requiredList(checkName) })]],
+  settleNotice: [
+    ['notice', claimedNotice],
+    ['outcome', noticeOutcome],
+  ],
+  listNotices: [['query', record<NoticeQuery>({ ...noticeQueryFields, ...page })]],
+  resendNotice: [key, ['id', checkName]],
   subscribe: [['listener', requiredFunction]],
 }
 

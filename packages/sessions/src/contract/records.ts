@@ -18,6 +18,7 @@ import type {
 import { statusOf } from '@bowline/agent-loop/events'
 import type { RunStatus, Status } from '@bowline/agent-loop/events'
 import type { Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
+import type { NoticeType } from './notices.ts'
 
 export type { RunStatus, Status }
 export type RunKind = 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
@@ -69,6 +70,8 @@ export interface SessionRecord {
   readonly nextSeq: number
   /** The number that the next run gets. */
   readonly nextRun: number
+  /** How many notices it has put. Absent: none. */
+  readonly notices?: number
   /** The entry at the end of the active path; null for an empty transcript. */
   readonly leaf: string | null
   /** Turns begun so far. */
@@ -99,6 +102,22 @@ export interface SessionSettings {
   readonly runtimeParams?: RuntimeParams
   readonly channel?: string
   readonly remoteTools?: readonly ToolDeclaration[]
+  /** Never shown: it holds a secret. */
+  readonly notify?: Webhook
+}
+
+/** A receiver of notices, over HTTPS. */
+export interface Webhook {
+  /** Posted to. Must begin with `https://`, or with `http://` where the runtime allows it; no user and no password. */
+  readonly url: string
+  /** Which notices it gets: `settled`, `awaiting-answer`, `needs-recovery`, `budget`, `expired`. At least one. */
+  readonly events: readonly NoticeType[]
+  /** Signs each request; at least 16 characters. Of several each signs, so that a receiver can change from one to the next. */
+  readonly secret: string | readonly string[]
+  /** Sent with each request, besides its own. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** How long a notice is tried, in milliseconds from its commit. Default 3 days. */
+  readonly retentionMs?: number
 }
 
 /** Milliseconds since the session was created, and since something happened in it. Default: never. */

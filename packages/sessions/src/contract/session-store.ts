@@ -1,6 +1,7 @@
 import type { DeltaEvent } from '@bowline/agent-loop'
 import type { Clock, JSONObject } from '@bowline/llm'
 import type { Batch, CommitResult } from './batch.ts'
+import type { NoticeClaimRequest, NoticeClaims, NoticeOutcome, NoticeQuery, NoticeRecord } from './notices.ts'
 import type { Page, PageRequest } from './paging.ts'
 import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, SessionRecord, Status, StopRequest, StoredEvent, TimerKind, TimerRecord, ToolCallRecord } from './records.ts'
 import type { StateStore } from './state-store.ts'
@@ -60,6 +61,21 @@ export interface SessionStore {
    * `version` nor `activeAt` rises.
    */
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
+  /**
+   * Gives up to `max` notices that are due, the earliest first, each with one more attempt, and makes each due again after
+   * `leaseMs`. Of the pending notices of a session for one hook only the first is ever due, and those that are to be sent
+   * again. Of two claimers one must get the notice. Neither this nor the next three are commits: `version` and `activeAt` stay.
+   */
+  claimNotices(request: NoticeClaimRequest): Promise<NoticeClaims>
+  /**
+   * Must note the outcome of the attempt that the notice was claimed for, unless it was claimed again or is gone: then false.
+   * Once it is settled, the next of its session and hook is due.
+   */
+  settleNotice(notice: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome): Promise<boolean>
+  /** Newest first. Those of a deleted session are gone. */
+  listNotices(query: NoticeQuery): Promise<Page<NoticeRecord>>
+  /** Makes a settled notice pending and due, as it was. One that is pending stays as it is. */
+  resendNotice(key: string, id: string): Promise<Found<NoticeRecord>>
   /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
   subscribe(listener: (hint: StoreHint) => void): () => void
   /** Live deltas for readers in other processes. Absent: those get a message when it is whole. */
@@ -209,6 +225,8 @@ export interface DueReport {
    * session may be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases are no part of it.
    */
   readonly nextAt: number | null
+  /** When the first notice is due, for whichever hook. Absent: none is pending. It is no part of `nextAt`. */
+  readonly noticesAt?: number
 }
 
 export interface PruneRules {
@@ -218,6 +236,8 @@ export interface PruneRules {
    * before then. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
    */
   readonly runsEndedBefore: number
+  /** Pending notices that were queued before then: no process has sent them. Settled ones go as runs do, by the time of their end. */
+  readonly noticesQueuedBefore?: number
 }
 
 export interface PruneReport {

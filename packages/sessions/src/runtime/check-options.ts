@@ -1,5 +1,5 @@
 import { needed, type ArgumentCheck } from '@bowline/llm/arguments'
-import { configChecks, inputChecks, listOfNames, longestMs } from '../arguments.ts'
+import { configChecks, inputChecks, listOfNames, longestMs, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import { checkKey, checkNamespace } from '../keys.ts'
 import { checkTtl } from '../commands/settings.ts'
@@ -7,8 +7,14 @@ import type { SessionStore } from '../contract/session-store.ts'
 import type { StateStore } from '../contract/state-store.ts'
 import { stateStoreOf } from '../state/state-store-of.ts'
 import { checkMaxCost, type TenantBudgetOptions } from './tenant-budgets.ts'
-import type { DrainOptions, Retention, RuntimeOptions, SessionOptions, StartOptions } from './types.ts'
+import { protocolsOf, webhookFields } from '../commands/webhook.ts'
+import { sessionHook } from '../contract/notices.ts'
+import type { Webhook } from '../contract/records.ts'
+import { parseRanges } from '../net/addresses.ts'
+import type { DrainOptions, Retention, RuntimeOptions, RuntimeWebhook, SessionOptions, StartOptions, WebhookOptions } from './types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
+
+const defaultHook = 'default'
 
 type Nested<Name extends 'lease' | 'attempts' | 'background'> = Exclude<NonNullable<RuntimeOptions[Name]>, false>
 
@@ -49,6 +55,41 @@ const tenantBudget = configChecks.optionalRecord<TenantBudgetOptions>({
 
 const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= longestMs
 
+/** By `webhooks`, which is checked before. */
+const checkedAfterwards: ArgumentCheck = () => undefined
+
+function checkRanges(path: string, value: unknown): void {
+  configChecks.listOf(configChecks.checkName)(path, value)
+  const { faults } = parseRanges((value ?? []) as readonly string[], (place) => `${path}[${place}]`)
+  if (faults.length > 0) throw new SessionError('invalid-config', sentence(faults.join('; ')))
+}
+
+const hookName = /^[a-z0-9][a-z0-9_-]{0,62}$/
+
+function checkWebhooks(path: string, { notify, webhooks }: RuntimeOptions): void {
+  const name: ArgumentCheck = (place, value) => configChecks.checkRequired(place, value, `a name that matches ${hookName.source} and is not ${sessionHook}`, isHookName)
+  const check = configChecks.optionalRecord<RuntimeWebhook>({ ...webhookFields(configChecks, protocolsOf(webhooks?.http)), name: configChecks.optional(name) })
+  if (!Array.isArray(notify)) return check(path, notify)
+  const names = new Set<unknown>()
+  for (const [place, webhook] of (notify as readonly RuntimeWebhook[]).entries()) {
+    configChecks.checkRequired(`${path}[${place}]`, webhook, 'a webhook, { url, events, secret }', (given) => given !== undefined)
+    check(`${path}[${place}]`, webhook)
+    const { name = defaultHook } = webhook
+    if (names.has(name)) throw new SessionError('invalid-config', `${path}[${place}].name is used twice: ${JSON.stringify(name)}. Give each webhook a name of its own.`)
+    names.add(name)
+  }
+}
+
+function isHookName(value: unknown): boolean {
+  return typeof value === 'string' && hookName.test(value) && value !== sessionHook
+}
+
+/** By their names. */
+export function webhooksOf({ notify = [] }: RuntimeOptions): ReadonlyMap<string, Webhook> {
+  const list = Array.isArray(notify) ? (notify as readonly RuntimeWebhook[]) : [notify as RuntimeWebhook]
+  return new Map(list.map(({ name = defaultHook, ...webhook }) => [name, structuredClone(webhook)]))
+}
+
 const runtimeOptions = configChecks.record<RuntimeOptions>({
   agents,
   store,
@@ -68,6 +109,11 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   },
   ttl: checkTtl,
   retention: configChecks.optionalRecord<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
+  notify: checkedAfterwards,
+  webhooks: configChecks.optionalRecord<WebhookOptions>({
+    ...{ http: configChecks.checkBoolean, resolve: configChecks.checkFunction, ca: configChecks.listOf(configChecks.checkName), random: configChecks.checkFunction },
+    allow: checkRanges,
+  }),
   autoStart: configChecks.checkBoolean,
   timers: configChecks.checkBoolean,
   onWake: configChecks.checkFunction,
@@ -80,17 +126,23 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
 /** Throws `invalid-config`. */
 export function checkRuntimeOptions(given: RuntimeOptions): void {
   runtimeOptions('createRuntime.options', given)
+  checkWebhooks('notify', given)
 }
 
 const checkedLater: ArgumentCheck = () => undefined
 
 /** Settings, metadata and history are checked when they are copied. */
 export const checkSessionOptions = inputChecks.optionalRecord<SessionOptions>({
-  ...{ ttl: checkedLater, runtimeParams: checkedLater, channel: checkedLater, remoteTools: checkedLater, metadata: checkedLater },
+  ...{ ttl: checkedLater, runtimeParams: checkedLater, channel: checkedLater, remoteTools: checkedLater, metadata: checkedLater, notify: checkedLater },
   agent: inputChecks.optionalName,
   owner: inputChecks.optionalName,
   history: inputChecks.checkList,
 })
+
+/** The address of the webhook of a session, as the runtime allows it. */
+export function checkSessionWebhook({ notify }: SessionOptions, { webhooks }: RuntimeOptions): void {
+  inputChecks.optionalRecord(webhookFields(inputChecks, protocolsOf(webhooks?.http)))('notify', notify)
+}
 
 export const checkReaderOptions = inputChecks.optionalRecord<Pick<SessionOptions, 'owner'>>({ owner: inputChecks.optionalName })
 

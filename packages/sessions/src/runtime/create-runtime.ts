@@ -8,11 +8,11 @@ import { isPartialCopy } from '../commands/tree/partial-copy.ts'
 import type { Session } from '../commands/types.ts'
 import { toRunInfo, toSessionInfo } from '../commands/views.ts'
 import { toScheduleInfo } from '../commands/schedules/schedule-record.ts'
-import { checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
+import { checkNoticeQuery, checkPageRequest, checkSessionQuery } from '../contract/check-query.ts'
 import { SessionError } from '../errors.ts'
 import { checkAnyKey, checkKey } from '../keys.ts'
-import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
-import { drainLoop } from './drain.ts'
+import { checkDrainOptions, checkImport, checkReaderOptions, checkRuntimeOptions, checkSessionOptions, checkSessionWebhook, checkStartOptions, checkStopOptions, unknownAgent } from './check-options.ts'
+import { drainLoop, withTimeLimit } from './drain.ts'
 import { pendingWork } from './pending-work.ts'
 import { RuntimeParts } from './runtime-parts.ts'
 import type { Runtime, RuntimeOptions, SessionOptions } from './types.ts'
@@ -29,13 +29,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...processMethods(parts),
     ...sessionMethods(parts),
     ...runMethods(parts),
+    ...noticeMethods(parts),
     [Symbol.asyncDispose]: () => runtime.stop(),
   }
   return runtime
 }
 
 /** Methods for the work of this process. */
-function processMethods({ lifecycle, scheduler, loop, store, clock }: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
+function processMethods({ lifecycle, scheduler, loop, store, clock, courier }: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
   return {
     async start(options = {}) {
       checkStartOptions('start.options', options)
@@ -48,17 +49,26 @@ function processMethods({ lifecycle, scheduler, loop, store, clock }: RuntimePar
     async drain(options = {}) {
       checkDrainOptions('drain.options', options)
       await lifecycle.ensureStarted()
-      await scheduler.sweep()
-      const done = await drainLoop(loop, clock, options)
-      const left = await pendingWork(store, clock.now(), await scheduler.nextDueAt())
+      const done = await withTimeLimit(clock, options, (signal) =>
+        courier.drainWhile(async () => {
+          await scheduler.sweep()
+          return drainLoop(loop, clock, options)
+        }, signal),
+      )
+      const left = await pendingWork(store, clock.now(), earlier(await scheduler.nextDueAt(), courier.nextAt))
       if (left.nextDueAt !== null) scheduler.schedule(left.nextDueAt)
       return { ...done, ...left }
     },
     async sweep() {
       await lifecycle.ensureStarted()
-      return scheduler.sweep()
+      const report = await courier.drainWhile(() => scheduler.sweep())
+      return { ...report, nextDueAt: earlier(report.nextDueAt, courier.nextAt) }
     },
   }
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
 function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader' | 'sessions' | 'schedules' | 'importSession'> {
@@ -96,17 +106,35 @@ function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader'
 function openHandle({ context, directory, options, ids }: RuntimeParts, key: string, given: SessionOptions): Session {
   checkKey(key)
   checkSessionOptions('session.options', given)
-  const { agent, owner, metadata, ttl = options.ttl, runtimeParams, channel, remoteTools, history } = given
+  checkSessionWebhook(given, options)
+  const { agent, owner, metadata, ttl = options.ttl, runtimeParams, channel, remoteTools, notify, history } = given
   if (agent !== undefined && !directory.roots.has(agent)) throw unknownAgent(agent, [...directory.roots.keys()])
   return createSession(context, {
     key,
     agent: agent ?? directory.default,
     agentNamed: agent !== undefined,
     metadata: metadataOf('metadata', metadata) ?? {},
-    settings: settingsOf('session.options', { ttl, runtimeParams, channel, remoteTools }),
+    settings: settingsOf('session.options', { ttl, runtimeParams, channel, remoteTools, notify }),
     ...(history && history.length > 0 && { history: historyOf(history, ids) }),
     ...(owner === undefined ? {} : { owner }),
   })
+}
+
+function noticeMethods({ context: { store }, courier }: RuntimeParts): Pick<Runtime, 'notices' | 'resendNotice'> {
+  return {
+    async notices(query = {}) {
+      checkNoticeQuery('notices.options', query)
+      return store.listNotices(query)
+    },
+    async resendNotice(key, id) {
+      checkKey(key)
+      inputChecks.checkName('id', id)
+      const found = await store.resendNotice(key, id)
+      if (found.status === 'missing') return null
+      courier.wake()
+      return found.value
+    },
+  }
 }
 
 function runMethods({ context, loop, tenants, options, lifecycle }: RuntimeParts): Pick<Runtime, 'run' | 'resume' | 'tenantSpending'> {

@@ -32,3 +32,15 @@ export async function drainLoop(
   const { settled, rested, 'gave-back': gaveBack } = loop.counts
   return { ran: settled + rested - before.settled - before.rested, yielded: gaveBack - before['gave-back'] }
 }
+
+/** `signal`: the time that the host gives is over, or it wants its time back. */
+export async function withTimeLimit<T>(clock: Clock, { untilMs, abortSignal }: DrainOptions, work: (signal: AbortSignal | undefined) => Promise<T>): Promise<T> {
+  if (untilMs === undefined) return work(abortSignal)
+  const time = new AbortController()
+  const cancel = clock.setTimer(untilMs, () => time.abort(), { hold: true })
+  try {
+    return await work(abortSignal ? AbortSignal.any([time.signal, abortSignal]) : time.signal)
+  } finally {
+    cancel()
+  }
+}

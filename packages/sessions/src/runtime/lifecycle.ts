@@ -2,6 +2,7 @@ import { systemClock } from '@bowline/llm'
 import type { SessionStore, StoreHint, StoreOpenOptions } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { ClaimLoop } from './claim-loop.ts'
+import type { Courier } from './courier.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { StartOptions, StartReport } from './types.ts'
 
@@ -9,6 +10,7 @@ interface LifecycleParts {
   readonly store: SessionStore
   readonly loop: ClaimLoop
   readonly scheduler: Scheduler
+  readonly courier: Courier
   readonly openOptions: StoreOpenOptions
   readonly onHint: (hint: StoreHint) => void
   /** What is still to be written when no run is executed any more, within this time. */
@@ -20,6 +22,7 @@ export class Lifecycle {
   readonly #store: SessionStore
   readonly #loop: ClaimLoop
   readonly #scheduler: Scheduler
+  readonly #courier: Courier
   readonly #openOptions: StoreOpenOptions
   readonly #onHint: (hint: StoreHint) => void
   readonly #finishWriting: LifecycleParts['finishWriting']
@@ -31,10 +34,11 @@ export class Lifecycle {
   #isOpen = false
   #releaseProcess: (() => void) | undefined
 
-  constructor({ store, loop, scheduler, openOptions, onHint, finishWriting }: LifecycleParts) {
+  constructor({ store, loop, scheduler, courier, openOptions, onHint, finishWriting }: LifecycleParts) {
     this.#store = store
     this.#loop = loop
     this.#scheduler = scheduler
+    this.#courier = courier
     this.#openOptions = openOptions
     this.#onHint = onHint
     this.#finishWriting = finishWriting
@@ -69,6 +73,7 @@ export class Lifecycle {
       this.#isOpen = true
       this.#unsubscribe = this.#store.subscribe(this.#onHint)
       const recovered = await this.#loop.start()
+      this.#courier.start()
       this.#scheduler.start()
       if (keepAlive) this.#releaseProcess = holdProcess()
       return { recovered }
@@ -93,7 +98,8 @@ export class Lifecycle {
     this.#wasStopped = true
     this.#unsubscribe?.()
     if (isOpen) {
-      await this.#loop.stop(graceMs)
+      // The runs are what others wait for: a receiver that is slow takes none of their time.
+      await Promise.all([this.#loop.stop(graceMs), this.#courier.stop(graceMs)])
       await this.#scheduler.stop()
       await this.#finishWriting(graceMs)
     }

@@ -16,10 +16,15 @@ import { RemoteDeltas } from '../log/remote-deltas.ts'
 import { removeOrchestrationState } from '../orchestration/remove-session.ts'
 import { memoryStore } from '../stores/memory.ts'
 import { Conversations } from '../writer/conversations.ts'
+import type { Webhook } from '../contract/records.ts'
+import { parseRanges } from '../net/addresses.ts'
 import type { Leaving } from './active-runs.ts'
 import { AgentDirectory } from './agent-directory.ts'
+import { webhooksOf } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
+import { Courier } from './courier.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
+import { notifyingStore } from './notifying-store.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
 import { Scheduler } from './scheduler.ts'
@@ -45,9 +50,12 @@ export class RuntimeParts {
   readonly loop: ClaimLoop
   readonly scheduler: Scheduler
   readonly lifecycle: Lifecycle
+  readonly courier: Courier
   readonly #live = new LiveLog()
   readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
+  /** For all commits: tells the webhooks. */
+  readonly #notifying: SessionStore
   #remote: RemoteDeltas | undefined
   /** For work of the runtime itself, which it does while it starts and stops too. */
   readonly #ownContext: SessionContext
@@ -64,8 +72,12 @@ export class RuntimeParts {
     this.#onError = errorHandler(options.onError)
     const { tenantBudget } = options
     this.tenants = tenantBudget && new TenantBudgets({ ...tenantBudget, ownState: () => this.context.store.state, namespace: this.namespace, clock: this.clock, ids: this.ids })
+    const webhooks = webhooksOf(options)
+    this.courier = this.#makeCourier(webhooks)
+    const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
+    this.#notifying = notifyingStore(this.store, hooks, () => this.courier.wake())
     this.context = this.#makeContext()
-    this.#ownContext = { ...this.context, store: this.store }
+    this.#ownContext = { ...this.context, store: this.#notifying }
     this.loop = this.#makeLoop()
     this.scheduler = this.#makeScheduler()
     this.lifecycle = this.#makeLifecycle()
@@ -74,7 +86,7 @@ export class RuntimeParts {
   #makeContext(): SessionContext {
     const { store, clock, ids, directory, options } = this
     return {
-      store: startingStore(store, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
+      store: startingStore(this.#notifying, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
       live: this.#live,
       remote: () => this.#remoteDeltas(),
       clock,
@@ -105,10 +117,10 @@ export class RuntimeParts {
   }
 
   #makeLoop(): ClaimLoop {
-    const { options, store, clock, ids, directory, context } = this
+    const { options, clock, ids, directory, context } = this
     return new ClaimLoop({
       ...options,
-      ...{ store, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
+      ...{ store: this.#notifying, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
       ...{ conversations: this.#conversations, tenants: this.tenants },
       children: this.#makeChildContext(),
       onRest: (claim, how) => this.#onRest(claim, how),
@@ -116,10 +128,10 @@ export class RuntimeParts {
   }
 
   #makeChildContext(): ChildContext {
-    const { store, clock, ids, background } = this
+    const { clock, ids, background } = this
     const context = this.#ownContext
     return {
-      ...{ store, clock, ids, background },
+      ...{ store: this.#notifying, clock, ids, background },
       stopChild: async (child) => {
         await requestStop(context, child, undefined)
         await this.loop.releaseSlotWhile(() => restWithin(context, child, childStopMs))
@@ -135,12 +147,15 @@ export class RuntimeParts {
   }
 
   #makeScheduler(): Scheduler {
-    const { store, clock, ids, options } = this
+    const { clock, ids, options } = this
+    const store = this.#notifying
     const { retention, timers = true, onWake } = options
     const context = this.#ownContext
     return new Scheduler({
       ...{ store, clock, ids, onError: this.#onError, hasTimers: timers, onWake },
       retention: { runsMs: retention?.runsMs ?? 30 * dayMs, expiredMs: retention?.expiredMs ?? 7 * dayMs },
+      onNotices: (atMs) => this.courier.wake(atMs),
+      noticesMs: Math.max(30 * dayMs, ...[...webhooksOf(options).values()].map(({ retentionMs = 0 }) => retentionMs)),
       wake: () => this.loop.wake(),
       announce: (key) => this.#live.announce(key),
       expire: (key) => endSession(context, key, 'expire'),
@@ -152,10 +167,20 @@ export class RuntimeParts {
     })
   }
 
+  #makeCourier(webhooks: ReadonlyMap<string, Webhook>): Courier {
+    const { store, clock, options } = this
+    const { http, allow = [], resolve, ca, random = Math.random } = options.webhooks ?? {}
+    return new Courier({
+      ...{ store, clock, webhooks, random, hasTimers: options.timers ?? true, onError: this.#onError },
+      guard: { http, resolve, ca, ranges: parseRanges(allow, String).ranges },
+      tellHost: (atMs) => this.scheduler.tellHost(atMs),
+    })
+  }
+
   #makeLifecycle(): Lifecycle {
-    const { store, namespace, clock, loop, scheduler } = this
+    const { store, namespace, clock, loop, scheduler, courier } = this
     return new Lifecycle({
-      ...{ store, loop, scheduler },
+      ...{ store, loop, scheduler, courier },
       openOptions: { namespace, clock, owner: this.id },
       finishWriting: async (withinMs) => this.tenants?.finishWriting(withinMs),
       onHint: ({ key, wake, deltas, elsewhere }) => {

@@ -17,6 +17,10 @@ export interface SchedulerOptions {
   readonly onWake: ((atMs: number) => void | Promise<void>) | undefined
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
+  /** Notices are due then. */
+  readonly onNotices: (atMs: number) => void
+  /** How long a pending notice is kept, at the least. */
+  readonly noticesMs: number
   /** There is work to claim. */
   readonly wake: () => void
   readonly announce: (key: string) => void
@@ -76,7 +80,8 @@ export class Scheduler {
   /** When the next thing is due. What the last sweep could not do is due again after `sweepMs`. */
   async nextDueAt(): Promise<number | null> {
     const { store, clock } = this.#options
-    const { nextAt } = await store.due(0)
+    const { nextAt, noticesAt } = await store.due(0)
+    if (noticesAt !== undefined) this.#options.onNotices(noticesAt)
     const now = clock.now()
     if (nextAt === null || nextAt > now || this.#retryAt <= now) return nextAt
     // The clock may have been set back since.
@@ -133,6 +138,7 @@ export class Scheduler {
     this.#toldFor = Infinity
     for (;;) {
       const due = await store.due(batchSize)
+      if (due.noticesAt !== undefined) this.#options.onNotices(due.noticesAt)
       const fired = await this.#each(due.timers, (timer) => timer.session, (timer) => this.#fire(timer), lanes)
       const expired = await this.#each(due.expired, String, expire)
       const started = await this.#each(due.unread, String, startOrphanedInputs)
@@ -167,14 +173,14 @@ export class Scheduler {
   }
 
   async #prune(): Promise<SweepReport['pruned']> {
-    const { store, clock, retention, removeAbandonedCopies, expiredBefore, remove } = this.#options
+    const { store, clock, retention, noticesMs, removeAbandonedCopies, expiredBefore, remove } = this.#options
     const now = clock.now()
     this.#prunedAt = now
     await removeAbandonedCopies()
     const removed = await this.#each(await expiredBefore(now - retention.expiredMs), ({ key }) => key, remove)
     let total = { ...nothingPruned, sessions: removed.length }
     for (;;) {
-      const step = await store.prune({ runsEndedBefore: now - retention.runsMs }, batchSize)
+      const step = await store.prune({ runsEndedBefore: now - retention.runsMs, noticesQueuedBefore: now - noticesMs }, batchSize)
       total = { ...total, runs: total.runs + step.runs, events: total.events + step.events, more: step.more }
       if (!step.more) return total
     }

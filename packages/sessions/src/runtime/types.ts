@@ -3,8 +3,9 @@ import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
 import type { ScheduleInfo } from '../commands/schedules/types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
+import type { NoticeQuery, NoticeRecord } from '../contract/notices.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
-import type { RunKind, SessionTtl } from '../contract/records.ts'
+import type { RunKind, SessionTtl, Webhook } from '../contract/records.ts'
 import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
 import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
@@ -54,6 +55,10 @@ export interface RuntimeOptions {
   readonly ttl?: SessionTtl
   /** How long the log, deltas and ended work are kept. Default: see `Retention`. */
   readonly retention?: Retention
+  /** Receivers that are told what becomes of all sessions: by a signed POST, at least once, in order per session. */
+  readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
+  /** How webhooks are reached, those of sessions too. */
+  readonly webhooks?: WebhookOptions
   /** The first use of the store starts the runtime. Default true. */
   readonly autoStart?: boolean
   /** False: nothing happens by itself, the host calls `drain()`. Default true. */
@@ -83,16 +88,35 @@ export interface RunExecution {
   readonly claims: number
 }
 
+/** A webhook of a runtime. Processes with the same store should have the same ones: each sends what it has a webhook for. */
+export interface RuntimeWebhook extends Webhook {
+  /** Stands in each notice for it, so that it can be found again after a restart: `[a-z0-9][a-z0-9_-]{0,62}`, not `session`. Default `default`. */
+  readonly name?: string
+}
+
+export interface WebhookOptions {
+  /** Webhooks with http too. Default: https only. */
+  readonly http?: boolean
+  /** Addresses and ranges of your own network, such as `10.0.0.0/8`, that may be reached all the same. Default: none. */
+  readonly allow?: readonly string[]
+  /** All addresses of a name. Default: the resolver of the system. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>
+  /** Further authorities whose certificates are believed, in PEM. */
+  readonly ca?: readonly string[]
+  /** Spreads repeats in time. At least 0, below 1. Default `Math.random`. */
+  readonly random?: () => number
+}
+
 /** How long what is over is kept, in milliseconds. */
 export interface Retention {
-  /** Runs that have ended, with their events, inputs and idempotency ids. Default 30 days. */
+  /** Runs that have ended, with their events, inputs and idempotency ids, and notices that are delivered or failed. Default 30 days. */
   readonly runsMs?: number
   /** Sessions that have expired; then they are deleted. Default 7 days. */
   readonly expiredMs?: number
 }
 
 export interface ErrorContext {
-  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas'
+  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas' | 'notify'
   readonly runId?: string
   readonly session?: string
 }
@@ -136,6 +160,10 @@ export interface Runtime extends AsyncDisposable {
   drain(options?: DrainOptions): Promise<DrainReport>
   /** Does what is due, and what nobody was told of; removes what need not be kept. */
   sweep(): Promise<SweepReport>
+  /** What webhooks were told, are to be told, and could not be told; the newest first. */
+  notices(query?: NoticeQuery): Promise<Page<NoticeRecord>>
+  /** Sends a notice again that was delivered or has failed, under the same id. Null: the session has no such notice. */
+  resendNotice(key: string, id: string): Promise<NoticeRecord | null>
   /**
    * Makes a session of the lines of an export: the same messages, tree, labels and leaf, and a log of its own. It is there
    * as a whole or not at all. Throws `invalid-input` with the line of what is wrong in the file, `schema-too-new`,
@@ -199,6 +227,11 @@ export interface SessionOptions {
   readonly channel?: string
   /** Tools that somebody outside runs. */
   readonly remoteTools?: readonly ToolDeclaration[]
+  /**
+   * A receiver that is told what becomes of this session, besides those of the runtime. Stored as it is, with its secret, so
+   * that each process can send to it; never given back, by no method and in no export.
+   */
+  readonly notify?: Webhook
   /**
    * Messages from elsewhere that a new session begins with, at most 1,000: stored in the commit that makes it. Must be a
    * transcript that a run takes, else `invalid-input`.

@@ -9,6 +9,7 @@ import type { SessionStore, StoreOpenOptions } from '../contract/session-store.t
 import { checkedCopy, copyJson } from '../json.ts'
 import { claimRuns } from './memory/claim.ts'
 import { commitBatch } from './memory/commit.ts'
+import { claimNotices, resendNotice, settleNotice } from './memory/notices.ts'
 import { newSpace } from './memory/space.ts'
 import type { Space } from './memory/space.ts'
 import { forgetDefinitions, pruneSpace } from './memory/prune.ts'
@@ -105,6 +106,15 @@ function storeOver(memory: Memory): MemoryStore {
     },
     async renew(leases, leaseMs) {
       return renewLeases(space(), leases, now() + leaseMs)
+    },
+    async claimNotices(request) {
+      return write((space) => copyJson(claimNotices(space, request, now())))
+    },
+    async settleNotice(notice, outcome) {
+      return write((space) => settleNotice(space, notice, outcome, now()))
+    },
+    async resendNotice(key, id) {
+      return write((space) => copyJson(resendNotice(space, key, id, now())))
     },
     async prune(rules, limit) {
       return write((space) => {

@@ -2,6 +2,7 @@ import { statusOf } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost } from '@bowline/llm'
 import type { Batch, NewRun, NewSession, PartialEvent, RunPatch, SessionPatch, Write } from '../contract/batch.ts'
 import { runMoves, statusOfRun, type InboxKind, type Lane, type RunKind, type RunRecord, type RunStatus, type SessionRecord, type StoredEvent, type TerminalStatus } from '../contract/records.ts'
+import type { NoticeOutcome, NoticeRecord } from '../contract/notices.ts'
 import { isOpen } from '../contract/run-status.ts'
 import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts'
 import { tenantOf } from '../keys.ts'
@@ -248,6 +249,12 @@ export class TenantCounts {
     this.#counts.set(tenant, count + 1)
     return true
   }
+}
+
+/** The notice after an attempt. */
+export function settledNotice({ dueAt: _due, error: _error, ...notice }: NoticeRecord, outcome: NoticeOutcome, now: number): NoticeRecord {
+  const error = 'error' in outcome && outcome.error !== undefined ? { error: outcome.error } : {}
+  return outcome.state === 'pending' ? { ...notice, ...error, dueAt: now + outcome.dueInMs } : { ...notice, ...error, state: outcome.state, settledAt: now }
 }
 
 /** What others are told of a batch that was applied. */

@@ -29,6 +29,10 @@ export const operations: Readonly<Record<StoreOperation, true>> = {
   readDefinition: true,
   due: true,
   prune: true,
+  claimNotices: true,
+  settleNotice: true,
+  listNotices: true,
+  resendNotice: true,
 }
 
 /** The store with something around each of its operations; whatever else it has stays as it is. */

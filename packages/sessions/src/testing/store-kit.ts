@@ -21,6 +21,7 @@ import { ledger } from './store-kit/ledger.ts'
 import { listing } from './store-kit/listing.ts'
 import { lives } from './store-kit/lives.ts'
 import { log } from './store-kit/log.ts'
+import { notices } from './store-kit/notices.ts'
 import { pruning } from './store-kit/pruning.ts'
 import { reading } from './store-kit/reading.ts'
 import { reopening } from './store-kit/reopening.ts'
@@ -47,6 +48,7 @@ const topics: Readonly<Record<string, Topic>> = {
   deaths,
   time,
   pruning,
+  notices,
   inbox,
   branches,
   children,

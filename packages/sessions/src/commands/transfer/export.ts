@@ -30,7 +30,8 @@ export async function* exportSession(
 }
 
 function headerOf({ key, agent, leaf, metadata, settings }: SessionRecord): ExportHeader {
-  return { type: 'header', format: exportFormat, schemaVersion: entrySchema, key, agent, leaf, metadata, settings }
+  const { notify: _secret, ...shown } = settings
+  return { type: 'header', format: exportFormat, schemaVersion: entrySchema, key, agent, leaf, metadata, settings: shown }
 }
 
 /** Branch by branch, each from where it leaves those before it. Of what has passed only the ids are held. */

@@ -25,6 +25,7 @@ export function readHeader(value: unknown): ExportHeader {
   }
   const isWhole = typeof key === 'string' && typeof agent === 'string' && (leaf === null || typeof leaf === 'string')
   if (!isWhole || !isRecord(metadata) || !isRecord(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
+  if ('notify' in settings) throw refuse(1, 'settings.notify is no part of an export')
   return { ...value, metadata, settings: readSettings(settings) } as unknown as ExportHeader
 }
 

@@ -42,6 +42,7 @@ export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
     listChildren: checked(reads.listChildren, (folder, { parent }) => ('runId' in parent ? folder.checkRun(parent.runId) : folder.checkSession(parent.session))),
     listBranches: ofSession(reads.listBranches),
     listTimers: checked(reads.listTimers, (folder, { key }) => key !== undefined && folder.checkSession(key)),
+    listNotices: checked(reads.listNotices, (folder, { key }) => key !== undefined && folder.checkSession(key)),
     async due(limit) {
       const { folder, queue } = open()
       // Deliveries are tried again with each group of writes.

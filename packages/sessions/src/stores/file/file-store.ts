@@ -8,6 +8,7 @@ import type { SessionStore, StoreHint, StoreOpenOptions } from '../../contract/s
 import { checkedCopy, copyJson } from '../../json.ts'
 import { claimRuns } from '../memory/claim.ts'
 import { commitBatch } from '../memory/commit.ts'
+import { claimNotices, resendNotice, settleNotice } from '../memory/notices.ts'
 import { forgetDefinitions, pruneSpace } from '../memory/prune.ts'
 import { renewLeases } from '../memory/renew.ts'
 import { takeOwnerLock } from '../owner-lock.ts'
@@ -74,6 +75,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     async commit(given) {
       const batch = checkedCopy(given, 'batch')
       const { folder } = open()
+      const { noticesPut } = folder.space
       const result = await write(() => {
         folder.checkSession(batch.key)
         return commitBatch(folder.space, batch, now())
@@ -81,7 +83,8 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       if (!result.ok) return result
       if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
       for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
-      return result
+      // Its deliveries may have put some since.
+      return folder.space.noticesPut > noticesPut ? { ...result, notices: true } : result
     },
     async claim(request) {
       return write(({ folder }) => {
@@ -93,6 +96,21 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     async renew(leases, leaseMs) {
       // Does not wait for the disk: a slow one must not end a lease that memory alone keeps.
       return renewLeases(open().folder.space, leases, now() + leaseMs)
+    },
+    async claimNotices(request) {
+      return write(({ folder }) => copyJson(claimNotices(folder.space, request, now())))
+    },
+    async settleNotice(notice, outcome) {
+      return write(({ folder }) => {
+        folder.checkSession(notice.session)
+        return settleNotice(folder.space, notice, outcome, now())
+      })
+    },
+    async resendNotice(key, id) {
+      return write(({ folder }) => {
+        folder.checkSession(key)
+        return copyJson(resendNotice(folder.space, key, id, now()))
+      })
     },
     async prune(rules, limit) {
       const { folder, states } = open()

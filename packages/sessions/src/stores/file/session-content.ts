@@ -53,7 +53,7 @@ function applyRow(content: SessionContent, row: Row): boolean {
   return true
 }
 
-const plainTables = ['entries', 'events', 'runs', 'inbox', 'timers', 'applied'] as const
+const plainTables = ['entries', 'events', 'runs', 'inbox', 'timers', 'notices', 'applied'] as const
 type AnyTable = Table<string | number, Fields>
 
 function tableOf(held: HeldSession, name: string): AnyTable | undefined {
@@ -107,6 +107,7 @@ export function addToSpace(space: Space, key: string, { held, tombstone }: Sessi
     if (run.definition !== undefined) space.definitionUses.set(run.definition, (space.definitionUses.get(run.definition) ?? 0) + 1)
     for (const name of parentNames(run.parent)) addTo(space.children, name, run.id)
   }
+  for (const notice of held.notices.values()) if (notice.state === 'pending') held.pendingNotices.set(notice.id, notice)
   for (const calls of held.calls.values()) {
     for (const [id, { approval }] of calls) if (approval) space.approvals.set(approval.approvalId, { calls, id })
   }

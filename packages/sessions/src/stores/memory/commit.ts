@@ -10,9 +10,11 @@ import { heldOf, inOneStep, put, setRecord } from './work.ts'
 import { applyWrites } from './writes.ts'
 
 export function commitBatch(space: Space, batch: Batch, now: number): CommitResult {
+  const before = space.noticesPut
   const apply = (work: Work): CommitResult => repeatOf(work, batch) ?? existingInput(work, batch) ?? applyBatch(work, batch)
   try {
-    return inOneStep(space, batch.key, now, apply)
+    const result = inOneStep(space, batch.key, now, apply)
+    return result.ok && space.noticesPut > before ? { ...result, notices: true } : result
   } catch (error) {
     if (error instanceof Refused) return { ok: false, reason: error.reason }
     throw error
@@ -50,6 +52,7 @@ function acceptedInput({ runs, inputs, inbox }: HeldSession, { inputId, rowId }:
 function applyBatch(work: Work, batch: Batch): CommitResult {
   checkExpectations(work, batch.expect)
   const firstSeq = work.held?.record.nextSeq ?? work.space.tombstones.get(batch.key)?.nextSeq ?? 1
+  work.notify = batch.notify ?? []
   applyWrites(work, batch.writes)
   const held = endWork(work)
   if (work.space.keep) work.outbox = batch.deliver ?? []
@@ -62,10 +65,11 @@ function applyBatch(work: Work, batch: Batch): CommitResult {
 }
 
 /** To the session it is for, if that is there and as the delivery expects it. Returns how to take it back. */
-export function applyDelivery(space: Space, { id, to, when = [], writes }: Delivery, now: number): readonly (() => void)[] {
+export function applyDelivery(space: Space, { id, to, when = [], writes, notify = [] }: Delivery, now: number): readonly (() => void)[] {
   try {
     return inOneStep(space, to, now, (work) => {
       work.received = id
+      work.notify = notify
       checkExpectations(work, when)
       applyWrites(work, writes)
       endWork(work)

@@ -1,4 +1,5 @@
 import type { CallKey, CommitResult, NewEntry, NewEvent } from '../../contract/batch.ts'
+import type { NoticeRecord } from '../../contract/notices.ts'
 import type { EntryRecord, InboxRecord, RunRecord, SessionRecord, TimerRecord, ToolCallRecord } from '../../contract/records.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { SessionError } from '../../errors.ts'
@@ -20,6 +21,9 @@ export interface HeldSession {
   readonly calls: Map<string, Table<string, ToolCallRecord>>
   readonly inbox: Table<string, InboxRecord>
   readonly timers: Table<string, TimerRecord>
+  readonly notices: Table<string, NoticeRecord>
+  /** The notices among them that are not settled. */
+  readonly pendingNotices: Map<string, NoticeRecord>
   /** The last batch of the session (under '') and of each run. */
   readonly applied: Table<string, Applied>
 }
@@ -35,6 +39,8 @@ export function newHeld(record: SessionRecord): HeldSession {
     calls: new Map(),
     inbox: new Table('inbox'),
     timers: new Table('timers'),
+    notices: new Table('notices'),
+    pendingNotices: new Map(),
     applied: new Table('applied'),
   }
 }

@@ -2,12 +2,14 @@ import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
 import type { RunRecord } from '../../contract/records.ts'
 import { forgetRuns } from './children.ts'
 import type { HeldSession } from './held-session.ts'
+import { pruneNotices } from './notices.ts'
 import type { Space, Work } from './space.ts'
 import { oldestRun } from './session-index.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
-export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: number, limit: number): PruneReport {
+export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
+  const { runsEndedBefore } = rules
   let [runs, events, touched] = [0, 0, 0]
   for (const held of [...space.index.ended.until(runsEndedBefore)]) {
     const gone = runsToForget(held, runsEndedBefore)
@@ -16,7 +18,8 @@ export function pruneSpace(space: Space, { runsEndedBefore }: PruneRules, now: n
     events += inOneStep(space, held.record.key, now, (work) => forget(work, held, gone, runsEndedBefore))
     runs += gone.length
   }
-  return { runs, events, more: touched > limit }
+  const moreNotices = pruneNotices(space, rules, now, limit)
+  return { runs, events, more: touched > limit || moreNotices }
 }
 
 /** Those before the first run that is kept: what came after its first event stays. */

@@ -12,6 +12,7 @@ import { childrenOf } from './children.ts'
 import { dueIn } from './due.ts'
 import { entryOf, filledIn, wholeEntry } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
+import { listNotices } from './notices.ts'
 import type { Space, Tombstone } from './space.ts'
 
 export type Reads = Pick<
@@ -30,6 +31,7 @@ export type Reads = Pick<
   | 'listChildren'
   | 'listBranches'
   | 'listTimers'
+  | 'listNotices'
   | 'due'
 >
 
@@ -144,6 +146,9 @@ export function readsOf(space: () => Space, now: () => number): Reads {
         .filter((timer) => after === undefined || bySession(after, timer) < 0)
         .sort(bySession)
       return pageOf(copyJson(timers.slice(0, most + 1)), most, printTimerPosition)
+    },
+    async listNotices(query) {
+      return copyJson(listNotices(space(), query))
     },
     async due(limit) {
       return copyJson(dueIn(space(), now(), limit))

@@ -20,6 +20,10 @@ export class SessionIndex {
   readonly unread = new Map<string, HeldSession>()
   /** Sessions with a timer or an end of life, by the earlier of both. */
   readonly times = new TimeOrder<HeldSession>()
+  /** Sessions with a notice that is due at a time, by that of the first. */
+  readonly notices = new TimeOrder<HeldSession>()
+  /** Sessions with a settled notice, by the time of the first. */
+  readonly settledNotices = new TimeOrder<HeldSession>()
   /** Child sessions by the key of their parent, then by their own. */
   readonly #children = new Map<string, Map<string, HeldSession>>()
   readonly #parents = new Map<string, string>()
@@ -35,6 +39,8 @@ export class SessionIndex {
     setOrDeleteTime(this.delayed, key, held, waits ? first.notBefore : undefined)
     setOrDeleteTime(this.ended, key, held, held && oldestRun(held)?.endedAt)
     setOrDeleteTime(this.times, key, held, held && nextTimeOf(held))
+    setOrDeleteTime(this.notices, key, held, held && firstNoticeAt(held))
+    setOrDeleteTime(this.settledNotices, key, held, held && firstSettledAt(held))
     this.#updateParent(key, held)
   }
 
@@ -75,4 +81,17 @@ function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
 /** Infinity: never. */
 function nextTimeOf({ record, timers }: HeldSession): number {
   return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt ?? Infinity), record.expiresAt ?? Infinity)
+}
+
+/** Infinity: none is due at any time. */
+export function firstNoticeAt({ pendingNotices }: HeldSession): number {
+  let first = Infinity
+  for (const { dueAt = Infinity } of pendingNotices.values()) first = Math.min(first, dueAt)
+  return first
+}
+
+/** Those of one hook are settled in their order; before a settled one there is at most one pending notice for each hook. */
+function firstSettledAt({ notices }: HeldSession): number | undefined {
+  for (const { settledAt } of notices.values()) if (settledAt !== undefined) return settledAt
+  return undefined
 }

@@ -1,5 +1,6 @@
 import type { JSONObject } from '@bowline/llm'
 import type { Delivery, NewEvent } from '../../contract/batch.ts'
+import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord, ToolCallRecord } from '../../contract/records.ts'
 import type { StoreHint } from '../../contract/session-store.ts'
 import type { Numbers } from '../rules.ts'
@@ -21,6 +22,8 @@ export interface Space {
   /** The call of each approval. */
   readonly approvals: Map<string, CallPlace>
   readonly listeners: Set<(hint: StoreHint) => void>
+  /** How many notices were put since it was opened. */
+  noticesPut: number
   /** How a running run is known to be lost. */
   readonly loss: 'lease' | 'owner'
   /**
@@ -50,6 +53,7 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
     definitionUses: new Map(),
     approvals: new Map(),
     listeners: new Set(),
+    noticesPut: 0,
   }
 }
 
@@ -71,6 +75,8 @@ export interface Work {
   received?: string
   /** Nothing depends on a claim before the next commit of its run. */
   isClaim?: true
+  /** Told besides the webhook of the session. */
+  notify: readonly NoticeHook[]
 }
 
 /** One row before and after a step. Undefined means that the row does not exist. */

@@ -40,6 +40,7 @@ function beginWork(space: Space, key: string, now: number): Work {
     changedRuns: new Set(),
     references: [],
     outbox: [],
+    notify: [],
   }
 }
 

@@ -1,10 +1,12 @@
 import type { Write } from '../../contract/batch.ts'
+import { noticeOfExpiry, noticesOfEvents, noticesOfRun } from '../../contract/draft-notices.ts'
 import type { ToolCallRecord } from '../../contract/records.ts'
 import { Refused, refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newRun, newSession, patchRun, patchSession, withOutcome } from '../rules.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { addChild, forgetRuns } from './children.ts'
 import { callId, callsTable, heldByOther, newHeld, Table } from './held-session.ts'
+import { putNotices } from './notices.ts'
 import { heldOf, put, remove, runIn, setRecord, setRun } from './work.ts'
 import type { Work } from './space.ts'
 
@@ -23,7 +25,9 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     setRecord(work, patchSession(held.record, patch))
   },
   'session.expire'(work) {
-    setRecord(work, expireSession(heldOf(work).record, work.now))
+    const { record } = heldOf(work)
+    setRecord(work, expireSession(record, work.now))
+    if (record.expiredAt === undefined) putNotices(work, (session) => [noticeOfExpiry(session)])
   },
   'session.delete'(work, { at, leavesNothing }) {
     const { space, key } = work
@@ -53,6 +57,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
       put(work, held.events, held.record.nextSeq, event)
       setRecord(work, { ...held.record, nextSeq: held.record.nextSeq + 1 })
     }
+    putNotices(work, (session) => noticesOfEvents(session, events))
   },
   'run.insert'(work, { run }) {
     const held = heldOf(work)
@@ -72,6 +77,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     refuseUnless(!isHolding(next.status) || !heldByOther(heldOf(work), runId), 'busy')
     setRun(work, next)
     setRecord(work, withOutcome(heldOf(work).record, run, next))
+    putNotices(work, (session) => noticesOfRun(session, run, next))
   },
   'call.put'(work, { calls }) {
     const held = heldOf(work)

@@ -26,7 +26,7 @@ import { applyWrites } from './writes.ts'
 export function* commitBatch(batch: Batch, context: CommitContext): Steps<CommitResult> {
   const deliveries = (batch.deliver ?? []).map(partOf)
   const known = yield* learn(context, needsOf([batch, ...deliveries.map(({ part }) => part)]))
-  const work = beginWork(context, known, batch.key, batch.id)
+  const work = beginWork(context, known, { key: batch.key, batchId: batch.id, notify: batch.notify })
   const before = repeatOf(work, batch) ?? existingInput(work, batch)
   if (before) return before
   checkExpectations(work, batch.expect)
@@ -34,17 +34,18 @@ export function* commitBatch(batch: Batch, context: CommitContext): Steps<Commit
   replaceDeltas(work, batch)
   yield* executeAll(work.writes)
   const written = new Set([batch.key])
+  let { noticesPut } = work
   for (const { part } of deliveries) {
     // What was written since is not known yet.
     const latest = written.has(part.key) ? yield* learn(context, needsOf([part])) : known
-    yield* deliver(context, latest, part)
+    noticesPut += yield* deliver(context, latest, part)
     written.add(part.key)
   }
-  return result
+  return noticesPut > 0 ? { ...result, notices: true } : result
 }
 
-function partOf({ to, when = [], writes }: Delivery): { readonly part: Part } {
-  return { part: { key: to, expect: when, writes } }
+function partOf({ to, when = [], writes, notify }: Delivery): { readonly part: Part } {
+  return { part: { key: to, expect: when, writes, notify } }
 }
 
 /** The answer that this batch got before, when it is the last one of its session or of a run that it writes for. */
@@ -101,14 +102,14 @@ const savepoint = command('savepoint delivery')
 const release = command('release savepoint delivery')
 const takeBack = command('rollback to savepoint delivery')
 
-/** Applied to the session it is for, if that is there and as the delivery expects it. */
-function* deliver(context: CommitContext, known: Known, part: Part): Steps<void> {
-  const work = beginWork(context, known, part.key, null)
+/** Applied to the session it is for, if that is there and as the delivery expects it. Gives how many notices it puts. */
+function* deliver(context: CommitContext, known: Known, part: Part): Steps<number> {
+  const work = beginWork(context, known, part)
   try {
     checkExpectations(work, part.expect)
     yield* decide(work, { expect: [], writes: part.writes })
   } catch (error) {
-    if (error instanceof Refused) return
+    if (error instanceof Refused) return 0
     throw error
   }
   yield* execute(savepoint, {})
@@ -117,8 +118,10 @@ function* deliver(context: CommitContext, known: Known, part: Part): Steps<void>
   } catch (error) {
     if (!context.violatesConstraint(error)) throw error
     yield* execute(takeBack, {})
+    work.noticesPut = 0
   }
   yield* execute(release, {})
+  return work.noticesPut
 }
 
 function runsNamedBy(work: Work, batch: Pick<Batch, 'expect' | 'writes'>): readonly HeldRun[] {

@@ -13,6 +13,7 @@ const deletions: readonly Statement<OfSession, unknown>[] = [
   statement((db, slots: OfSession) => db.deleteFrom('entry').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('tool_call').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('inbox').where('session', '=', slots.session)),
+  statement((db, slots: OfSession) => db.deleteFrom('notice').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('timer').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('run_input').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),
   statement((db, slots: OfSession) => db.deleteFrom('run_state').where('run', 'in', db.selectFrom('run').select('row').where('session', '=', slots.session))),

@@ -112,6 +112,16 @@ const lostBefore = statement((db, { namespace }: DueSlots) =>
     .where('run_state.attempts', '>', sql.lit(0)),
 )
 
+const firstNotice = statement((db, { namespace }: DueSlots) =>
+  db
+    .selectFrom('notice')
+    .select('notice.due_at as at')
+    .where('notice.namespace', '=', namespace)
+    .where('notice.due_at', 'is not', null)
+    .orderBy('notice.due_at')
+    .limit(sql.lit(1)),
+)
+
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
 /** What time alone brings about: now, and when next. With what time it is. */
@@ -124,6 +134,7 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     unread: isWanted ? ask(unread, { ...slots, kinds: inputKindsThatStart }) : undefined,
     next: [ask(firstTimer, slots), ask(firstEnd, slots), ask(nextStart, slots)],
     lost: ask(lostBefore, slots),
+    notice: ask(firstNotice, slots),
     time: ask(currentTime, slots),
   })
   const at = rows.time[0]?.now ?? 0
@@ -134,6 +145,7 @@ export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<Due
     expired: rows.expired.map(({ key }) => key),
     unread: rows.unread.map(({ key }) => key),
     nextAt: times.length > 0 ? Math.max(at, Math.min(...times)) : null,
+    ...(rows.notice[0]?.at != null && { noticesAt: rows.notice[0].at }),
     now: at,
   }
 }

@@ -1,4 +1,5 @@
 import type { CallKey, Expect, NewEvent, Write } from '../../contract/batch.ts'
+import type { NoticeHook } from '../../contract/notices.ts'
 import type { InboxKind } from '../../contract/records.ts'
 import { namedInputs } from '../named-inputs.ts'
 
@@ -7,6 +8,7 @@ export interface Part {
   readonly key: string
   readonly expect: readonly Expect[]
   readonly writes: readonly Write[]
+  readonly notify?: readonly NoticeHook[] | undefined
 }
 
 /** What has to be known of the database before a commit can decide. */

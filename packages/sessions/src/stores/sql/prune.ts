@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { PruneReport, PruneRules } from '../../contract/session-store.ts'
 import { removeLeftDeltas } from './deltas.ts'
 import type { SqlDriver } from './driver.ts'
+import { pruneNotices } from './notices.ts'
 import { askSessionRows, sessionRecord, sessionState } from './sessions.ts'
 import { all, ask, execute, statement, together } from './statement.ts'
 import type { RowOf, Steps } from './statement.ts'
@@ -122,7 +123,8 @@ function usedIn(db: Database, namespace: string) {
 }
 
 /** Removes what nobody needs any more, from at most `limit` sessions. */
-export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, { namespace, isShared }: Pick<SqlDriver, 'namespace' | 'isShared'>): Steps<PruneReport> {
+export function* pruneTables(rules: PruneRules, limit: number, { namespace, isShared, now }: Pick<SqlDriver, 'namespace' | 'isShared' | 'now'>): Steps<PruneReport> {
+  const { runsEndedBefore } = rules
   if (isShared) yield* removeLeftDeltas()
   const toCut = yield* all(sessionsToCut, { namespace, before: runsEndedBefore, limit: limit + 1 })
   const kept = yield* all(keepSessions, { sessions: toCut.slice(0, limit).map(({ session }) => session) })
@@ -136,7 +138,8 @@ export function* pruneTables({ runsEndedBefore }: PruneRules, limit: number, { n
   }
   const hashes = (yield* all(unusedDefinitions, { namespace })).map(({ hash }) => hash)
   if (hashes.length > 0) yield* execute(forgetDefinitions, { namespace, hashes })
-  return { ...report, more: toCut.length > limit }
+  const moreNotices = yield* pruneNotices(rules, limit, { namespace, now: now() })
+  return { ...report, more: toCut.length > limit || moreNotices }
 }
 
 /** Forgets the runs before the first one that is kept, and the log before its first event. */

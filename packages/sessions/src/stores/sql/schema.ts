@@ -20,6 +20,7 @@ export async function createTables(connection: Connection, dialect: SqlDialect):
   await createToolCall(connection, dialect)
   await createTranscript(connection, dialect)
   await createRest(connection, dialect)
+  await createNotice(connection, dialect)
 }
 
 async function createSession({ schema }: Connection, { types, rowNumber, refersTo, changesOften }: SqlDialect): Promise<void> {
@@ -244,6 +245,30 @@ async function createRest({ schema }: Connection, { types, refersTo }: SqlDialec
     .addColumn('body', types.text, (column) => column.notNull())
     .addPrimaryKeyConstraint('definition_key', ['namespace', 'hash'])
     .execute()
+}
+
+/** What webhooks are to be told. The index of what is due, and that of each line, leave out what is settled. */
+async function createNotice({ schema }: Connection, { types, refersTo, changesOften }: SqlDialect): Promise<void> {
+  await changesOften(schema.createTable('notice'))
+    .addColumn('namespace', types.text, (column) => column.notNull())
+    .addColumn('session', types.number, (column) => refersTo(column.notNull(), 'session.row'))
+    .addColumn('n', types.number, (column) => column.notNull())
+    .addColumn('hook', types.text, (column) => column.notNull())
+    .addColumn('type', types.text, (column) => column.notNull())
+    .addColumn('at', types.number, (column) => column.notNull())
+    .addColumn('body', types.text, (column) => column.notNull())
+    .addColumn('state', types.text, (column) => column.notNull())
+    .addColumn('attempts', types.number, (column) => column.notNull())
+    .addColumn('queued_at', types.number, (column) => column.notNull())
+    .addColumn('due_at', types.number)
+    .addColumn('settled_at', types.number)
+    .addColumn('error', types.text)
+    .addPrimaryKeyConstraint('notice_key', ['session', 'n'])
+    .execute()
+  await schema.createIndex('notice_due').on('notice').columns(['namespace', 'due_at']).where(sql.ref('due_at'), 'is not', null).execute()
+  await schema.createIndex('notice_line').on('notice').columns(['session', 'hook', 'n']).where(sql.ref('settled_at'), 'is', null).execute()
+  await schema.createIndex('notice_settled').on('notice').columns(['namespace', 'settled_at']).where(sql.ref('settled_at'), 'is not', null).execute()
+  await schema.createIndex('notice_list').on('notice').columns(['namespace', 'at']).execute()
 }
 
 /** Records with a version and a time to live. The indexes leave out what is gone. */

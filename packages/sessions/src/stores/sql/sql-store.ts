@@ -15,6 +15,7 @@ import { dueNow } from './due.ts'
 import { listBranches, readPath } from './entries.ts'
 import { readEvents } from './events.ts'
 import { readInbox } from './inbox.ts'
+import { claimNotices, listNotices, resendNotice, settleNotice } from './notices.ts'
 import { pruneTables } from './prune.ts'
 import { listChildren, listRuns, readRun } from './runs.ts'
 import { listSessions, readSession } from './sessions.ts'
@@ -90,9 +91,21 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
     listTimers: (query) => read(({ namespace }) => listTimers(namespace, query)),
     async due(limit) {
       const { localTime } = driver()
-      const { now, nextAt, ...due } = await read((view) => dueNow(view, limit))
-      return { ...due, nextAt: nextAt === null ? null : localTime(nextAt, now) }
+      const { now, nextAt, noticesAt, ...due } = await read((view) => dueNow(view, limit))
+      return { ...due, nextAt: nextAt === null ? null : localTime(nextAt, now), ...(noticesAt !== undefined && { noticesAt: localTime(noticesAt, now) }) }
     },
+    async claimNotices(request) {
+      const open = driver()
+      // What a power failure takes back is sent once more.
+      const { now, nextAt, notices } = await open.provisional(() => claimNotices(request, viewOf(open)))
+      return { notices, nextAt: nextAt === null ? null : open.localTime(nextAt, now) }
+    },
+    async settleNotice(notice, outcome) {
+      const open = driver()
+      return open.provisional(() => settleNotice(notice, outcome, viewOf(open)))
+    },
+    listNotices: (query) => read(({ namespace }) => listNotices(namespace, query)),
+    resendNotice: (key, id) => transaction((open) => resendNotice(key, id, viewOf(open))),
     prune: (rules, limit) => transaction((open) => pruneTables(rules, limit, open)),
     subscribe(listener) {
       listeners.add(listener)

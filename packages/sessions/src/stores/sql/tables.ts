@@ -1,4 +1,5 @@
 import type { Generated, Kysely, Selectable, Transaction } from 'kysely'
+import type { NoticeState, NoticeType } from '../../contract/notices.ts'
 import type { EntryRecord, InboxKind, RunKind, RunStatus, Status, TimerKind, ToolCallRecord } from '../../contract/records.ts'
 
 /** The tables. A column of type `Json` holds the JSON text of a value. */
@@ -13,6 +14,7 @@ export interface Tables {
   readonly tool_call: ToolCallTable
   readonly inbox: InboxTable
   readonly timer: TimerTable
+  readonly notice: NoticeTable
   readonly tombstone: TombstoneTable
   readonly definition: DefinitionTable
   readonly state: StateTable
@@ -170,6 +172,23 @@ interface TimerTable {
   readonly body: Json
 }
 
+/** `due_at` is null for one that is settled, or waits for one before it. */
+interface NoticeTable {
+  readonly namespace: string
+  readonly session: number
+  readonly n: number
+  readonly hook: string
+  readonly type: NoticeType
+  readonly at: number
+  readonly body: Json
+  readonly state: NoticeState
+  readonly attempts: number
+  readonly queued_at: number
+  readonly due_at: number | null
+  readonly settled_at: number | null
+  readonly error: string | null
+}
+
 /** Numbers of a deleted session, so that a new session with its key goes on from them. */
 interface TombstoneTable {
   readonly namespace: string
@@ -230,4 +249,4 @@ export type NewSessionRow = Omit<SessionTable, 'row'> & { readonly row: number }
 export type NewRunRow = Omit<RunTable, 'row'> & { readonly row: number }
 export type SessionRow = Selectable<SessionTable> & Omit<SessionStateTable, 'session' | 'namespace'>
 export type RunRow = Selectable<RunTable> & Omit<RunStateTable, 'run'>
-export type { DefinitionTable, DeltaTable, EntryTable, EventTable, InboxTable, ProcessTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }
+export type { DefinitionTable, DeltaTable, EntryTable, EventTable, InboxTable, NoticeTable, ProcessTable, RunInputTable, RunStateTable, RunTable, SessionStateTable, SessionTable, TimerTable, TombstoneTable, ToolCallTable }

@@ -1,5 +1,6 @@
 import { SessionError } from '../../errors.ts'
 import type { Batch, CommitResult, NewEvent } from '../../contract/batch.ts'
+import type { NoticeHook } from '../../contract/notices.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 import { isHolding, isOpen } from '../../contract/run-status.ts'
 import { parseStored } from '../../json.ts'
@@ -44,6 +45,9 @@ export interface Work {
   readonly inboxRows: Map<string, boolean>
   /** How many rows it has put into the inbox. */
   inboxPut: number
+  /** Told besides the webhook of the session. */
+  readonly notify: readonly NoticeHook[]
+  noticesPut: number
   /** Of entries and events: what they name must be there when the batch is done. */
   readonly references: NonNullable<NewEvent['refers']>[]
   /** Executed in this order when all is decided. */
@@ -75,12 +79,18 @@ export interface HeldRun {
 
 export type Applied = Extract<CommitResult, { ok: true }>
 
-export function beginWork(context: CommitContext, known: Known, key: string, batchId: string | null): Work {
+interface WorkOptions {
+  readonly key: string
+  readonly batchId?: string | null
+  readonly notify?: readonly NoticeHook[] | undefined
+}
+
+export function beginWork(context: CommitContext, known: Known, { key, batchId = null, notify = [] }: WorkOptions): Work {
   const { session: row, now } = placeOf(known, key)
   const session = row && { row: row.row, isNew: false, record: sessionRecord(row), nextEntry: row.next_entry, batchId: row.batch_id, lastResult: row.batch }
   return {
     ...{ context, known, now, key, batchId, session, runs: new Map(), runsMoved: false, entriesPut: new Set(), callsPut: new Map() },
-    ...{ inputsPut: new Set(), inboxRows: new Map(), inboxPut: 0, references: [], writes: [] },
+    ...{ inputsPut: new Set(), inboxRows: new Map(), inboxPut: 0, notify, noticesPut: 0, references: [], writes: [] },
   }
 }
 

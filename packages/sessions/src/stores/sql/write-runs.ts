@@ -1,10 +1,12 @@
 import type { NewRun, RunPatch } from '../../contract/batch.ts'
 import { statusOfRun } from '../../contract/records.ts'
+import { noticesOfRun } from '../../contract/draft-notices.ts'
 import { isHolding } from '../../contract/run-status.ts'
 import { refuseUnless } from '../refused.ts'
 import { newRun, patchRun, tenantOfRun, withOutcome } from '../rules.ts'
 import type { RunState } from '../rules.ts'
 import { nameIn } from './known.ts'
+import { putNotices } from './notices.ts'
 import { columnsOf, statement } from './statement.ts'
 import type { NewRunRow, RunInputTable, RunTable } from './tables.ts'
 import { isHeld, recordText, requireRun, sessionOf, write } from './work.ts'
@@ -75,6 +77,7 @@ export function applyRunPatch(work: Work, runId: string, patch: RunPatch): void 
   run.changed = true
   const session = sessionOf(work)
   session.record = withOutcome(session.record, before, next)
+  putNotices(work, (record) => noticesOfRun(record, before, next))
   work.runsMoved ||= statusOfRun(next) !== statusOfRun(before)
   if (next.status === before.status && patch.notBefore === undefined) return
   write(work, updateRunStatus, { row: run.row, ...statusColumns(next) })

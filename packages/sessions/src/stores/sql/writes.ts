@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
 import type { CallKey, NewEntry, NewEvent, NewSession, Write } from '../../contract/batch.ts'
+import { noticeOfExpiry, noticesOfEvents } from '../../contract/draft-notices.ts'
 import { refuseUnless } from '../refused.ts'
 import { expireSession, firstNumbers, newSession, patchSession } from '../rules.ts'
 import { deleteSession, deleteTombstone } from './delete-session.ts'
 import { storedContent } from './entries.ts'
 import { nameIn } from './known.ts'
+import { putNotices } from './notices.ts'
 import { packEvents, runNamedIn } from './packed-events.ts'
 import { columnsOf, statement } from './statement.ts'
 import type { DefinitionTable, EntryTable, EventTable, InboxTable, NewSessionRow, TimerTable } from './tables.ts'
@@ -31,7 +33,9 @@ const writes: Writes = {
 
   'session.expire'(work) {
     const session = sessionOf(work)
+    const { expiredAt } = session.record
     session.record = expireSession(session.record, work.now)
+    if (expiredAt === undefined) putNotices(work, (record) => [noticeOfExpiry(record)])
   },
 
   'session.delete': (work, deletion) => deleteSession(work, deletion),
@@ -44,6 +48,7 @@ const writes: Writes = {
   'event.append'(work, { events }) {
     sessionOf(work)
     if (events.length > 0) insertEvents(work, events)
+    putNotices(work, (session) => noticesOfEvents(session, events))
   },
 
   'run.insert': (work, { run }) => insertRun(work, run),

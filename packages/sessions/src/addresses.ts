@@ -1,0 +1,1 @@
+export { isPublic, isWithin, networkOf, parseAddress, parseRanges, type Address, type AddressRange } from './net/addresses.ts'

@@ -1,0 +1,102 @@
+import type { ApprovalRequest, PendingToolCall } from '@bowline/agent-loop'
+import type { JSONObject } from '@bowline/llm'
+import type { NewEvent } from './batch.ts'
+import { sessionHook, type NoticeDraft, type NoticeHook, type NoticeType } from './notices.ts'
+import { statusOfRun, type RunRecord, type SessionRecord } from './records.ts'
+import { isTerminal } from './run-status.ts'
+
+/** Returns the hooks that are told of a session: those of the commit and its own. A child session tells none. */
+export function hooksOf({ parent, settings }: SessionRecord, given: readonly NoticeHook[] = []): readonly NoticeHook[] {
+  if (parent !== undefined) return []
+  return settings.notify ? [...given, { name: sessionHook, events: settings.notify.events }] : given
+}
+
+type RunState = Omit<RunRecord, 'input'>
+
+/** Returns what there is to tell of a change of a run. Compactions tell nothing. */
+export function noticesOfRun(session: SessionRecord, before: RunState, after: RunState): readonly NoticeDraft[] {
+  if (after.kind === 'compaction') return []
+  const hasMoved = before.status !== after.status
+  const draft = (type: NoticeType, more: JSONObject = {}): NoticeDraft => ({ type, body: { ...bodyOf(session, after), ...more } })
+  if (isTerminal(after.status)) {
+    if (!hasMoved) return []
+    return after.status === 'limit' && after.reason === 'max-cost' ? [draft('budget'), draft('settled')] : [draft('settled')]
+  }
+  if (after.status === 'needs-recovery') return hasMoved ? [draft('needs-recovery', questionsIn(after))] : []
+  const waits = after.status === 'awaiting-tools' || after.status === 'awaiting-approval'
+  return waits && (hasMoved || asksMore(before, after)) ? [draft('awaiting-answer', questionsIn(after))] : []
+}
+
+function bodyOf(session: SessionRecord, run: RunState): JSONObject {
+  const { id, status, reason, cost, error } = run
+  return {
+    ...placeOf(session),
+    runId: id,
+    status: statusOfRun(run),
+    outcome: status,
+    ...(reason !== undefined && { reason }),
+    ...(cost && { cost: cost as unknown as JSONObject }),
+    ...(error && { error: codeOf(error) }),
+  }
+}
+
+function placeOf({ key, agent }: SessionRecord): JSONObject {
+  return { session: key, agent }
+}
+
+/** The text of an error may hold content. */
+function codeOf(error: NonNullable<RunRecord['error']>): JSONObject {
+  return 'code' in error && error.code !== undefined ? { code: error.code } : 'kind' in error ? { kind: error.kind } : {}
+}
+
+type Questions = Pick<RunRecord, 'pendingToolCalls' | 'pendingApprovals'>
+
+function asksMore(before: Questions, after: Questions): boolean {
+  const known = new Set(namesOf(before))
+  return namesOf(after).some((name) => !known.has(name))
+}
+
+function namesOf({ pendingToolCalls, pendingApprovals }: Questions): readonly string[] {
+  return [...pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/')), ...pendingApprovals.map(({ approvalId }) => approvalId)]
+}
+
+/** Names alone: inputs of tools are content. */
+function questionsIn({ pendingToolCalls, pendingApprovals }: Questions): JSONObject {
+  return { pendingToolCalls: pendingToolCalls.map(callOf), pendingApprovals: pendingApprovals.map(approvalOf) }
+}
+
+function callOf({ toolCallId, toolName, path, agent }: Pick<PendingToolCall, 'toolCallId' | 'toolName' | 'path' | 'agent'>): JSONObject {
+  return { toolCallId, toolName, path: [...path], agent: [...agent] }
+}
+
+function approvalOf({ approvalId, ...call }: Pick<ApprovalRequest, 'approvalId' | 'toolCallId' | 'toolName' | 'path' | 'agent'>): JSONObject {
+  return { approvalId, ...callOf(call) }
+}
+
+interface EventOfBackground {
+  readonly type: string
+  readonly runId?: string
+  readonly background?: readonly string[]
+  readonly source?: string
+  readonly agent?: readonly string[]
+  readonly pendingToolCalls?: readonly PendingToolCall[]
+}
+
+/** Returns what the events of other runs have to tell: work in the background asks, or needs help, at the root. */
+export function noticesOfEvents(session: SessionRecord, events: readonly NewEvent[]): readonly NoticeDraft[] {
+  const told = events.map(({ event }) => event as unknown as EventOfBackground)
+  const asked = told.filter(({ background }) => background !== undefined)
+  const pendingToolCalls = asked.flatMap(({ type, pendingToolCalls = [] }) => (type === 'awaiting-tools' ? pendingToolCalls.map(callOf) : []))
+  const pendingApprovals = asked.flatMap((event) => (event.type === 'approval-requested' ? [approvalOf(event as unknown as ApprovalRequest)] : []))
+  const held = told.filter(({ type, source, agent }) => type === 'error' && source === 'definition' && agent !== undefined)
+  const base = (runId: string | undefined): JSONObject => ({ ...placeOf(session), ...(runId !== undefined && { runId }) })
+  const asks = pendingToolCalls.length + pendingApprovals.length > 0
+  return [
+    ...(asks ? [{ type: 'awaiting-answer', body: { ...base(asked[0]?.runId), status: 'waiting-for-user', pendingToolCalls, pendingApprovals } } as const] : []),
+    ...held.map(({ runId }) => ({ type: 'needs-recovery', body: { ...base(runId), status: 'needs-recovery', reason: 'definition-changed' } }) as const),
+  ]
+}
+
+export function noticeOfExpiry(session: SessionRecord): NoticeDraft {
+  return { type: 'expired', body: placeOf(session) }
+}

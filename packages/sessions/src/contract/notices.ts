@@ -1,0 +1,105 @@
+import type { JSONObject } from '@bowline/llm'
+import { SessionError } from '../errors.ts'
+import type { PageRequest } from './paging.ts'
+
+/**
+ * What a webhook can be told of: a run has ended; it waits for an answer of a client or a person; it waits for `recover` or
+ * `resolveTool`; it has reached a limit of its budget; the life of the session is over.
+ */
+export const noticeTypes = ['settled', 'awaiting-answer', 'needs-recovery', 'budget', 'expired'] as const
+export type NoticeType = (typeof noticeTypes)[number]
+
+export type NoticeState = 'pending' | 'delivered' | 'failed'
+
+/** A receiver of notices as a commit names it. */
+export interface NoticeHook {
+  readonly name: string
+  readonly events: readonly NoticeType[]
+}
+
+/** The hook of notices for the webhook in the settings of a session. No other hook has this name. */
+export const sessionHook = 'session'
+
+/** What is to be posted to one webhook. The notices of a session and a hook are sent one after the other, in the order of `n`. */
+export interface NoticeRecord {
+  /** Made of the id of the session and `n`: the same at each repeat. */
+  readonly id: string
+  readonly session: string
+  /** Counts the notices of the session, from 1. */
+  readonly n: number
+  readonly hook: string
+  readonly type: NoticeType
+  /** When the commit was made that it tells of. */
+  readonly at: number
+  readonly body: JSONObject
+  readonly state: NoticeState
+  /** How often it was claimed. */
+  readonly attempts: number
+  /** When it was queued: `at`, or when it was last to be sent again. */
+  readonly queuedAt: number
+  /** When it may be claimed, again if it has been claimed. Absent: it waits for one before it, or is settled. */
+  readonly dueAt?: number
+  readonly settledAt?: number
+  /** Why the last attempt failed. */
+  readonly error?: string
+}
+
+export interface NoticeClaimRequest {
+  readonly max: number
+  /** A notice that is not settled within this time can be claimed again. */
+  readonly leaseMs: number
+  /** Only notices for these. */
+  readonly hooks: readonly string[]
+}
+
+export interface NoticeClaims {
+  readonly notices: readonly NoticeRecord[]
+  /** When the next one for these hooks may be claimed; null: none waits. */
+  readonly nextAt: number | null
+}
+
+/** What came of an attempt. `pending`: it is to be tried again after this time. */
+export type NoticeOutcome =
+  | { readonly state: 'delivered' }
+  | { readonly state: 'failed'; readonly error: string }
+  | { readonly state: 'pending'; readonly dueInMs: number; readonly error?: string }
+
+export interface NoticeQuery extends PageRequest {
+  /** Of this session. */
+  readonly key?: string
+  readonly state?: NoticeState
+  readonly hook?: string
+}
+
+/** What a change of a session has to tell. */
+export interface NoticeDraft {
+  readonly type: NoticeType
+  readonly body: JSONObject
+}
+
+export function noticeId(sessionId: string, n: number): string {
+  return `${sessionId}.${n}`
+}
+
+/** The number in the id of a notice. */
+export function noticeNumber(id: string): number {
+  const n = Number(id.slice(id.lastIndexOf('.') + 1))
+  return Number.isSafeInteger(n) ? n : 0
+}
+
+/** A place in the list of notices: the newest first, then by id. */
+export interface NoticePosition {
+  readonly at: number
+  readonly sessionId: string
+  readonly n: number
+}
+
+export function printNoticePosition({ at, id }: Pick<NoticeRecord, 'at' | 'id'>): string {
+  return `${at}:${id}`
+}
+
+export function parseNoticePosition(page: string): NoticePosition {
+  const [, at, sessionId, n] = /^(\d{1,16}):(.+)\.(\d{1,16})$/.exec(page) ?? []
+  if (at === undefined || sessionId === undefined) throw new SessionError('invalid-cursor', 'The page is not one that this store gave')
+  return { at: Number(at), sessionId, n: Number(n) }
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '@bowline/llm'
+import type { NoticeRecord } from '../contract/notices.ts'
+import type { Webhook } from '../contract/records.ts'
+import { guardedRequest, RefusedAddress, type GuardOptions } from './guarded-request.ts'
+import { eventIdHeader, signatureHeader, signatureOf } from './webhook-signature.ts'
+
+const answerMs = 10_000
+
+/** What is posted: the same text at each attempt. */
+function bodyOf({ id, type, n, at, body }: Pick<NoticeRecord, 'id' | 'type' | 'n' | 'at' | 'body'>): string {
+  return JSON.stringify({ id, type, n, at, ...body })
+}
+
+/** Posts a notice once. Returns why the attempt failed, in words without content; undefined: the receiver has taken it. */
+export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal }): Promise<string | undefined> {
+  const late = new AbortController()
+  const cancel = clock.setTimer(clock.now() + answerMs, () => late.abort(), { hold: true })
+  const signal = AbortSignal.any([abortSignal, late.signal])
+  const body = bodyOf(notice)
+  const secrets = typeof webhook.secret === 'string' ? [webhook.secret] : webhook.secret
+  const headers = {
+    'user-agent': 'bowline',
+    ...webhook.headers,
+    'content-type': 'application/json',
+    [eventIdHeader]: notice.id,
+    [signatureHeader]: signatureOf(body, secrets, clock.now()),
+  }
+  try {
+    const posted = guardedRequest(new URL(webhook.url), { method: 'POST', headers, body, signal }, guard)
+    // A name that is looked up cannot be left, but need not be waited for.
+    const response = await Promise.race([posted, aborted(signal)])
+    response.destroy()
+    const { statusCode = 0 } = response
+    return statusCode >= 200 && statusCode <= 299 ? undefined : `the receiver answered ${statusCode}`
+  } catch (error) {
+    if (late.signal.aborted) return `the receiver did not answer within ${answerMs} ms`
+    if (error instanceof RefusedAddress) return `the address is refused: ${reasons[error.refusal]}`
+    return `the receiver cannot be reached: ${error instanceof Error && 'code' in error ? String(error.code) : 'the connection failed'}`
+  } finally {
+    cancel()
+  }
+}
+
+const reasons = { protocol: 'its protocol is not allowed', user: 'it names a user', 'not-public': 'it is not a public one' } as const
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true }))
+}

@@ -1,0 +1,225 @@
+import type { Clock } from '@bowline/llm'
+import { sessionHook, type NoticeOutcome, type NoticeRecord } from '../contract/notices.ts'
+import type { Webhook } from '../contract/records.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+import type { GuardOptions } from '../net/guarded-request.ts'
+import type { ErrorContext } from './types.ts'
+
+export interface CourierOptions {
+  readonly store: SessionStore
+  readonly clock: Clock
+  /** At least 0, below 1. */
+  readonly random: () => number
+  /** By name. */
+  readonly webhooks: ReadonlyMap<string, Webhook>
+  readonly guard: GuardOptions
+  readonly hasTimers: boolean
+  /** Something is due then. */
+  readonly tellHost: (atMs: number) => void
+  /** Must not throw. */
+  readonly onError: (error: unknown, where: ErrorContext) => void
+}
+
+/** Beyond the longest attempt, so that no other process repeats one that goes on. */
+const leaseMs = 30_000
+/** How many requests one receiver is sent at once. A receiver that never answers keeps none of another's. */
+const mostPerWebhook = 8
+/** The webhooks of all sessions together. */
+const mostOfSessions = 32
+const shortestDelayMs = 1000
+const longestDelayMs = 3_600_000
+const storeAwayMs = 5000
+const defaultRetentionMs = 3 * 86_400_000
+
+/** How long to wait after so many attempts, with as much as half of it left to chance. */
+function delayAfter(attempts: number, random: () => number): number {
+  const delay = Math.min(longestDelayMs, shortestDelayMs * 2 ** Math.min(attempts - 1, 30))
+  return Math.ceil(delay * (0.5 + random() / 2))
+}
+
+/** Posts the notices that wait in the store: at least once, and for each session and webhook one after the other. */
+export class Courier {
+  readonly #options: CourierOptions
+  /** Notices that are being sent, by hook. */
+  readonly #sending: ReadonlyMap<string, Set<Promise<void>>>
+  #isOn = false
+  #drains = 0
+  /** There may be something to send. */
+  #isAsked = false
+  #claiming: Promise<void> | undefined
+  #abort = new AbortController()
+  #cancel: (() => void) | undefined
+  #armedFor = Infinity
+  /** When the next one can be claimed, as far as the store has said. */
+  #nextAt = Infinity
+
+  constructor(options: CourierOptions) {
+    this.#options = options
+    this.#sending = new Map([...options.webhooks.keys(), sessionHook].map((hook) => [hook, new Set()]))
+  }
+
+  start(): void {
+    this.#isOn = this.#options.hasTimers
+    this.#abort = new AbortController()
+    if (this.#isAsked) this.wake()
+  }
+
+  /** What is being sent has `graceMs` to be taken; then it is left for the next process, at once. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isOn = false
+    this.#disarm()
+    const { clock } = this.#options
+    const cancel = clock.setTimer(clock.now() + graceMs, () => this.#abort.abort(), { hold: true })
+    if (graceMs <= 0) this.#abort.abort()
+    await this.#idle()
+    cancel()
+  }
+
+  /** Something may be due: now, or then. */
+  wake(atMs?: number): void {
+    this.#isAsked = true
+    const { clock, hasTimers, tellHost } = this.#options
+    const at = atMs ?? clock.now()
+    if (at <= clock.now() && this.#mayClaim) void this.#claim()
+    else if (hasTimers) this.#arm(at)
+    else if (this.#drains === 0) tellHost(at)
+  }
+
+  /** When the next notice is due, as far as the store has said; null: none waits. */
+  get nextAt(): number | null {
+    return this.#nextAt === Infinity ? null : this.#nextAt
+  }
+
+  /** Sends what is due, and what the work puts, until nothing is due any more. An abort leaves the rest for the next time. */
+  async drainWhile<T>(work: () => Promise<T>, abortSignal?: AbortSignal): Promise<T> {
+    const stop = (): void => this.#abort.abort()
+    abortSignal?.addEventListener('abort', stop)
+    this.#drains += 1
+    try {
+      if (this.#isAsked) void this.#claim()
+      const result = await work()
+      if (abortSignal?.aborted) stop()
+      await this.#idle()
+      return result
+    } finally {
+      this.#drains -= 1
+      abortSignal?.removeEventListener('abort', stop)
+      if (abortSignal?.aborted) this.#abort = new AbortController()
+    }
+  }
+
+  get #mayClaim(): boolean {
+    return (this.#isOn || this.#drains > 0) && !this.#abort.signal.aborted
+  }
+
+  get #size(): number {
+    return [...this.#sending.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  async #idle(): Promise<void> {
+    for (;;) {
+      const busy = [this.#claiming, ...[...this.#sending.values()].flatMap((each) => [...each])].filter((each) => each !== undefined)
+      if (busy.length === 0) return
+      await Promise.race(busy)
+    }
+  }
+
+  /** One claim after the other, as long as there may be more and somebody can be sent more. */
+  #claim(): Promise<void> {
+    this.#isAsked = true
+    this.#claiming ??= this.#claimAll()
+      .catch((error: unknown) => {
+        this.#options.onError(error, { during: 'notify' })
+        this.#isAsked = true
+        this.#nextAt = this.#options.clock.now() + storeAwayMs
+      })
+      .finally(() => {
+        this.#claiming = undefined
+        this.#lookAhead()
+      })
+    return this.#claiming
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#isAsked && this.#mayClaim) {
+      this.#isAsked = false
+      const open = [...this.#sending].map(([hook, { size }]) => ({ hook, room: this.#roomOf(hook) - size })).filter(({ room }) => room > 0)
+      if (open.length === 0) return
+      const max = Math.min(...open.map(({ room }) => room))
+      const { notices, nextAt } = await this.#options.store.claimNotices({ max, leaseMs, hooks: open.map(({ hook }) => hook) })
+      for (const notice of notices) this.#begin(notice)
+      if (notices.length === max) this.#isAsked = true
+      this.#nextAt = nextAt ?? Infinity
+    }
+  }
+
+  #roomOf(hook: string): number {
+    return hook === sessionHook ? mostOfSessions : mostPerWebhook
+  }
+
+  #begin(notice: NoticeRecord): void {
+    const sending = this.#sending.get(notice.hook)
+    const sent = this.#send(notice)
+      .catch((error: unknown) => this.#options.onError(error, { during: 'notify', session: notice.session }))
+      .finally(() => {
+        sending?.delete(sent)
+        // The next of its line may be due, and its place is free.
+        if (this.#mayClaim) void this.#claim()
+        else this.#leave()
+      })
+    sending?.add(sent)
+  }
+
+  /** It can be claimed again. */
+  #leave(): void {
+    this.#isAsked = true
+    this.#nextAt = this.#options.clock.now()
+  }
+
+  async #send(notice: NoticeRecord): Promise<void> {
+    const { store } = this.#options
+    await store.settleNotice(notice, await this.#attempt(notice))
+  }
+
+  async #attempt(notice: NoticeRecord): Promise<NoticeOutcome> {
+    const { clock, guard, random } = this.#options
+    const webhook = await this.#webhookOf(notice)
+    if (!webhook) return { state: 'failed', error: 'the session has no webhook' }
+    // Loaded by whoever has a webhook.
+    const { postWebhook } = await import('../net/post-webhook.ts')
+    const error = this.#abort.signal.aborted ? 'it was left' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
+    if (error === undefined) return { state: 'delivered' }
+    if (this.#abort.signal.aborted) return { state: 'pending', dueInMs: 0 }
+    const left = notice.queuedAt + (webhook.retentionMs ?? defaultRetentionMs) - clock.now()
+    return left <= 0 ? { state: 'failed', error } : { state: 'pending', error, dueInMs: Math.min(left, delayAfter(notice.attempts, random)) }
+  }
+
+  async #webhookOf({ hook, session }: NoticeRecord): Promise<Webhook | undefined> {
+    if (hook !== sessionHook) return this.#options.webhooks.get(hook)
+    const read = await this.#options.store.readSession(session)
+    return 'value' in read ? read.value.settings.notify : undefined
+  }
+
+  #lookAhead(): void {
+    this.#disarm()
+    if (this.#nextAt === Infinity) return
+    this.#arm(this.#nextAt)
+    // What is being sent is looked at when it is over.
+    if (this.#drains === 0 && this.#size === 0) this.#options.tellHost(this.#nextAt)
+  }
+
+  #arm(atMs: number): void {
+    if (!this.#isOn || atMs >= this.#armedFor) return
+    this.#disarm()
+    this.#armedFor = atMs
+    this.#cancel = this.#options.clock.setTimer(atMs, () => {
+      this.#armedFor = Infinity
+      this.wake()
+    })
+  }
+
+  #disarm(): void {
+    this.#cancel?.()
+    this.#armedFor = Infinity
+  }
+}

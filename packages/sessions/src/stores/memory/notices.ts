@@ -1,0 +1,132 @@
+import type { Page } from '../../contract/paging.ts'
+import { pageLimit, pageOf } from '../../contract/paging.ts'
+import { hooksOf } from '../../contract/draft-notices.ts'
+import { noticeId, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
+import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticePosition, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
+import type { SessionRecord } from '../../contract/records.ts'
+import type { Found, PruneRules } from '../../contract/session-store.ts'
+import { settledNotice } from '../rules.ts'
+import type { HeldSession } from './held-session.ts'
+import { firstNoticeAt } from './session-index.ts'
+import type { Space, Work } from './space.ts'
+import { heldOf, inOneStep, put, remove, setRecord } from './work.ts'
+
+/** Puts what the change of a session has to tell, once for each hook that is told of it. */
+export function putNotices(work: Work, draftsOf: (session: SessionRecord) => readonly NoticeDraft[]): void {
+  const held = heldOf(work)
+  if (work.notify.length === 0 && !held.record.settings.notify) return
+  const hooks = hooksOf(held.record, work.notify)
+  for (const { type, body } of hooks.length > 0 ? draftsOf(held.record) : []) {
+    for (const { name } of hooks.filter(({ events }) => events.includes(type))) {
+      const n = (held.record.notices ?? 0) + 1
+      const { key: session, id } = held.record
+      const due = isWaitedFor(held, name) ? {} : { dueAt: work.now }
+      setNotice(work, held, { id: noticeId(id, n), session, n, hook: name, type, at: work.now, body, state: 'pending', attempts: 0, queuedAt: work.now, ...due })
+      setRecord(work, { ...held.record, notices: n })
+      work.space.noticesPut += 1
+    }
+  }
+}
+
+function isWaitedFor({ pendingNotices }: HeldSession, hook: string): boolean {
+  for (const notice of pendingNotices.values()) if (notice.hook === hook) return true
+  return false
+}
+
+function setNotice(work: Work, held: HeldSession, notice: NoticeRecord): void {
+  put(work, held.notices, notice.id, notice)
+  if (notice.state === 'pending') put(work, held.pendingNotices, notice.id, notice)
+  else remove(work, held.pendingNotices, [notice.id])
+}
+
+export function claimNotices(space: Space, { max, leaseMs, hooks }: NoticeClaimRequest, now: number): NoticeClaims {
+  const due = [...space.index.notices.until(now)].flatMap((held) => dueIn(held, hooks, now).map((notice) => ({ held, notice })))
+  const taken = due.sort((a, b) => (a.notice.dueAt ?? 0) - (b.notice.dueAt ?? 0)).slice(0, max)
+  const notices = taken.map(({ held, notice }) =>
+    inOneStep(space, held.record.key, now, (work) => {
+      work.isClaim = true
+      const claimed = { ...notice, attempts: notice.attempts + 1, dueAt: now + leaseMs }
+      setNotice(work, held, claimed)
+      return claimed
+    }),
+  )
+  return { notices, nextAt: nextAt(space, hooks) }
+}
+
+function dueIn({ pendingNotices }: HeldSession, hooks: readonly string[], now: number): readonly NoticeRecord[] {
+  return [...pendingNotices.values()].filter(({ hook, dueAt = Infinity }) => dueAt <= now && hooks.includes(hook))
+}
+
+function nextAt({ index }: Space, hooks: readonly string[]): number | null {
+  let next = Infinity
+  for (const held of index.notices.values()) {
+    if (firstNoticeAt(held) >= next) break
+    for (const { hook, dueAt = Infinity } of held.pendingNotices.values()) if (hooks.includes(hook)) next = Math.min(next, dueAt)
+  }
+  return next === Infinity ? null : next
+}
+
+export function settleNotice(space: Space, { session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, now: number): boolean {
+  const held = space.sessions.get(session)
+  const notice = held?.pendingNotices.get(id)
+  if (!held || notice?.attempts !== attempts) return false
+  inOneStep(space, session, now, (work) => {
+    setNotice(work, held, settledNotice(notice, outcome, now))
+    if (outcome.state !== 'pending') callNext(work, held, notice.hook)
+  })
+  return true
+}
+
+/** The first that waits is due now, unless another one is. */
+function callNext(work: Work, held: HeldSession, hook: string): void {
+  const line = [...held.pendingNotices.values()].filter((notice) => notice.hook === hook)
+  const [next] = line.toSorted((a, b) => a.n - b.n)
+  if (next && line.every(({ dueAt }) => dueAt === undefined)) setNotice(work, held, { ...next, dueAt: work.now })
+}
+
+export function resendNotice(space: Space, key: string, id: string, now: number): Found<NoticeRecord> {
+  const held = space.sessions.get(key)
+  const notice = held?.notices.get(id)
+  if (!held || !notice) return { status: 'missing' }
+  if (notice.state === 'pending') return { status: 'found', value: notice }
+  const { settledAt: _at, error: _error, ...rest } = notice
+  const value: NoticeRecord = { ...rest, state: 'pending', queuedAt: now, dueAt: now }
+  inOneStep(space, key, now, (work) => setNotice(work, held, value))
+  return { status: 'found', value }
+}
+
+export function listNotices(space: Space, { key, state, hook, limit, page }: NoticeQuery): Page<NoticeRecord> {
+  const after = page === undefined ? undefined : parseNoticePosition(page)
+  const most = pageLimit(limit)
+  const sessions = key === undefined ? [...space.sessions.values()] : [space.sessions.get(key)].filter((held) => held !== undefined)
+  const found = sessions
+    .flatMap((held) => [...held.notices.values()].map((notice) => ({ notice, place: { at: notice.at, sessionId: held.record.id, n: notice.n } })))
+    .filter(({ notice }) => (state === undefined || notice.state === state) && (hook === undefined || notice.hook === hook))
+    .filter(({ place }) => after === undefined || newestFirst(after, place) < 0)
+    .sort((a, b) => newestFirst(a.place, b.place))
+    .slice(0, most + 1)
+  return pageOf(found.map(({ notice }) => notice), most, printNoticePosition)
+}
+
+function newestFirst(a: NoticePosition, b: NoticePosition): number {
+  return b.at - a.at || (a.sessionId === b.sessionId ? b.n - a.n : a.sessionId > b.sessionId ? -1 : 1)
+}
+
+/** Removes from at most `limit` sessions, and says whether there may be more. */
+export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefore = -Infinity }: PruneRules, now: number, limit: number): boolean {
+  const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean => (settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore)
+  const { settledNotices, notices } = space.index
+  let touched = 0
+  for (const held of new Set([...settledNotices.until(runsEndedBefore), ...(noticesQueuedBefore === -Infinity ? [] : notices.values())])) {
+    const gone = [...held.notices.values()].filter(isOver)
+    if (gone.length === 0) continue
+    if (touched++ === limit) break
+    inOneStep(space, held.record.key, now, (work) => {
+      const ids = gone.map(({ id }) => id)
+      remove(work, held.notices, ids)
+      remove(work, held.pendingNotices, ids)
+      for (const hook of new Set(gone.flatMap((notice) => (notice.state === 'pending' ? [notice.hook] : [])))) callNext(work, held, hook)
+    })
+  }
+  return touched > limit
+}

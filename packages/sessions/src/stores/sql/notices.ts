@@ -1,0 +1,301 @@
+import { sql } from 'kysely'
+import { hooksOf } from '../../contract/draft-notices.ts'
+import { noticeId, noticeNumber, parseNoticePosition, printNoticePosition } from '../../contract/notices.ts'
+import type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeOutcome, NoticeQuery, NoticeRecord } from '../../contract/notices.ts'
+import type { Page } from '../../contract/paging.ts'
+import { pageLimit, pageOf } from '../../contract/paging.ts'
+import type { SessionRecord } from '../../contract/records.ts'
+import type { Found, PruneRules } from '../../contract/session-store.ts'
+import { parseStored } from '../../json.ts'
+import type { StoreView } from './sessions.ts'
+import { all, ask, columnsOf, execute, first, statement, together } from './statement.ts'
+import type { Steps } from './statement.ts'
+import type { Database, NoticeTable } from './tables.ts'
+import { atMost, numberValue, textValue } from './values.ts'
+import { recordText, sessionOf, write } from './work.ts'
+import type { Work } from './work.ts'
+
+type NewNotice = Pick<NoticeTable, 'namespace' | 'session' | 'n' | 'hook' | 'type' | 'at' | 'body'>
+
+/** Due at once, unless one before it is pending: then when that one is settled. */
+const insertNotice = statement((db, slots: NewNotice) =>
+  db
+    .insertInto('notice')
+    .columns(['namespace', 'session', 'n', 'hook', 'type', 'at', 'body', 'state', 'attempts', 'queued_at', 'due_at'])
+    .expression(
+      db.selectNoFrom([
+        textValue(slots.namespace).as('namespace'),
+        numberValue(slots.session).as('session'),
+        numberValue(slots.n).as('n'),
+        textValue(slots.hook).as('hook'),
+        textValue(slots.type).as('type'),
+        numberValue(slots.at).as('at'),
+        textValue(slots.body).as('body'),
+        textValue<NoticeTable['state']>('pending').as('state'),
+        numberValue(0).as('attempts'),
+        numberValue(slots.at).as('queued_at'),
+        sql<number | null>`case when exists ${pendingOf(db, slots)} then null else ${numberValue(slots.at)} end`.as('due_at'),
+      ]),
+    ),
+)
+
+/** Those of a line: of one session and hook. */
+function pendingOf(db: Database, { session, hook }: Pick<NoticeTable, 'session' | 'hook'>) {
+  return db.selectFrom('notice as other').select('other.n').where('other.session', '=', session).where('other.hook', '=', hook).where('other.settled_at', 'is', null)
+}
+
+/** Puts what the change of a session has to tell, once for each hook that is told of it. */
+export function putNotices(work: Work, draftsOf: (session: SessionRecord) => readonly NoticeDraft[]): void {
+  const session = sessionOf(work)
+  if (work.notify.length === 0 && !session.record.settings.notify) return
+  const hooks = hooksOf(session.record, work.notify)
+  const { namespace } = work.context
+  for (const { type, body } of hooks.length > 0 ? draftsOf(session.record) : []) {
+    for (const { name: hook } of hooks.filter(({ events }) => events.includes(type))) {
+      const n = (session.record.notices ?? 0) + 1
+      session.record = { ...session.record, notices: n }
+      work.noticesPut += 1
+      write(work, insertNotice, { namespace, session: session.row, n, hook, type, at: work.now, body: recordText(work.context, body, 'A notice') })
+    }
+  }
+}
+
+const columns = ['notice.session as row', 'notice.n', 'notice.hook', 'notice.type', 'notice.at', 'notice.body', 'notice.state', 'notice.attempts', 'notice.queued_at', 'notice.due_at', 'notice.settled_at', 'notice.error'] as const
+
+function selectNotices(db: Database) {
+  return db.selectFrom('notice').innerJoin('session', 'session.row', 'notice.session').select([...columns, 'session.key', 'session.id'])
+}
+
+interface NoticeRow extends Omit<NoticeTable, 'namespace' | 'session'> {
+  readonly row: number
+  readonly key: string
+  readonly id: string
+}
+
+function noticeRecord({ id: sessionId, key, n, hook, type, at, body, state, attempts, queued_at: queuedAt, ...row }: NoticeRow): NoticeRecord {
+  const id = noticeId(sessionId, n)
+  return {
+    ...{ id, session: key, n, hook, type, at, body: parseStored(body, `The notice ${id}`), state, attempts, queuedAt },
+    ...(row.due_at === null ? {} : { dueAt: row.due_at }),
+    ...(row.settled_at === null ? {} : { settledAt: row.settled_at }),
+    ...(row.error === null ? {} : { error: row.error }),
+  }
+}
+
+interface DueSlots {
+  readonly namespace: string
+  readonly now: number | null
+  readonly hooks: readonly string[]
+}
+
+/** Of two that claim at once each gets others. */
+const dueNotices = statement((db, { namespace, now, hooks, max }: DueSlots & { readonly max: number }, { isOneOf, lock, time }) =>
+  lock(
+    selectNotices(db)
+      .select(time(now).as('now'))
+      .where('notice.namespace', '=', namespace)
+      .where('notice.due_at', '<=', time(now))
+      .where((where) => isOneOf(where.ref('notice.hook'), hooks, 'text'))
+      .orderBy('notice.due_at')
+      .limit(atMost(max)),
+    'notice',
+    'skip',
+  ),
+)
+
+const leaseNotice = statement((db, slots: { readonly row: number; readonly n: number; readonly dueAt: number }) =>
+  db
+    .updateTable('notice')
+    .set({ due_at: slots.dueAt, attempts: sql`attempts + 1` })
+    .where('session', '=', slots.row)
+    .where('n', '=', slots.n),
+)
+
+const nextDue = statement((db, { namespace, now, hooks }: DueSlots, { isOneOf, time }) =>
+  db
+    .selectFrom('notice')
+    .select((row) => [row.ref('notice.due_at').$notNull().as('at'), time(now).as('now')])
+    .where('notice.namespace', '=', namespace)
+    .where('notice.due_at', 'is not', null)
+    .where((where) => isOneOf(where.ref('notice.hook'), hooks, 'text'))
+    .orderBy('notice.due_at')
+    .limit(sql.lit(1)),
+)
+
+/** With what time it is, by the clock of the store. */
+export function* claimNotices({ max, leaseMs, hooks }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
+  const slots = { namespace, now, hooks }
+  const rows = max > 0 ? yield* all(dueNotices, { ...slots, max }) : []
+  const notices: NoticeRecord[] = []
+  for (const row of rows) {
+    const dueAt = row.now + leaseMs
+    yield* execute(leaseNotice, { row: row.row, n: row.n, dueAt })
+    notices.push({ ...noticeRecord(row), attempts: row.attempts + 1, dueAt })
+  }
+  const next = yield* first(nextDue, slots)
+  return { notices, nextAt: next?.at ?? null, now: next?.now ?? 0 }
+}
+
+interface PlaceSlots {
+  readonly namespace: string
+  readonly key: string
+}
+
+/** What settles a notice calls the next one, and what a commit puts may have to wait for it: they follow each other. */
+const keepSession = statement((db, { namespace, key }: PlaceSlots, { lock }) =>
+  lock(
+    db
+      .selectFrom('session_state')
+      .innerJoin('session', 'session.row', 'session_state.session')
+      .select('session_state.session')
+      .where('session.namespace', '=', namespace)
+      .where('session.key', '=', key),
+    'session_state',
+  ),
+)
+
+const noticeOf = statement((db, { namespace, key, n, now }: PlaceSlots & { readonly n: number; readonly now: number | null }, { time }) =>
+  selectNotices(db).select(time(now).as('now')).where('session.namespace', '=', namespace).where('session.key', '=', key).where('notice.n', '=', n),
+)
+
+type Changed = Pick<NoticeTable, 'state' | 'queued_at' | 'due_at' | 'settled_at' | 'error'> & { readonly row: number; readonly n: number }
+
+const changeNotice = statement((db, slots: Changed) =>
+  db
+    .updateTable('notice')
+    .set(columnsOf(slots, ['state', 'queued_at', 'due_at', 'settled_at', 'error']))
+    .where('session', '=', slots.row)
+    .where('n', '=', slots.n),
+)
+
+const callNext = statement((db, slots: { readonly session: number; readonly hook: string; readonly now: number | null }, { time }) =>
+  db
+    .updateTable('notice')
+    .set({ due_at: time(slots.now) })
+    .where('session', '=', slots.session)
+    .where('n', '=', pendingOf(db, slots).orderBy('other.n').limit(sql.lit(1)))
+    .where((where) => where.not(where.exists(pendingOf(db, slots).where('other.due_at', 'is not', null)))),
+)
+
+function* keptNotice(key: string, id: string, { namespace, now }: StoreView) {
+  const { rows } = yield* together({ kept: ask(keepSession, { namespace, key }), rows: ask(noticeOf, { namespace, key, n: noticeNumber(id), now }) })
+  const [row] = rows
+  return row && noticeId(row.id, row.n) === id ? row : undefined
+}
+
+export function* settleNotice({ session, id, attempts }: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome, view: StoreView): Steps<boolean> {
+  const row = yield* keptNotice(session, id, view)
+  if (row?.state !== 'pending' || row.attempts !== attempts) return false
+  const error = ('error' in outcome ? outcome.error : undefined) ?? null
+  const { row: place, n, hook, queued_at, now } = row
+  if (outcome.state === 'pending') {
+    yield* execute(changeNotice, { row: place, n, state: 'pending', queued_at, due_at: now + outcome.dueInMs, settled_at: null, error })
+    return true
+  }
+  yield* execute(changeNotice, { row: place, n, state: outcome.state, queued_at, due_at: null, settled_at: now, error })
+  yield* execute(callNext, { session: place, hook, now: view.now })
+  return true
+}
+
+export function* resendNotice(key: string, id: string, view: StoreView): Steps<Found<NoticeRecord>> {
+  const row = yield* keptNotice(key, id, view)
+  if (!row) return { status: 'missing' }
+  if (row.state === 'pending') return { status: 'found', value: noticeRecord(row) }
+  const changed = { state: 'pending', queued_at: row.now, due_at: row.now, settled_at: null, error: null } as const
+  yield* execute(changeNotice, { row: row.row, n: row.n, ...changed })
+  return { status: 'found', value: noticeRecord({ ...row, ...changed }) }
+}
+
+interface ListSlots {
+  readonly namespace: string
+  readonly state: NoticeTable['state'] | null
+  readonly hook: string | null
+  readonly at: number
+  readonly sessionId: string
+  readonly n: number
+  readonly limit: number
+}
+
+const listAll = statement((db, slots: ListSlots) => selectList(db, slots))
+const listOfSession = statement((db, slots: ListSlots & { readonly key: string }) => selectList(db, slots).where('session.key', '=', slots.key))
+
+function selectList(db: Database, { namespace, state, hook, at, sessionId, n, limit }: ListSlots) {
+  return selectNotices(db)
+    .where('notice.namespace', '=', namespace)
+    .where('session.namespace', '=', namespace)
+    .where('notice.state', '=', (where) => where.fn.coalesce(textValue(state), 'notice.state'))
+    .where('notice.hook', '=', (where) => where.fn.coalesce(textValue(hook), 'notice.hook'))
+    .where((where) =>
+      where.or([
+        where('notice.at', '<', at),
+        where.and([where('notice.at', '=', at), where.or([where('session.id', '<', sessionId), where.and([where('session.id', '=', sessionId), where('notice.n', '<', n)])])]),
+      ]),
+    )
+    .orderBy('notice.at', 'desc')
+    .orderBy('session.id', 'desc')
+    .orderBy('notice.n', 'desc')
+    .limit(atMost(limit))
+}
+
+export function* listNotices(namespace: string, { key, state, hook, page, ...query }: NoticeQuery): Steps<Page<NoticeRecord>> {
+  const limit = pageLimit(query.limit)
+  const position = page === undefined ? { at: Number.MAX_SAFE_INTEGER, sessionId: '', n: 0 } : parseNoticePosition(page)
+  const slots = { namespace, state: state ?? null, hook: hook ?? null, ...position, limit: limit + 1 }
+  const rows = key === undefined ? yield* all(listAll, slots) : yield* all(listOfSession, { ...slots, key })
+  return pageOf(rows.map(noticeRecord), limit, printNoticePosition)
+}
+
+interface PruneSlots {
+  readonly namespace: string
+  readonly before: number
+  readonly limit: number
+}
+
+const settledLongAgo = statement((db, { namespace, before, limit }: PruneSlots) =>
+  db
+    .selectFrom('notice')
+    .select('notice.session')
+    .distinct()
+    .where('notice.namespace', '=', namespace)
+    .where('notice.settled_at', '<', before)
+    .orderBy('notice.session')
+    .limit(atMost(limit)),
+)
+
+const queuedLongAgo = statement((db, { namespace, before, limit }: PruneSlots) =>
+  db
+    .selectFrom('notice')
+    .innerJoin('session', 'session.row', 'notice.session')
+    .select(['session.key', 'notice.session', 'notice.n', 'notice.hook'])
+    .where('notice.namespace', '=', namespace)
+    .where('notice.due_at', 'is not', null)
+    .where('notice.queued_at', '<', before)
+    .orderBy('notice.due_at')
+    .limit(atMost(limit)),
+)
+
+const forgetSettled = statement((db, { sessions, before }: { readonly sessions: readonly number[]; readonly before: number }, { isOneOf }) =>
+  db
+    .deleteFrom('notice')
+    .where((where) => isOneOf(where.ref('session'), sessions, 'number'))
+    .where('settled_at', '<', before),
+)
+
+const forgetQueued = statement((db, slots: { readonly session: number; readonly hook: string; readonly before: number }) =>
+  db.deleteFrom('notice').where('session', '=', slots.session).where('hook', '=', slots.hook).where('settled_at', 'is', null).where('queued_at', '<', slots.before),
+)
+
+/** Removes from at most `limit` sessions, and says whether there may be more. */
+export function* pruneNotices({ runsEndedBefore, noticesQueuedBefore }: PruneRules, limit: number, { namespace, now }: StoreView): Steps<boolean> {
+  const settled = yield* all(settledLongAgo, { namespace, before: runsEndedBefore, limit: limit + 1 })
+  const sessions = settled.slice(0, limit).map(({ session }) => session)
+  if (sessions.length > 0) yield* execute(forgetSettled, { sessions, before: runsEndedBefore })
+  if (noticesQueuedBefore === undefined) return settled.length > limit
+  const queued = yield* all(queuedLongAgo, { namespace, before: noticesQueuedBefore, limit: limit + 1 })
+  for (const { key, session, hook } of queued.slice(0, limit)) {
+    yield* all(keepSession, { namespace, key })
+    yield* execute(forgetQueued, { session, hook, before: noticesQueuedBefore })
+    yield* execute(callNext, { session, hook, now })
+  }
+  return settled.length > limit || queued.length > limit
+}
