@@ -92,7 +92,7 @@ export const structure = {
     'bin',
   ],
   client: [
-    { room: 'wire', holds: ['wire.ts', 'wire-sessions.ts', 'wire-schedules.ts'] },
+    { room: 'wire', holds: ['wire.ts', 'wire-sessions.ts', 'wire-notices.ts', 'wire-schedules.ts'] },
     { room: 'base', holds: ['arguments.ts', 'clock.ts', 'cursor.ts', 'problem.ts', 'client-error.ts', 'on-return.ts', 'patience.ts'] },
     { room: 'connection', holds: ['connection.ts', 'sse-parser.ts', 'http.ts', 'client-event.ts', 'event-stream.ts', 'fold-event.ts'] },
     { room: 'run', holds: ['client-tool.ts', 'tool-runner.ts', 'run-reader.ts', 'event-reader.ts', 'run.ts'] },

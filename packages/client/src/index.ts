@@ -1,4 +1,5 @@
 export { createClient } from './client.ts'
+export type { NoticeList, NoticeView } from './wire-notices.ts'
 export type { ScheduleList, ScheduleRequest, ScheduleRule, ScheduleView } from './wire-schedules.ts'
 export type { Client } from './client.ts'
 export type { ClientOptions } from './client-options.ts'

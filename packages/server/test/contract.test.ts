@@ -75,6 +75,8 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "delete /api/agent/session/{id}/schedules/{scheduleId}",
       "post /api/agent/session/{id}/schedules/{scheduleId}/pause",
       "post /api/agent/session/{id}/schedules/{scheduleId}/resume",
+      "get /api/agent/session/{id}/notices",
+      "post /api/agent/session/{id}/notices/{noticeId}/resend",
       "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
@@ -191,6 +193,8 @@ it('V94: real answers of every route are those of the document, refusals include
   await check('post', `${session}/compact`, `${mine}/compact`, { instructions: 'Short.' })
   await check('get', `${session}/export`, `${mine}/export?events`)
   await checkSchedules()
+  for (const query of ['', '?state=failed&limit=1', '?cursor=x', '?state=x']) await check('get', `${session}/notices`, `${mine}/notices${query}`)
+  await check('post', `${session}/notices/{noticeId}/resend`, `${mine}/notices/none.1/resend`, undefined)
   for (const each of [mine, mine, `${mine}~a`]) await check('delete', session, each)
   for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
@@ -236,6 +240,7 @@ it('V95: the codes of problems are these', () => {
       "unknown-entry",
       "unknown-agent",
       "unknown-approval",
+      "unknown-notice",
       "unknown-schedule",
       "route-not-found",
       "method-not-allowed",

@@ -88,6 +88,7 @@ async function runtimeOf(
   return createRuntime({
     agents,
     maxRunsPerTenant: config.values['limits.runsPerTenant'],
+    ...config.webhooks,
     ...tracedRuns({ store: metrics.measure(store) }),
     onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
   })

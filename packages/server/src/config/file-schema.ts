@@ -6,6 +6,7 @@ import type { AgentAccess } from '../options.ts'
 import { optional } from '../wire/optional.ts'
 import { sameAs } from '../wire/same.ts'
 import type { Fault } from './config-error.ts'
+import { webhookSchemas } from './webhook-schemas.ts'
 import type { BridgeAgents, ServerConfig } from './server-config.ts'
 import { settingKeys, settings, splitKey } from './settings.ts'
 
@@ -82,6 +83,7 @@ const fileSchema = z.strictObject({
   access: optional(z.record(z.string(), agentAccess)),
   bridge: optional(bridge),
   redact: optional(redact),
+  ...webhookSchemas,
 })
 
 export type FileCheck = { readonly config: ServerConfig } | { readonly faults: readonly Fault[] }
@@ -114,4 +116,4 @@ function faultsOf(issue: z.core.$ZodIssue, origin: string): readonly Fault[] {
   })
 }
 
-const knownKeys: readonly string[] = [...settingKeys, 'access', 'bridge', 'redact']
+const knownKeys: readonly string[] = [...settingKeys, 'access', 'bridge', 'redact', 'notify', 'webhooks']

@@ -16,7 +16,7 @@ export interface FileReading {
   /** Its first keys, also where what they say is wrong. */
   readonly mentions: readonly string[]
   /** What only the file can say. */
-  readonly more: Pick<ServerConfig, 'auth' | 'access' | 'bridge' | 'redact'>
+  readonly more: Pick<ServerConfig, 'auth' | 'access' | 'bridge' | 'redact' | 'notify' | 'webhooks'>
 }
 
 const extensions = ['ts', 'mjs', 'js', 'json']

@@ -8,7 +8,7 @@ import type { Given } from './given.ts'
 import { findConfigFile, readConfigFile, type FileReading } from './read-file.ts'
 import type { Flags } from './read-flags.ts'
 import { configVariable, readVariables, type Environment } from './read-variables.ts'
-import type { BridgeAgents } from './server-config.ts'
+import type { BridgeAgents, ServerConfig } from './server-config.ts'
 import { settingKeys, settings, type SettingKey, type SettingValues } from './settings.ts'
 import { parseStore, type StoreChoice } from './store-choice.ts'
 
@@ -25,6 +25,8 @@ export interface ResolvedConfig {
   readonly access: Readonly<Record<string, AgentAccess>>
   readonly bridge: BridgeAgents | undefined
   readonly redact: RedactConfig | undefined
+  /** Options of the runtime. */
+  readonly webhooks: Partial<Pick<ServerConfig, 'notify' | 'webhooks'>>
 }
 
 /** What has no default. */
@@ -80,7 +82,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
     settingKeys.map((key) => [key, winners.get(key)?.value ?? settings[key].default]),
   ) as unknown as SettingValues
   const baseOf = (key: SettingKey): string => winners.get(key)?.base ?? folder
-  const { auth, access = {}, bridge, redact } = more
+  const { auth, access = {}, bridge, redact, notify, webhooks } = more
   const store = parseStore(values.store, baseOf('store'))
   if (store.kind === 'invalid') throw new TypeError(store.fault)
   return {
@@ -93,6 +95,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
     access,
     bridge,
     redact,
+    webhooks: { ...(notify && { notify }), ...(webhooks && { webhooks }) },
   }
 }
 

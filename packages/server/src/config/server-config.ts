@@ -1,4 +1,5 @@
 import type { RedactConfig } from '@bowline/llm'
+import type { RuntimeWebhook, WebhookOptions } from '@bowline/sessions'
 import { isFields } from '@bowline/llm/arguments'
 import { configChecks } from '../arguments.ts'
 import type { Auth } from '../auth/auth.ts'
@@ -37,6 +38,10 @@ export interface ServerConfig {
   /** How long open streams may finish when the process is asked to end. Default 25,000. */
   readonly drainMs?: number
   readonly log?: LogOptions
+  /** Receivers that are told what becomes of all sessions: by a signed POST, at least once. A file in code can take the secret from a variable. */
+  readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
+  /** How webhooks are reached. */
+  readonly webhooks?: Pick<WebhookOptions, 'http' | 'allow' | 'ca'>
   /** What is secret in logs, problems, errors and spans besides what always is. */
   readonly redact?: RedactConfig
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../options.ts'
 import type { RequestReport, ServerObserver } from './server-observer.ts'
 
 /** What was decided. Routes name theirs; a refusal of access and the use of a token are decisions of any route. */
-export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'schedule' | 'ticket' | 'token' | 'refusal'
+export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'schedule' | 'resend' | 'ticket' | 'token' | 'refusal'
 
 /** One decision: who, what, about what, and how it came out. */
 export interface AuditRecord {

@@ -12,6 +12,7 @@ import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
+import { noticeRoutes } from './notices.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { ticketRoute } from './ticket.ts'
 import { branchesRoute, compactRoute, forkRoute, labelRoute, labelsRoute, switchRoute } from './tree.ts'
@@ -40,6 +41,7 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     labelsRoute(services),
     compactRoute(services),
     ...scheduleRoutes(services),
+    ...noticeRoutes(services),
     exportRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),

@@ -135,6 +135,16 @@ describe('where a value comes from', () => {
 })
 
 describe('what is wrong', () => {
+  it('V103, S212: webhooks are said in the file, each fault with its path', async () => {
+    const notify = { url: 'https://example.com/', events: ['settled'], secret: 'a secret of sixteen characters' }
+    const { webhooks } = await resolve({ folder: folderWith({ notify, webhooks: { http: true } }) })
+    expect(webhooks).toEqual({ notify, webhooks: { http: true } })
+    expect((await resolve({ folder: folderWith({}) })).webhooks).toEqual({})
+    const faults = await faultsOf({ folder: folderWith({ notify: { ...notify, events: [], secret: 'short', other: 1 }, webhooks: { https: true } }) })
+    expect(faults.map((fault) => fault.replace(/:.*/, ''))).toEqual(['notify.events (bowline.config.json)', 'notify.secret (bowline.config.json)', 'notify.other (bowline.config.json)', 'webhooks.https (bowline.config.json)'])
+    expect(faults.join()).not.toContain('short')
+  })
+
   it('V81: all of it is told at once, each with its path and where it was said', async () => {
     const folder = folderWith({ port: 'x', limits: { bodyBytes: -1, bodyBites: 1 }, auth: { tokens: [{ id: 'ci' }] } })
     const faults = await faultsOf({
