@@ -233,6 +233,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }
 
-function shortened(name: string): string {
+/** Cuts a long name, for a message. */
+export function shortened(name: string): string {
   return name.length <= longestShown ? name : `${name.slice(0, longestShown)}…`
 }

@@ -1,4 +1,4 @@
-import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
+import { closest, describeValue, needed, shortened, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arguments'
 import { checksFor, sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { Predicates, Condition } from './types.ts'
@@ -38,15 +38,14 @@ const fields: { readonly [Type in Typed['type']]: FieldChecks<Fields<Type>> } = 
   predicate: { name: planChecks.checkName, args: anything },
 }
 
-/** Throws `invalid-config`. A type that is not known is no fault here: such a condition never holds. */
+/** Throws `invalid-config` that names the place. */
 export function checkCondition(condition: Condition, place: string, predicates: Predicates): void {
   planChecks.checkObject(place, condition)
   if (condition === undefined) throw refusal(`${place} must be an object; received undefined`)
   const combination = (['all', 'any', 'not'] as const).find((key) => key in condition)
   if (combination) return checkCombination(combination, condition, place, predicates)
   const { type } = condition as Typed
-  planChecks.checkName(`${place}.type`, type)
-  if (!Object.hasOwn(fields, type)) return
+  checkType(`${place}.type`, type, predicates)
   planChecks.record<Readonly<Record<string, unknown>>>({ type: anything, ...fields[type] })(place, condition)
   if (type === 'predicate') checkPredicate(condition as Extract<Typed, { type: 'predicate' }>, place, predicates)
 }
@@ -57,6 +56,16 @@ function checkCombination(combination: 'all' | 'any' | 'not', condition: Conditi
   if (combination === 'not') return checkCondition(below as Condition, `${place}.not`, predicates)
   planChecks.checkRequired(`${place}.${combination}`, below, 'a list', Array.isArray)
   for (const [index, each] of (below as readonly Condition[]).entries()) checkCondition(each, `${place}.${combination}[${index}]`, predicates)
+}
+
+function checkType(place: string, type: unknown, predicates: Predicates): void {
+  if (typeof type === 'string' && Object.hasOwn(fields, type)) return
+  const [types, registered] = [Object.keys(fields), Object.keys(predicates)]
+  const also = registered.length === 0 ? '' : ` (registered predicates: ${registered.join(', ')})`
+  const received = typeof type === 'string' && type !== '' ? JSON.stringify(shortened(type)) : describeValue(needed(type))
+  const meant = typeof type === 'string' ? closest(shortened(type), [...types, ...registered]) : undefined
+  const written = meant === undefined || types.includes(meant) ? meant : `{ type: 'predicate', name: ${JSON.stringify(meant)} }`
+  throw refusal(`${place} must be one of ${types.join(', ')}${also}; received ${received}${written === undefined ? '' : `; did you mean ${written}?`}`)
 }
 
 function checkPredicate({ name: predicate }: Extract<Typed, { type: 'predicate' }>, place: string, predicates: Predicates): void {

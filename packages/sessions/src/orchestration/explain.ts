@@ -1,10 +1,14 @@
 import { canonicalJson } from '@bowline/agent-loop'
 import type { CheckedStep } from './config.ts'
+import { matchesAny } from './tool-patterns.ts'
 
 /** What of a configuration can have no effect. */
 export interface Finding {
-  /** `unreachable`: no condition leads to it. `shadowed`: an earlier step takes its place. `empty`: it allows no tool. */
-  readonly kind: 'unreachable' | 'shadowed' | 'empty'
+  /**
+   * `unreachable`: no condition leads to it. `shadowed`: an earlier step takes its place. `empty`: it allows no tool.
+   * `blocked`: its sequence names tools that its own `allow` leaves out.
+   */
+  readonly kind: 'unreachable' | 'shadowed' | 'empty' | 'blocked'
   readonly step: string
   readonly message: string
 }
@@ -20,8 +24,20 @@ export function findings(steps: readonly CheckedStep[], pick: 'first' | 'newest'
     if (step.allow?.length === 0 || step.deny.includes('*')) {
       found.push({ kind: 'empty', step: step.name, message: `${step.name} allows no tool.` })
     }
+    const blocked = blockedSequence(step)
+    if (blocked !== undefined) found.push({ kind: 'blocked', step: step.name, message: blocked })
     return found
   })
+}
+
+/** A sequence with a denied tool is no configuration: only `allow` can block one. */
+function blockedSequence({ name, allow, sequence }: CheckedStep): string | undefined {
+  if (!allow) return undefined
+  const outside = sequence.map((tools) => tools.filter((tool) => !matchesAny(allow, tool)))
+  const places = outside.flatMap((tools, index) => tools.map((tool) => `${JSON.stringify(tool)} at sequence[${index}]`))
+  if (places.length === 0) return undefined
+  const end = outside.findIndex((tools, index) => tools.length === sequence[index]?.length)
+  return `The sequence of ${name} names tools that its allow leaves out: ${places.join(', ')}.${end < 0 ? '' : ` It stops at sequence[${end}], where no tool is allowed.`}`
 }
 
 /** In whatever order: all of them must hold. */

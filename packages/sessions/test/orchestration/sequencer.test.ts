@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createStepSequencer, type Condition, type OrchestrationConfig, type OrchestrationDiagnostic, type OrchestrationStep, type Predicates, type SequencerOptions } from '@bowline/sessions'
+import { createOrchestration, createStepSequencer, type Condition, type OrchestrationConfig, type OrchestrationDiagnostic, type OrchestrationStep, type Predicates, type SequencerOptions } from '@bowline/sessions'
 import { stateWith } from './support.ts'
 
 const used = (value: string): Condition => ({ type: 'tool_used', value })
@@ -37,6 +37,28 @@ describe('the configuration', () => {
     expect(() => createStepSequencer({ steps: steps as never })).toThrow(expect.objectContaining({ code: 'invalid-config', message }))
   })
 
+  const types = 'must be one of tool_used, tool_not_used, tool_count, step_is, message_contains, sequence_match, sequence_done, tokens, turns, predicate'
+  it.each<[string, unknown, Predicates, string]>([
+    ['a misspelled type', { type: 'tool_usd', value: 'a' }, {}, `${types}; received "tool_usd"; did you mean tool_used?`],
+    ['another style of a type', { type: 'toolUsed', value: 'a' }, {}, `${types}; received "toolUsed"; did you mean tool_used?`],
+    ['a type that is like no other', { type: 'weather' }, {}, `${types}; received "weather".`],
+    ['a type of every object', { type: 'toString' }, {}, `${types}; received "toString".`],
+    ['no type', { value: 'a' }, {}, `${types}; received undefined.`],
+    ['an empty type', { type: '' }, {}, `${types}; received an empty text.`],
+    ['a type that is no text', { type: 5 }, {}, `${types}; received 5.`],
+    ['the name of a predicate', { type: 'ready' }, { ready: () => true }, `${types} (registered predicates: ready); received "ready"; did you mean { type: 'predicate', name: "ready" }?`],
+    ['almost the name of a predicate', { type: 'redy' }, { done: () => true, ready: () => true }, `${types} (registered predicates: done, ready); received "redy"; did you mean { type: 'predicate', name: "ready" }?`],
+    ['a type beside predicates', { type: 'tokenz' }, { done: () => true }, `${types} (registered predicates: done); received "tokenz"; did you mean tokens?`],
+  ])('O21: %s is refused by its place, with what there is', (_name, condition, predicates, message) => {
+    for (const [asked, below] of [[condition, ''], [{ any: [used('x'), { all: [{ not: condition }] }] }, '.any[1].all[0].not']] as const) {
+      const steps = [{ name: 'a', isDefault: true }, { name: 'b', conditions: [asked as Condition] }]
+      const expected = expect.objectContaining({ code: 'invalid-config', message: `The orchestration cannot be used: steps[1].conditions[0]${below}.type ${message}` }) as Error
+      expect(() => createStepSequencer({ steps }, { predicates })).toThrow(expected)
+      expect(() => createOrchestration({ config: { steps }, predicates })).toThrow(expected)
+      expect(() => createOrchestration({ predicates }).extension({ steps })).toThrow(expected)
+    }
+  })
+
   it('O21: what is right is taken, and pick must be one of two', () => {
     const steps: OrchestrationStep[] = [{ name: 'a', isDefault: true, sequence: ['x', ['y', 'z']] }, { name: 'b', conditions: [{ type: 'predicate', name: 'mine' }] }]
     expect(() => createStepSequencer({ steps, pick: 'newest' }, { predicates: { mine: () => true } })).not.toThrow()
@@ -57,6 +79,21 @@ describe('the configuration', () => {
     const kinds = (pick: 'first' | 'newest') => sequencer(steps, { pick }).explain().map(({ kind, step }) => `${step}: ${kind}`)
     expect(kinds('first')).toEqual(['lost: unreachable', 'second: shadowed', 'shut: empty', 'barred: empty'])
     expect(kinds('newest')).toEqual(['lost: unreachable', 'shut: empty', 'barred: empty'])
+  })
+
+  it('O22: a sequence that its own allow list blocks is found, with the tool, its place and where it stops', () => {
+    const steps: OrchestrationStep[] = [
+      { name: 'fits', isDefault: true, sequence: ['read_file', ['save', 'send']], tools: { allow: ['read_*', 'save', 'send'] } },
+      { name: 'open', conditions: [used('a')], sequence: ['x', 'y'], tools: { deny: ['z'] } },
+      { name: 'narrow', conditions: [used('b')], sequence: ['read_file', ['save', 'send']], tools: { allow: ['read_*', 'send'] } },
+      { name: 'stops', conditions: [used('c')], sequence: ['x', ['y', 'z'], 'Y'], availableTools: { allowed: ['x', 'zz'] } },
+    ]
+    expect(sequencer(steps).explain()).toEqual([
+      { kind: 'blocked', step: 'narrow', message: 'The sequence of narrow names tools that its allow leaves out: "save" at sequence[1].' },
+      { kind: 'blocked', step: 'stops', message: 'The sequence of stops names tools that its allow leaves out: "y" at sequence[1], "z" at sequence[1], "Y" at sequence[2]. It stops at sequence[1], where no tool is allowed.' },
+    ])
+    const state = stateWith({ activeStep: 'stops', sequenceIndex: 1 })
+    expect(sequencer(steps).allowed(state, ['x', 'y', 'z', 'zz'])).toMatchObject({ step: 'stops', tools: [] })
   })
 })
 
@@ -165,18 +202,16 @@ describe('conditions', () => {
     expect([holds({ type: 'turns' }), holds({ type: 'message_contains', value: 'a' })]).toEqual([false, false])
   })
 
-  it('O41: what throws or is not known does not hold, its opposite neither, and that is said', () => {
+  it('O41: what throws does not hold, its opposite neither, and that is said', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const predicates = { broken: () => { throw new TypeError('secret') }, odd: () => 'yes' as never }
-    const faulty: readonly Condition[] = [{ type: 'predicate', name: 'broken' }, { type: 'tool_usd', value: 'a' } as never, { type: 'toString' } as never]
-    for (const condition of faulty) {
-      for (const asked of [condition, { not: condition }, { all: [condition] }, { any: [condition] }, { not: { any: [condition, used('never')] } }]) {
-        const { step } = sequencer([{ name: 'it', conditions: [asked] }], { predicates, onDiagnostic: (d) => diagnostics.push(d) }).select(stateWith())
-        expect(step).toBeUndefined()
-      }
-      expect(holds({ any: [condition, used('a')] }, stateWith({ uses: ['a'] }), {}, predicates)).toBe(true)
+    const condition: Condition = { type: 'predicate', name: 'broken' }
+    for (const asked of [condition, { not: condition }, { all: [condition] }, { any: [condition] }, { not: { any: [condition, used('never')] } }]) {
+      const { step } = sequencer([{ name: 'it', conditions: [asked] }], { predicates, onDiagnostic: (d) => diagnostics.push(d) }).select(stateWith())
+      expect(step).toBeUndefined()
     }
-    expect(diagnostics).toHaveLength(15)
+    expect(holds({ any: [condition, used('a')] }, stateWith({ uses: ['a'] }), {}, predicates)).toBe(true)
+    expect(diagnostics).toHaveLength(5)
     expect(diagnostics.every(({ code, step }) => code === 'condition-failed' && step === 'it')).toBe(true)
     expect(JSON.stringify(diagnostics)).not.toContain('secret')
     expect(holds({ type: 'predicate', name: 'odd' }, stateWith(), {}, predicates)).toBe(false)
