@@ -142,6 +142,14 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
       ],
       call: sessions.createStepSequencer,
     },
+    simulateOrchestration: {
+      args: [
+        ['config', steps],
+        ['uses', list(['a', { tool: 'b', message: 'm', turns: 1, usage: { inputTokens: 1 } }], (item) => typeof item === 'string' && item !== '')],
+        ['', options({ offered: list(['a'], (item) => typeof item === 'string' && item !== ''), predicates: functions, onDiagnostic: func() })],
+      ],
+      call: sessions.simulateOrchestration,
+    },
     memoryStateStore: {
       args: [['', options({ maxRecords: { good: 5, accepts: (value) => value === Infinity || whole(1).accepts(value) }, clock: made(manualClock()) })]],
       call: sessions.memoryStateStore,

@@ -24,13 +24,17 @@ function examplesOf(file: string): readonly string[] {
 }
 
 const orchestrated = ['look 0', 'look 1', 'look 2', 'write 0', "write [ 'read', 'search' ]", "[ 'write' ]", ''].join('\n')
+const simulated = [
+  ...['look it is the default read false the sequence expects search', 'look it stays active search true it is next in the sequence', 'look it stays active read true it is next in the sequence'],
+  ...["write [] [ { type: 'tool_used', value: 'read' } ]", 'blocked The sequence of write names tools that its allow leaves out: "draft" at sequence[0]. It stops at sequence[0], where no tool is allowed.', ''],
+].join('\n')
 const recorded = "[ 'search' ]\n"
 const remembered = 'true\ntenant:acme:chat:1\n1\n'
 const ofRuntimes = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', 'check paused\nnews active\n', 'settled room:1 completed true\n', '2 4\ntrue\n', remembered, orchestrated]
-const printed = [...ofRuntimes, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n', 'completed\ncompleted\nlimit\n0.004 0.001\n']
+const printed = [...ofRuntimes, simulated, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n', 'completed\ncompleted\nlimit\n0.004 0.001\n']
 const numbered = printed.map((output, index) => ({ number: index + 1, output }))
 /** On Redis and on a KV service. */
-const onRedis = [11, 12]
+const onRedis = [12, 13]
 
 async function expectToPrint({ number, output }: (typeof numbered)[number], environment: NodeJS.ProcessEnv): Promise<void> {
   const examples = examplesOf('README.md')

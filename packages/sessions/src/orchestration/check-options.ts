@@ -5,7 +5,7 @@ import { SessionError } from '../errors.ts'
 import { checkTimeToLive } from '../contract/check-state.ts'
 import { pageOptions } from '../contract/check-query.ts'
 import type { StateQuery, TimeToLive } from '../contract/state-store.ts'
-import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, StorageOptions, SequencerOptions, UseContext } from './types.ts'
+import type { ChangeOptions, CleanupOptions, ConditionContext, OrchestrationOptions, SimulationOptions, StorageOptions, SequencerOptions, UseContext } from './types.ts'
 
 const anything: ArgumentCheck = () => undefined
 
@@ -50,7 +50,11 @@ function refuseBoth(name: string, value: unknown, alias: string, other: unknown)
   throw new SessionError('invalid-config', `createOrchestration.options has both ${name} and ${alias}: give one of them.`)
 }
 
-export const checkSequencerOptions = configChecks.optionalRecord<SequencerOptions>({ predicates: functions, onDiagnostic: configChecks.checkFunction })
+const sequencerOptions: FieldChecks<SequencerOptions> = { predicates: functions, onDiagnostic: configChecks.checkFunction }
+
+export const checkSequencerOptions = configChecks.optionalRecord<SequencerOptions>(sequencerOptions)
+
+export const checkSimulationOptions = configChecks.optionalRecord<SimulationOptions>({ ...sequencerOptions, offered: configChecks.listOf(configChecks.checkName) })
 
 export const checkChangeOptions = inputChecks.optionalRecord<ChangeOptions>({ key: inputChecks.optionalName })
 

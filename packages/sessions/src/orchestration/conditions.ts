@@ -19,6 +19,14 @@ export function holds(condition: Condition, world: ConditionWorld): boolean {
   return judge(condition, world) === true
 }
 
+/** The conditions without combinations that make this one hold: of alternatives those that do. Empty if it does not hold. */
+export function holding(condition: Condition, world: ConditionWorld): readonly Condition[] {
+  if (!holds(condition, world)) return []
+  if ('all' in condition) return condition.all.flatMap((each) => holding(each, world))
+  if ('any' in condition) return condition.any.flatMap((each) => holding(each, world))
+  return [condition]
+}
+
 function judge(condition: Condition, world: ConditionWorld): Verdict {
   if ('all' in condition) return judgeAll(condition.all, world)
   if ('any' in condition) return opposite(judgeAll(condition.any.map((not) => ({ not })), world))
@@ -88,4 +96,13 @@ export function requiredTools(condition: Condition, owner: CheckedStep): readonl
   if (condition.type === 'tool_count') return (condition.min ?? 0) > 0 ? [condition.value] : []
   if (condition.type === 'sequence_match') return condition.value ?? owner.sequence.flat()
   return []
+}
+
+/** The tools that a condition names. */
+export function namedTools(condition: Condition): readonly string[] {
+  if ('all' in condition) return condition.all.flatMap(namedTools)
+  if ('any' in condition) return condition.any.flatMap(namedTools)
+  if ('not' in condition) return namedTools(condition.not)
+  if (condition.type === 'tool_used' || condition.type === 'tool_not_used' || condition.type === 'tool_count') return [condition.value]
+  return condition.type === 'sequence_match' ? (condition.value ?? []) : []
 }

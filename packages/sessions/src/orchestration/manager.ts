@@ -98,11 +98,10 @@ class Manager implements Orchestration {
   async recordToolUse(id: string, tool: string, options: ChangeOptions & { readonly usage?: Usage } = {}): Changing {
     checkRecordOptions('recordToolUse.options', options)
     const use = this.#useOf('tool', tool, options)
+    const { usage } = options
     return this.#change(id, options, (state) => {
-      const counted = options.usage ? applyPatch(state, addTokens(state, options.usage)) : state
-      const used = applyPatch(counted, this.#sequencer ? this.#sequencer.applyUse(counted, use) : addUse(counted, use))
-      const selection = this.#sequencer?.applySelection(used)
-      return selection ? applyPatch(used, selection.patch) : used
+      const patch = this.#sequencer?.recordUse(state, use, { usage }) ?? { ...(usage && addTokens(state, usage)), ...addUse(state, use) }
+      return applyPatch(state, patch)
     })
   }
 

@@ -1,12 +1,13 @@
+import type { Usage } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
-import { addUse, applyPatch, enterStep } from './changes.ts'
+import { addTokens, addUse, applyPatch, enterStep } from './changes.ts'
 import { checkConditionContext, checkOffered, checkSequencerOptions, checkUseContext } from './check-options.ts'
-import { holds, requiredTools } from './conditions.ts'
+import { holding, holds, namedTools, requiredTools, type ConditionWorld } from './conditions.ts'
 import { checkConfig, type CheckedStep } from './config.ts'
 import { findings, type Finding } from './explain.ts'
 import { checkState } from './state-record.ts'
 import { matchesAny } from './tool-patterns.ts'
-import type { ConditionContext, OrchestrationConfig, OrchestrationDiagnostic, OrchestrationState, OrchestrationStep, Predicates, SequencerOptions, StatePatch, ToolDecision, ToolUse, UseContext } from './types.ts'
+import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationDiagnostic, OrchestrationState, OrchestrationStep, Predicates, SequencerOptions, StatePatch, ToolDecision, ToolJudgement, ToolUse, UseContext } from './types.ts'
 
 export interface Selection {
   /** Undefined: no step is to be active. */
@@ -20,7 +21,7 @@ export interface StepSequencer {
   select(state: OrchestrationState, context?: ConditionContext): Selection
   /** As the step decides that is selected now. */
   allowed(state: OrchestrationState, offered: readonly string[], context?: ConditionContext): ToolDecision
-  /** The use, the advance of the sequence and the selection behind it. */
+  /** Enters the step that is selected now, adds the use, advances the sequence, and selects again. */
   applyToolUse(state: OrchestrationState, tool: string, context?: UseContext): StatePatch
   /** The next tools of the active step's sequence. Null: it has none, or it is finished. */
   expected(state: OrchestrationState): readonly string[] | null
@@ -105,11 +106,25 @@ export class Sequencer implements StepSequencer {
   /** As the active step decides, whatever would be selected. */
   filter(state: OrchestrationState, offered: readonly string[]): ToolDecision {
     const step = this.#active(state)
-    const next = this.expected(state)
-    const judged = offered.map((tool) => ({ tool, reason: step && objection(step, next, tool) }))
-    const tools = judged.flatMap(({ tool, reason }) => (reason === undefined ? [tool] : []))
-    const reasons = judged.flatMap(({ tool, reason }) => (reason === undefined ? [] : [{ tool, reason }]))
+    const judged = this.judge(state, offered)
+    const tools = judged.flatMap(({ tool, allowed }) => (allowed ? [tool] : []))
+    const reasons = judged.flatMap(({ tool, allowed, reason }) => (allowed ? [] : [{ tool, reason }]))
     return { tools, reasons, ...(step && { step: step.name }) }
+  }
+
+  /** Why the active step allows each tool, or does not. */
+  judge(state: OrchestrationState, offered: readonly string[]): readonly ToolJudgement[] {
+    const step = this.#active(state)
+    const next = this.expected(state)
+    return offered.map((tool) => ({ tool, ...verdictOn(step, next, tool) }))
+  }
+
+  /** The conditions by which the step is entered, as far as they hold now. A default has none. */
+  reasonsFor(given: OrchestrationStep | undefined, state: OrchestrationState, context: ConditionContext): readonly Condition[] {
+    const step = this.#steps.find(({ name }) => name === given?.name)
+    if (!step || step.isDefault) return []
+    const world = this.#worldOf(step, state, context, () => undefined)
+    return step.conditions.every((condition) => holds(condition, world)) ? step.conditions.flatMap((condition) => holding(condition, world)) : []
   }
 
   /** The same, explained. */
@@ -134,8 +149,21 @@ export class Sequencer implements StepSequencer {
 
   applyToolUse(state: OrchestrationState, tool: string, given: UseContext = {}): StatePatch {
     const { at = state.lastAccessed, key, ...context } = given
-    const patch = this.applyUse(state, { tool, at, ...(key !== undefined && { key }) })
-    return { ...patch, ...this.applySelection(applyPatch(state, patch), context)?.patch }
+    return this.recordUse(state, { tool, at, ...(key !== undefined && { key }) }, { context })
+  }
+
+  /** The use counts in the step by which `allowed` has decided. */
+  recordUse(state: OrchestrationState, use: ToolUse, { context, usage }: { readonly context?: ConditionContext; readonly usage?: Usage | undefined } = {}): StatePatch {
+    const entry = this.applySelection(state, context)?.patch
+    const entered = entry ? applyPatch(state, entry) : state
+    const used = { ...(usage && addTokens(entered, usage)), ...this.applyUse(entered, use) }
+    return { ...entry, ...used, ...this.applySelection(applyPatch(entered, used), context)?.patch }
+  }
+
+  /** The tools that the configuration names, without patterns. */
+  get toolNames(): readonly string[] {
+    const named = this.#steps.flatMap(({ allow = [], deny, sequence, conditions }) => [...allow, ...deny, ...sequence.flat(), ...conditions.flatMap(namedTools)])
+    return [...new Set(named.filter((name) => !name.includes('*')))]
   }
 
   explain(): readonly Finding[] {
@@ -165,16 +193,23 @@ export class Sequencer implements StepSequencer {
     const onFault = (fault: string): void => {
       this.#tell({ code: 'condition-failed', sessionId: state.sessionId, step: owner.name, message: `A condition of ${owner.name} does not hold: ${fault}.` })
     }
-    const world = { state, context, predicates: this.#predicates, owner, active: this.#active(state), onFault }
+    const world = this.#worldOf(owner, state, context, onFault)
     return owner.conditions.length > 0 && owner.conditions.every((condition) => holds(condition, world))
+  }
+
+  #worldOf(owner: CheckedStep, state: OrchestrationState, context: ConditionContext, onFault: ConditionWorld['onFault']): ConditionWorld {
+    return { state, context, predicates: this.#predicates, owner, active: this.#active(state), onFault }
   }
 }
 
-/** Why a step does not allow a tool. Undefined: it does. */
-function objection({ allow, deny }: CheckedStep, next: readonly string[] | null, tool: string): string | undefined {
-  if (matchesAny(deny, tool)) return 'it is denied'
-  if (allow && !matchesAny(allow, tool)) return 'it is not among the allowed tools'
-  return next && !next.includes(tool) ? `the sequence expects ${next.join(' or ')}` : undefined
+/** Whether a step allows a tool, and why. */
+function verdictOn(step: CheckedStep | undefined, next: readonly string[] | null, tool: string): Omit<ToolJudgement, 'tool'> {
+  if (!step) return { allowed: true, reason: 'no step is active' }
+  const { allow, deny } = step
+  if (matchesAny(deny, tool)) return { allowed: false, reason: 'it is denied' }
+  if (allow && !matchesAny(allow, tool)) return { allowed: false, reason: 'it is not among the allowed tools' }
+  if (next) return next.includes(tool) ? { allowed: true, reason: 'it is next in the sequence' } : { allowed: false, reason: `the sequence expects ${next.join(' or ')}` }
+  return { allowed: true, reason: allow ? 'it is among the allowed tools' : 'it is not denied' }
 }
 
 /** The one whose required tool was used last; of equals the first. */

@@ -70,6 +70,12 @@ export interface ToolDecision {
   readonly reasons: readonly { readonly tool: string; readonly reason: string }[]
 }
 
+export interface ToolJudgement {
+  readonly tool: string
+  readonly allowed: boolean
+  readonly reason: string
+}
+
 /** Explains a decision, or says what went wrong. Holds names and numbers, never messages or values. */
 export interface OrchestrationDiagnostic {
   readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'cleanup-failed'
@@ -150,7 +156,7 @@ export interface Orchestration {
   setActiveStep(id: string, name: string | null): Promise<OrchestrationState | null>
   addUsedTool(id: string, tool: string, options?: ChangeOptions): Promise<OrchestrationState | null>
   advanceSequence(id: string, options?: ChangeOptions): Promise<OrchestrationState | null>
-  /** Adds the use, advances the sequence and selects, in one update. */
+  /** Enters the step that `allowedTools` decides by, adds the use, advances the sequence and selects, in one update. */
   recordToolUse(id: string, tool: string, options?: ChangeOptions & { readonly usage?: Usage }): Promise<OrchestrationState | null>
   addTokenUsage(id: string, usage: Usage, options?: ChangeOptions): Promise<OrchestrationState | null>
   /**
@@ -218,6 +224,11 @@ export interface SequencerOptions {
   readonly predicates?: Predicates
   /** Called for what is wrong and does not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
+}
+
+export interface SimulationOptions extends SequencerOptions {
+  /** The tools of the agent. Default: those that the configuration and the uses name. */
+  readonly offered?: readonly string[]
 }
 
 /** The context of conditions, with the time and the key of the tool use. */

@@ -181,7 +181,7 @@ describe('what it costs', () => {
     const steps = [...config.steps, { name: 'next', conditions: [{ type: 'tool_used', value: 's1' } as const] }]
     const { orchestration, store } = bench({ config: { steps } })
     await orchestration.getOrCreateState(id)
-    expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({ version: 2, activeStep: 'plan', sequenceIndex: 0, recentlyUsedTools: ['s0'] })
+    expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({ version: 2, activeStep: 'plan', sequenceIndex: 1, recentlyUsedTools: ['s0'] })
     expect(await orchestration.recordToolUse(id, 's0')).toMatchObject({ version: 3, activeStep: 'plan', sequenceIndex: 1 })
     expect(await orchestration.recordToolUse(id, 's1')).toMatchObject({ version: 4, activeStep: 'next', sequenceIndex: 0 })
     const { orchestration: broken } = bench({ config: { steps }, store: watchedStore(store, (call, when) => { if (call === 'compareAndSet' && when === 'before') throw away() }) })

@@ -291,6 +291,16 @@ describe('tools', () => {
     expect(applyToolUse(at(0), 'other', { at: 5, key: 'k' })).toEqual({ recentlyUsedTools: ['other'], toolHistory: [{ tool: 'other', at: 5, key: 'k' }], usesInStep: 1 })
   })
 
+  it('O37: the first use counts in the step that decided about it, also when none was active yet', async () => {
+    const steps: OrchestrationStep[] = [{ name: 'it', isDefault: true, sequence }]
+    expect(sequencer(steps).applyToolUse(stateWith(), 'a')).toMatchObject({ activeStep: 'it', sequenceIndex: 1, usesInStep: 1 })
+    const orchestration = createOrchestration({ config: { steps } })
+    await orchestration.getOrCreateState('room:1')
+    expect((await orchestration.allowedTools('room:1', ['a', 'b', 'c'])).tools).toEqual(['a'])
+    expect(await orchestration.recordToolUse('room:1', 'a')).toMatchObject({ activeStep: 'it', sequenceIndex: 1, usesInStep: 1 })
+    expect((await orchestration.allowedTools('room:1', ['a', 'b', 'c'])).tools).toEqual(['b', 'c'])
+  })
+
   it('O38: without an active step everything is allowed that is offered', () => {
     const decision = sequencer([{ name: 'it', conditions: [used('a')], tools: { allow: [] } }]).allowed(stateWith(), ['a', 'b'])
     expect(decision).toEqual({ tools: ['a', 'b'], reasons: [] })
