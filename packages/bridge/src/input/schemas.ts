@@ -9,12 +9,12 @@ export const idSchema = z.string().regex(idForm)
 
 const agentIdSchema = idSchema.describe('Id of an agent, as agents_discover lists it. Default: the default agent.')
 
-/** What is advertised besides what is checked: agents may take other values, and none of the two. */
+/** What is advertised besides what is checked: agents without providers may take other values, and none of the two. */
 const metadataSchema = z.record(z.string(), z.json()).meta({
-  description: 'Any JSON object; reaches the agent unchanged and holds for the whole session.',
+  description: 'Any JSON object; reaches the agent unchanged, for the whole session.',
   properties: {
-    provider: { description: 'For an agent that lists providers in agents_discover: the id of the one to use. Default: chosen by the agent.' },
-    runtimeParams: { description: 'For such an agent: model settings for all prompts of the session, with the fields of runtimeParams of sessions_prompt.' },
+    provider: { type: 'string', description: 'For an agent with providers (agents_discover): the id of the one to use. Default: chosen by the agent.' },
+    runtimeParams: { type: 'object', description: 'For such an agent: model settings of the whole session, with the fields of runtimeParams of sessions_prompt.' },
   },
 })
 
@@ -25,7 +25,7 @@ const requestShape = {
   runtimeParams: runtimeParamsSchema
     .optional()
     .describe('Model settings for this prompt, over those of the session. Give only what must differ; agents without providers may ignore them.'),
-  requestId: idSchema.optional().describe('An id of your choice, of letters, digits and . _ : -. A repeat with the same id and input joins the first call.'),
+  requestId: idSchema.optional().describe('An id of your choice: letters, digits, . _ : -. A repeat with the same id and input joins the first call.'),
   idempotencyKey: idSchema.optional().describe('As requestId, if you need no id: give one of the two.'),
   timeoutMs: z.int().min(1).optional().describe('Ms after which the request is cancelled. Default: the limit of the bridge.'),
 }

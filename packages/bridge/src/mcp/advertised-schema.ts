@@ -24,10 +24,11 @@ export function advertisedSchema(schema: z.ZodType): StandardSchemaWithJSON {
 }
 
 function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const plain = plainSchema(z.toJSONSchema(schema, { target: 'draft-2020-12', io }) as JsonSchema)
-  // Of loose objects some clients take `{}` for a schema that was forgotten.
-  return { ...plain, additionalProperties: schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodUnknown }
+  return plainSchema(z.toJSONSchema(schema, { target: 'draft-2020-12', io }) as JsonSchema)
 }
+
+/** Some clients take a field without any keyword for one that was forgotten, and some models refuse a list of types. */
+const anyOfJson = ['object', 'array', 'string', 'number', 'boolean', 'null'].map((type) => ({ type }))
 
 /** In the metadata of a schema: its description says what its parts are. */
 export const wordsOnly = 'wordsOnly'
@@ -36,13 +37,14 @@ export const wordsOnly = 'wordsOnly'
 const dropped: readonly string[] = ['$schema', '$defs', '$ref', 'propertyNames']
 
 /**
- * The same schema without `$ref`, which some models refuse: only the schema of any JSON value refers to itself, and `{}`
- * says the same.
+ * The same schema without `$ref`, which some models refuse: only the schema of any JSON value refers to itself, and the
+ * list of all kinds says the same.
  */
 function plainSchema(schema: JsonSchema): JsonSchema {
   if (schema[wordsOnly] === true) return { type: schema['type'], description: schema['description'] }
   const plain: JsonSchema = {}
   for (const [name, value] of Object.entries(schema)) {
+    if (name === '$ref') plain['anyOf'] = anyOfJson
     if (dropped.includes(name)) continue
     if (name === 'maximum' && value === Number.MAX_SAFE_INTEGER) continue
     if (name === 'minimum' && value === Number.MIN_SAFE_INTEGER) continue

@@ -19,7 +19,7 @@ const timeSchema = z.int()
 
 const errorBodySchema = z.looseObject({ code: z.string(), message: z.string(), retryable: z.boolean(), next: z.string() })
 
-const errorWords = 'as the error of a failed call: code, message, retryable, next, details.'
+const errorWords = 'code, message, retryable, next, details.'
 
 export const sessionSchema = z.looseObject({
   sessionId: z.string().describe('For all other calls about this session.'),
@@ -29,7 +29,7 @@ export const sessionSchema = z.looseObject({
   lastActivityAt: timeSchema.describe('Ms since 1970.'),
   expiresAt: timeSchema.optional().describe('Ms since 1970; absent: never.'),
   currentRequestId: z.string().optional().describe('The request that makes it busy.'),
-  lastError: inWords(errorBodySchema.optional(), `How the last prompt failed, ${errorWords}`),
+  lastError: inWords(errorBodySchema.optional(), `How the last prompt failed: ${errorWords}`),
   metadata: z.record(z.string(), z.json()).optional().describe('As it was given at creation.'),
 })
 
@@ -64,10 +64,10 @@ const resultShape = {
     .optional()
     .describe('Why the agent stopped; end_turn: it was done.'),
   structured: z.json().optional().describe('The answer as data.'),
-  usage: inWords(usageSchema.optional(), 'inputTokens, outputTokens, totalTokens (both together); where reported cacheReadTokens (of the input) and reasoningTokens (of the output); estimated if not all are reported.'),
-  cost: inWords(costSchema.optional(), 'If prices are known: currency and total, and its parts input, cacheRead, cacheWrite, output, as exact decimals.'),
+  usage: inWords(usageSchema.optional(), 'inputTokens, outputTokens, totalTokens; where reported cacheReadTokens (of the input), reasoningTokens (of the output); estimated if not all are reported.'),
+  cost: inWords(costSchema.optional(), 'If prices are known: currency, total and its parts input, cacheRead, cacheWrite, output, as exact decimals.'),
   pending: z.array(pendingInputSchema).optional().describe('What it waits for: send answers with sessions_prompt.'),
-  progress: inWords(progressSchema.optional(), 'While it runs: message (what the agent said last of its progress), chars (of text so far), at (when, in ms since 1970).'),
+  progress: inWords(progressSchema.optional(), 'While it runs: message (its last), chars (of text so far), at (in ms since 1970).'),
 }
 
 const outcomeStatuses = requestStatuses.filter((status) => status !== 'error')
@@ -84,7 +84,7 @@ export const taskStatusSchema = z.looseObject({
       z.looseObject({
         requestId: ids.requestId,
         status: z.enum(requestStatuses).describe('As for one request; error: it failed, or there is no such request.'),
-        error: inWords(errorBodySchema.optional(), `Why it failed, ${errorWords}`),
+        error: inWords(errorBodySchema.optional(), `Why it failed: ${errorWords}`),
       }),
     )
     .optional()

@@ -18,7 +18,7 @@ const maxStatusIds = 50
 const waitField = {
   waitMs: waitMsSchema
     .optional()
-    .describe('Ms until this call answers with the status running; the work goes on. Default: the limit of the bridge.'),
+    .describe('Ms until this call answers running while the work goes on. Default: the limit of the bridge.'),
 }
 
 export const sessionsPrompt = tool({

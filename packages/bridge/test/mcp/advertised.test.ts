@@ -30,6 +30,16 @@ describe('B120: what a model sees of the tools', () => {
     expect(fields.filter(([, description]) => typeof description !== 'string' || description.length < 4)).toEqual([])
   })
 
+  it('B110, B120: each field says of which one type it is, or lists the types if it may be any JSON', async () => {
+    const { client } = await connect([testAgent('a')])
+    const { tools } = await client.listTools()
+    const fields = tools.flatMap(({ name, inputSchema, outputSchema }) => [...schemasIn(inputSchema, `${name}.input`), ...schemasIn(outputSchema, `${name}.output`)])
+    const named = fields.filter(([path]) => /\.[^./]+$/.test(path))
+    expect(named.length).toBeGreaterThan(120)
+    expect(named.filter(([, schema]) => Array.isArray(schema['type']))).toEqual([])
+    expect(named.filter(([, schema]) => !['type', 'enum', 'const', 'anyOf'].some((keyword) => keyword in schema)).map(([path]) => path)).toEqual([])
+  })
+
   it('B120: no schema refers to another, and the whole list has at most 28 KiB', async () => {
     const { client } = await connect([testAgent('a')])
     const { tools } = await client.listTools()

@@ -86,7 +86,7 @@ describe('who is admitted over HTTP', () => {
     expect(await statusOf(url, { authorization: 'Bearer right-token' })).toBe(200)
     expect(await statusOf(url, { authorization: 'Bearer right-token', host: 'evil.example' })).toBe(403)
     await expect(connect()).rejects.toThrow()
-    expect((await (await connect({}, { authorization: 'Bearer right-token' })).listTools()).tools).toHaveLength(10)
+    expect((await (await connect({}, { authorization: 'Bearer right-token' })).listTools()).tools).toHaveLength(11)
   })
 
   it('B113: the principal becomes the owner: who shows the token is not who needs none', async () => {
