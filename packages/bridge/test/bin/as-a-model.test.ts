@@ -47,12 +47,12 @@ function listed({ message }: BridgeErrorBody, after: string): readonly string[] 
   return list.replaceAll(/ \([^)]*\)/g, '').split(', ').map((name) => name.trim())
 }
 
-it('B121, B123: a model that guesses names gets to its answer by instructions, messages and advice alone', async () => {
+it('B119, B121: a model that guesses names gets to its answer by instructions, messages and advice alone', async () => {
   const client = await connected()
   const { names, takes, refuses } = await modelOf(client)
   expect(names).toContain('tasks_delegate')
   const instructions = client.getInstructions() ?? ''
-  const agents = [...instructions.matchAll(/^- (\S+)/gm)].map(([, id]) => id)
+  const agents = [...instructions.matchAll(/^- ([\w-]+)/gm)].map(([, id]) => id)
   expect(agents).toEqual(['echo', 'waiting', 'witness', 'asking'])
   for (const [tool] of instructions.matchAll(/\b(?:agents|sessions|tasks)_\w+/g)) expect(names).toContain(tool)
 
