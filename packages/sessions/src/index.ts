@@ -8,6 +8,8 @@ export type { NoticeClaimRequest, NoticeClaims, NoticeDraft, NoticeHook, NoticeO
 export { verifyWebhook, type VerifyWebhookOptions, type WebhookHeaders } from './net/webhook-signature.ts'
 export type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions, ImportOptions } from './commands/tree/types.ts'
 export type { ApprovalReceipt, DecisionOptions, EventsOptions, HeldRun, InputOptions, MessagesOptions, OnBusy, OverlayOptions, Page, PageRequest, RunHandle, RunInfo, RunResult, RunsQuery, SendOptions, Session, SessionInfo, SessionReader, Spent, StopOptions, StopReceipt, SubmitOptions, ToolResolution, UsageReport, SessionState, SessionStateValue } from './commands/types.ts'
+export { inspectSession } from './commands/inspect/inspect-session.ts'
+export type { CallResume, Committed, InspectedCall, InspectedInput, InspectedRun, Inspection, OpenWork, RunHolder } from './commands/inspect/types.ts'
 export type { ScheduleInfo, ScheduleOptions, ScheduleRule, SessionSchedules } from './commands/schedules/types.ts'
 export type { LogEvents, LoggedEvent, LogIterator } from './contract/log-events.ts'
 export type {

@@ -84,7 +84,7 @@ export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
   return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
 }
 
-function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
+function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow>> {
   const orchestration = {
     args: [
       [
@@ -165,6 +165,14 @@ function exportRows({ agent }: World): Readonly<Record<string, ShapedRow>> {
       ],
       call: sessions.verifyWebhook,
     },
+    inspectSession: {
+      args: [
+        ['store', made(stores[0])],
+        ['key', key],
+        ['now', { good: 1, accepts: (value) => value === undefined || ms(0).accepts(value) }],
+      ],
+      call: sessions.inspectSession,
+    },
     removeOrchestrationState: {
       args: [
         ['store', made(sessions.memoryStateStore())],
@@ -213,6 +221,7 @@ function runtimeRows({ runtime, newRuntime }: World): Readonly<Record<string, Sh
       call: runtime.sessions,
     },
     'Runtime.schedules': { args: [['', options(page)]], call: runtime.schedules },
+    'Runtime.inspect': { args: [['key', key]], call: runtime.inspect },
     'Runtime.run': { args: [['runId', someText()]], call: runtime.run },
     'Runtime.tenantSpending': { args: [['tenant', someText('acme')]], call: (tenant) => newRuntime({ tenantBudget: { maxCost: '1', window: 'day' } }).tenantSpending(tenant) },
     'Runtime.resume': { args: [['runId', someText()]], call: runtime.resume },

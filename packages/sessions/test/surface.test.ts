@@ -13,7 +13,7 @@ import { expect, it } from 'vitest'
 it('the names that users import change on purpose only', () => {
   expect(Object.keys(sessions).sort()).toEqual([
     ...['SessionError', 'createMemories', 'createOrchestration', 'createOrchestrationStateManager', 'createRuntime', 'createStepSequencer'],
-    ...['memory', 'memoryStateStore', 'noticeOfExpiry', 'noticesOfEvents', 'noticesOfRun', 'removeOrchestrationState', 'simulateOrchestration'],
+    ...['inspectSession', 'memory', 'memoryStateStore', 'noticeOfExpiry', 'noticesOfEvents', 'noticesOfRun', 'removeOrchestrationState', 'simulateOrchestration'],
     ...['stateStoreFromEnv', 'verifyWebhook'],
   ])
   expect(Object.keys(addresses).sort()).toEqual(['isPublic', 'isWithin', 'networkOf', 'parseAddress', 'parseRanges'])

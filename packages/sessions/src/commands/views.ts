@@ -2,6 +2,7 @@ import { isEnded, statusOf } from '@bowline/agent-loop/events'
 import { addCost, addUsage, type Cost, type Usage } from '@bowline/llm'
 import { openQuestions, readAnswers } from '../contract/answers.ts'
 import { printCursor } from '../contract/cursor.ts'
+import { readAll } from '../contract/paging.ts'
 import { statusOfRun, waitingStatuses, type RunRecord, type SessionRecord } from '../contract/records.ts'
 import { everyStatus, firstInLine, isResting, isTerminal, isWaiting, openStatuses } from '../contract/run-status.ts'
 import type { SessionStore } from '../contract/session-store.ts'
@@ -55,15 +56,8 @@ async function heldBelow(store: SessionStore, runId: string): Promise<readonly H
   return held
 }
 
-export async function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
-  const runs: RunRecord[] = []
-  let page: string | undefined
-  do {
-    const found = await store.listRuns(key, { status: openStatuses, limit: 1000, ...(page === undefined ? {} : { page }) })
-    runs.push(...found.items)
-    page = found.next
-  } while (page !== undefined)
-  return runs
+export function openRuns(store: SessionStore, key: string): Promise<readonly RunRecord[]> {
+  return readAll((page) => store.listRuns(key, { status: openStatuses, ...page }))
 }
 
 /** One page of the runs of a session. Those that wait for a retry are stored among the others that run or are queued. */

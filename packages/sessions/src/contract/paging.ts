@@ -26,6 +26,18 @@ export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last:
   return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
 }
 
+/** Reads page after page, in as few calls as there can be. */
+export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
+  const items: T[] = []
+  let page: string | undefined
+  do {
+    const found: Page<T> = await read({ limit: highestLimit, ...(page === undefined ? {} : { page }) })
+    items.push(...found.items)
+    page = found.next
+  } while (page !== undefined)
+  return items
+}
+
 /** A place in the list of sessions: newest activity first, then by key. */
 export interface SessionPosition {
   readonly activeAt: number

@@ -1,6 +1,7 @@
 import { inputChecks } from '../arguments.ts'
 import { runHandle } from '../commands/run-handle.ts'
 import { createSession } from '../commands/session.ts'
+import { inspectSession } from '../commands/inspect/inspect-session.ts'
 import { metadataOf, settingsOf } from '../commands/settings.ts'
 import { importSession } from '../commands/transfer/import.ts'
 import { historyOf } from '../commands/history.ts'
@@ -71,7 +72,7 @@ function earlier(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
-function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader' | 'sessions' | 'schedules' | 'importSession'> {
+function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader' | 'sessions' | 'schedules' | 'inspect' | 'importSession'> {
   const { context, directory } = parts
   const { store } = context
   return {
@@ -94,6 +95,7 @@ function sessionMethods(parts: RuntimeParts): Pick<Runtime, 'session' | 'reader'
       const timers = await store.listTimers({ ...page, kind: 'schedule' })
       return { ...timers, items: timers.items.map(toScheduleInfo) }
     },
+    inspect: async (key) => inspectSession(store, key, context.clock.now()),
     async importSession(lines, options = {}) {
       checkImport(lines, options)
       const { owner } = options

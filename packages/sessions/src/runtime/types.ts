@@ -1,5 +1,6 @@
 import type { Agent, IdSource, ToolDeclaration } from '@bowline/agent-loop'
 import type { Clock, JSONObject, Message, RuntimeParams } from '@bowline/llm'
+import type { Inspection } from '../commands/inspect/types.ts'
 import type { ScheduleInfo } from '../commands/schedules/types.ts'
 import type { ImportOptions } from '../commands/tree/types.ts'
 import type { OnBusy, RunHandle, RunInfo, Session, SessionInfo, SessionReader } from '../commands/types.ts'
@@ -144,6 +145,12 @@ export interface Runtime extends AsyncDisposable {
   sessions(query?: SessionQuery): Promise<Page<SessionInfo>>
   /** Schedules of all sessions, in the order of the keys of their sessions, then of their ids. */
   schedules(page?: PageRequest): Promise<Page<ScheduleInfo>>
+  /**
+   * What the store says of any session, that of a child too: what was committed, what is open, which process holds a run until
+   * when, and what a process that continues a run does with each call. Reads only; the code of the agents is not needed.
+   * Null if there is no session. Throws `invalid-key`.
+   */
+  inspect(key: string): Promise<Inspection | null>
   /** Looks only, never claims. */
   run(runId: string): Promise<RunInfo | null>
   /** Takes up a run that nobody executes. Null: there is nothing to take up, or somebody else has it. */

@@ -1,0 +1,90 @@
+import type { ToolEffect } from '@bowline/agent-loop'
+import type { InboxKind, ToolCallRecord } from '../../contract/records.ts'
+import type { BranchRecord } from '../../contract/session-store.ts'
+import type { ScheduleInfo } from '../schedules/types.ts'
+import type { RunInfo, SessionInfo } from '../types.ts'
+
+/** A session as its store has it. Times are milliseconds since 1970. */
+export interface Inspection {
+  /** When it was read, by the clock of this process. */
+  readonly at: number
+  readonly session: SessionInfo
+  readonly committed: Committed
+  readonly open: OpenWork
+}
+
+/** What the store keeps of the session, in short. */
+export interface Committed {
+  /** Number of commits. */
+  readonly version: number
+  readonly turns: number
+  /** Numbers of the oldest event that is kept and of the newest one; `last` is 0 before the first event. */
+  readonly events: { readonly first: number; readonly last: number }
+  /** The ends of the paths of the conversation with the number of entries on each, at most 100. */
+  readonly branches: readonly BranchRecord[]
+  /** Runs that were accepted, those that are not kept any more too, and the newest ones that ended, at most 10. */
+  readonly runs: { readonly accepted: number; readonly ended: readonly RunInfo[] }
+}
+
+/** What is not over. */
+export interface OpenWork {
+  /** The run that holds the session or comes next, then those that wait behind it. */
+  readonly runs: readonly InspectedRun[]
+  readonly inbox: readonly InspectedInput[]
+  /** Each wakes a run that waits for an answer. */
+  readonly deadlines: readonly { readonly runId: string; readonly dueAt: number }[]
+  readonly schedules: readonly ScheduleInfo[]
+}
+
+/** An open run, with its calls and the open runs of its subagents. */
+export interface InspectedRun extends RunInfo {
+  /** How often it was claimed: the fencing token. */
+  readonly epoch: number
+  /** Absent before its turn began. */
+  readonly turn?: number
+  readonly step: number
+  /** The process that executes it, or that died while it did. */
+  readonly holder?: RunHolder
+  /** No process continues it before then. */
+  readonly notBefore?: number
+  /** Those of its present step, and what is open of earlier ones. */
+  readonly calls: readonly InspectedCall[]
+  /** Calls of earlier steps that are left out here: all of them are settled. */
+  readonly settledBefore: number
+  readonly children: readonly InspectedRun[]
+  /** What happens to the run next, in a sentence. */
+  readonly next: string
+}
+
+export interface RunHolder {
+  readonly owner: string
+  /** A process that lives prolongs it every few seconds. */
+  readonly leaseUntil: number
+  /** The lease is over: the process has died, is frozen, or cannot reach the store. */
+  readonly isOver: boolean
+}
+
+export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name' | 'step' | 'state' | 'status' | 'attempt' | 'idempotencyKey' | 'startedAt' | 'deadlineAt'> {
+  readonly effect: ToolEffect
+  readonly approvalId?: string
+  /** Of a call that handed its work to a subagent: the session of that, if its run is open. */
+  readonly childSession?: string
+  readonly resume: CallResume
+  /** The same in a sentence. */
+  readonly next: string
+}
+
+/**
+ * What a process does with a call when it continues the run. `asks-tool`: an effect that may have happened; what follows
+ * depends on the code of the agent, which the store does not know. `ends`: the run is being stopped.
+ */
+export type CallResume = 'nothing' | 'starts' | 'runs-again' | 'asks-tool' | 'takes-answer' | 'waits-for-approval' | 'waits-for-result' | 'waits-for-recovery' | 'waits-for-subagent' | 'ends'
+
+/** A row of the inbox: an answer, a decision or an input that no run has taken. */
+export interface InspectedInput {
+  readonly id: string
+  readonly kind: InboxKind
+  readonly at: number
+  /** The run that it is for. Absent: the next one. */
+  readonly runId?: string
+}
