@@ -1,5 +1,5 @@
 import type { Command } from './command.ts'
-import { configFlag, tokenFlags } from './flags.ts'
+import { configFlag, logFlags, tokenFlags } from './flags.ts'
 
 /** What the command line knows. Each loads its own code, so that help and tokens are there at once. */
 export const commands: readonly Command[] = [
@@ -26,6 +26,14 @@ export const commands: readonly Command[] = [
     takesSettings: true,
     flags: configFlag,
     run: async (call) => (await import('./migrate.ts')).migrate(call),
+  },
+  {
+    name: 'log',
+    usage: 'log SESSION-KEY [--json] [flags]',
+    about: 'Print what a session has committed, what is open, and what a resume would do',
+    takesSettings: true,
+    flags: logFlags,
+    run: async (call) => (await import('./log.ts')).log(call),
   },
   {
     name: 'token create',

@@ -21,7 +21,7 @@ describe('help', () => {
     const folder = temporaryFolder()
     const overview = await commandResult(['--help'], { folder })
     expect(overview).toMatchObject({ code: 0, stderr: '' })
-    for (const name of ['start', 'check', 'migrate', 'token create', 'openapi']) expect(overview.stdout).toContain(name)
+    for (const name of ['start', 'check', 'migrate', 'log', 'token create', 'openapi']) expect(overview.stdout).toContain(name)
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
     expect(await commandResult(['--version'], { folder })).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
   })
@@ -49,7 +49,7 @@ export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(
 
 describe('wrong usage', () => {
   it.each([
-    [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, token create, openapi. Did you mean check?\n'],
+    [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, log, token create, openapi. Did you mean check?\n'],
     [['token'], '--tenant: is required'],
     [['check', 'now', ...usual], 'bowline-server: now: is no argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
