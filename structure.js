@@ -28,7 +28,7 @@ export const structure = {
     'kernel',
     [
       ...['plugins/retry', 'plugins/budget', 'plugins/limits', 'plugins/steering', 'plugins/compaction', 'plugins/guardrails', 'plugins/extensions'],
-      ...['plugins/approvals', 'plugins/recovery', 'plugins/subagents', 'plugins/prompt', 'plugins/model-function', 'plugins/step-functions'],
+      ...['plugins/approvals', 'plugins/recovery', 'plugins/subagents', 'plugins/prompt', 'plugins/model-function', 'plugins/step-functions', 'plugins/output'],
     ],
     'run',
     'agent',

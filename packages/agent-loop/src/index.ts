@@ -10,6 +10,7 @@ export type {
   CompactOptions,
   InferAgentEvent,
   InferAgentTools,
+  InferOutput,
   OnFailedTurn,
   RunOptions,
   SpawnChildOptions,
@@ -49,6 +50,8 @@ export type {
   SubmissionReceipt,
 } from './contract/run.ts'
 export { parseInput } from './transcript/input.ts'
+export { lookForOutput } from './base/messages.ts'
+export type { FoundOutput } from './base/messages.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
 export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
 export { nullCompaction } from './plugins/compaction/policy.ts'
@@ -61,6 +64,7 @@ export {
   isDurable,
   isEnded,
   isSuspended,
+  patchOutput,
   progressCharacters,
   reduceEvents,
   statuses,
@@ -104,6 +108,10 @@ export type {
   OpenBlock,
   OpenMessage,
   OpenToolCall,
+  OutputChange,
+  OutputDeltaEvent,
+  OutputMode,
+  OutputPath,
   OrchestrationStepEvent,
   OtherToolName,
   OutcomeStatus,

@@ -9,11 +9,11 @@ describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
       ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
-      ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'loopGuard', 'nullCompaction'],
-      ...['parseInput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
+      ...['defineTool', 'emptyView', 'eventTypes', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'lookForOutput', 'loopGuard', 'nullCompaction'],
+      ...['parseInput', 'patchOutput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
+      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'patchOutput', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
     ])
     expect(Object.keys(testing).sort()).toEqual([
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],
@@ -25,7 +25,7 @@ describe('public surface', () => {
     expect(root.eventTypes).toEqual([
       ...['approval-requested', 'approval-resolved', 'awaiting-tools', 'branch-switched', 'child-end', 'child-start', 'child-update'],
       ...['compaction-end', 'compaction-start', 'content-part', 'error', 'message-discarded', 'message-end', 'message-start'],
-      ...['orchestration-step', 'reasoning-delta', 'reasoning-end', 'reasoning-start', 'retry-end', 'retry-start', 'run-queued'],
+      ...['orchestration-step', 'output-delta', 'reasoning-delta', 'reasoning-end', 'reasoning-start', 'retry-end', 'retry-start', 'run-queued'],
       ...['runtime-input', 'save-point', 'session-end', 'session-start', 'settled', 'step-end', 'step-start', 'text-delta'],
       ...['text-end', 'text-start', 'tool-call-delta', 'tool-call-end', 'tool-call-start', 'tool-execution-delta'],
       ...['tool-execution-end', 'tool-execution-start', 'turn-end', 'turn-start', 'usage', 'user-message'],
@@ -36,9 +36,9 @@ describe('public surface', () => {
     const codes: Readonly<Record<root.AgentErrorCode, true>> = {
       ...{ busy: true, 'invalid-config': true, 'invalid-input': true, 'invalid-transcript': true, 'unknown-tool-call': true },
       ...{ 'tool-result-conflict': true, 'pending-calls': true, 'nothing-to-run': true, 'journal-failed': true, fenced: true },
-      ...{ 'unknown-approval': true, 'approval-conflict': true, 'extension-error': true, 'policy-error': true, halted: true },
+      ...{ 'unknown-approval': true, 'approval-conflict': true, 'extension-error': true, 'policy-error': true, halted: true, 'output-invalid': true },
     }
-    expect(Object.keys(codes)).toHaveLength(15)
+    expect(Object.keys(codes)).toHaveLength(16)
   })
 
   it('an AgentError of another copy of the package is one too', () => {

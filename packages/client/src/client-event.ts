@@ -21,14 +21,10 @@ export interface ResyncNotice {
   readonly state: SessionView
 }
 
-const transportTypes: Readonly<Record<TransportFrame['type'], true>> = {
-  'execute-complete': true,
-  'stream-end': true,
-  'stream-error': true,
-}
+const transportTypes: readonly string[] = ['execute-complete', 'stream-end', 'stream-error'] satisfies readonly TransportFrame['type'][]
 
 export function isTransport(frame: { readonly type: string }): frame is TransportFrame {
-  return Object.hasOwn(transportTypes, frame.type)
+  return transportTypes.includes(frame.type)
 }
 
 type Fields = Readonly<Record<string, unknown>>

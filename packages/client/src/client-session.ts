@@ -46,6 +46,8 @@ export interface SendOptions {
   readonly model?: string
   /** Those that the agent lets a client set, for this run. */
   readonly runtimeParams?: RuntimeParams
+  /** JSON Schema of an object, which the final answer of this run must fit, where the agent lets a client give one. */
+  readonly output?: JsonObject
   /** What to do while a run is open. Default: the server refuses with `busy`. */
   readonly onBusy?: OnBusy
   /** Inputs under one id are one run, also from another process. Default: a new one. */

@@ -36,8 +36,8 @@ type Ending = 'end' | 'again' | ClientError
  * one is an interruption, and the next goes on behind the last cursor. Rejects with a `ClientError` when there is no
  * going on.
  */
-export async function* follow(options: FollowOptions): AsyncGenerator<Received, void, undefined> {
-  yield* new Follower(options).read()
+export function follow(options: FollowOptions): AsyncGenerator<Received, void, undefined> {
+  return new Follower(options).read()
 }
 
 class Follower {

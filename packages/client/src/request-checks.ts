@@ -11,37 +11,36 @@ const { number, oneOf, optional, optionalName, optionalRecord, record, required,
 
 /** The last argument of a call. */
 const options =
-  <Fields>(checks: FieldChecks<Fields>) =>
+  <Fields extends CallOptions>(checks: FieldChecks<Omit<Fields, keyof CallOptions>>) =>
   (value: unknown): void =>
-    checkFields('options', value, checks)
+    checkFields('options', value, { abortSignal: checkSignal, ...checks })
 
-const call: FieldChecks<CallOptions> = { abortSignal: checkSignal }
 const page = { limit: whole(1), before: optionalName }
 const header = optional((path, value) => {
   checkRequired(path, value, 'a text that a header can carry, with at least one character', (given) => given !== '' && isHeader(given))
 })
 
-export const checkCallOptions = options<CallOptions>(call)
-export const checkPageOptions = options<CallOptions & PageOptions>({ ...call, ...page })
-export const checkInputOptions = options<InputOptions>({ ...call, id: optionalName })
-export const checkOverlayOptions = options<OverlayOptions>({ ...call, id: optionalName, turns: whole(1) })
+export const checkCallOptions = options({})
+export const checkPageOptions = options<CallOptions & PageOptions>(page)
+export const checkInputOptions = options<InputOptions>({ id: optionalName })
+export const checkOverlayOptions = options<OverlayOptions>({ id: optionalName, turns: whole(1) })
 export const checkSessionQuery = options<CallOptions & SessionQuery>({
-  ...{ ...call, agent: optionalName, parent: optionalName, limit: whole(1), cursor: optionalName },
+  ...{ agent: optionalName, parent: optionalName, limit: whole(1), cursor: optionalName },
   ...{ status: oneOf(...statuses), expired: checkBoolean },
 })
 export const checkStopOptions = options<CallOptions & { runId?: string; mode?: string; scope?: string; waitMs?: number }>({
-  ...{ ...call, runId: optionalName, mode: oneOf('stop', 'kill'), scope: oneOf('active', 'all'), waitMs: whole(0) },
+  ...{ runId: optionalName, mode: oneOf('stop', 'kill'), scope: oneOf('active', 'all'), waitMs: whole(0) },
 })
-const decision = { ...call, inputHash: optionalName, reason: checkText }
+const decision = { inputHash: optionalName, reason: checkText }
 export const checkApproveOptions = options<ApproveOptions>({ ...decision, input: json })
 export const checkDenyOptions = options<Omit<ApproveOptions, 'input'>>(decision)
-export const checkForkOptions = options<CallOptions & ForkRequest>({ ...call, entryId: optionalName, newSessionId: optionalName })
-export const checkBranchesOptions = options<CallOptions & { limit?: number; cursor?: string }>({ ...call, limit: whole(1), cursor: optionalName })
-export const checkCompactOptions = options<CallOptions & { instructions?: string }>({ ...call, instructions: checkText })
-export const checkSwitchOptions = options<CallOptions & Omit<SwitchRequest, 'entryId'>>({ ...call, summarize: checkBoolean, instructions: checkText })
-export const checkExportOptions = options<CallOptions & { events?: boolean; allBranches?: boolean }>({ ...call, events: checkBoolean, allBranches: checkBoolean })
+export const checkForkOptions = options<CallOptions & ForkRequest>({ entryId: optionalName, newSessionId: optionalName })
+export const checkBranchesOptions = options<CallOptions & { limit?: number; cursor?: string }>({ limit: whole(1), cursor: optionalName })
+export const checkCompactOptions = options<CallOptions & { instructions?: string }>({ instructions: checkText })
+export const checkSwitchOptions = options<CallOptions & Omit<SwitchRequest, 'entryId'>>({ summarize: checkBoolean, instructions: checkText })
+export const checkExportOptions = options<CallOptions & { events?: boolean; allBranches?: boolean }>({ events: checkBoolean, allBranches: checkBoolean })
 export const checkAttachOptions = options<AttachOptions>({
-  ...{ ...call, cursor: optionalName, from: oneOf('run', 'start', 'now'), until: oneOf('settled'), onConnection: checkFunction },
+  ...{ cursor: optionalName, from: oneOf('run', 'start', 'now'), until: oneOf('settled'), onConnection: checkFunction },
 })
 
 export const checkTools = toolsCheck(inputChecks)
@@ -76,14 +75,14 @@ const runtimeParams: FieldChecks<RuntimeParams> = {
 }
 
 export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSignal'>> = {
-  ...{ agent: optionalName, metadata: jsonObject, history: listOf(message), declarations: listOf(declaration), model: optionalName },
+  ...{ agent: optionalName, metadata: jsonObject, output: jsonObject, history: listOf(message), declarations: listOf(declaration), model: optionalName },
   ...{ runtimeParams: optionalRecord(runtimeParams), onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'), id: header },
   headers: (path, value) => {
     checkObject(path, value)
     if (value !== undefined) checkRequired(path, value, 'names and values of headers', isHeaders)
   },
 }
-export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, ...call, tools: checkTools })
+export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, tools: checkTools })
 
 /** A text or a message of the user. */
 export function checkMessage(input: unknown, otherForms = ''): void {

@@ -17,8 +17,10 @@ export interface ExecuteResult {
   readonly status: TurnStatus
   /** What this run added to the transcript. */
   readonly messages: readonly ViewMessage[]
-  /** Of its last answer; empty without one. */
+  /** Of its last answer; empty without one. With an output schema of the agent, the output as JSON. */
   readonly text: string
+  /** Of an agent with an output schema whose run is `completed`. */
+  readonly output?: NonNullable<RunView['output']>
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly heldRuns?: NonNullable<ExecuteComplete['heldRuns']>
@@ -214,10 +216,12 @@ export class RunReader {
   #resultOf(facts: Facts): ExecuteResult {
     const { messages } = this.#view
     const answer = messages.findLast((message) => message.role === 'assistant')
-    const text = answer?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
-    const result = { sessionId: this.#reading.sessionId, runId: this.runId, messages, text, ...facts }
+    const output = facts.status === 'completed' ? this.#view.output : undefined
+    const said = answer?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
+    const text = output ? JSON.stringify(output) : said
+    const result = { sessionId: this.#reading.sessionId, runId: this.runId, messages, text, output, ...facts }
     return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined)) as unknown as ExecuteResult
   }
 }
 
-type Facts = { readonly [Key in keyof Omit<ExecuteResult, 'sessionId' | 'runId' | 'messages' | 'text'>]: ExecuteResult[Key] | undefined }
+type Facts = { readonly [Key in keyof Omit<ExecuteResult, 'sessionId' | 'runId' | 'messages' | 'text' | 'output'>]: ExecuteResult[Key] | undefined }

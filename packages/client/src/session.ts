@@ -251,11 +251,11 @@ class SessionHandle implements ClientSession {
 
   /** One key for all tries. Whether the session exists is known to the server only: it asks for the context or refuses it. */
   #execution(input: SendInput, given: SendOptions): (signal: AbortSignal) => Promise<Response> {
-    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, onBusy, id = this.#parts.ids() } = given
+    const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, output, onBusy, id = this.#parts.ids() } = given
     const headers = { ...given.headers, 'idempotency-key': id }
     // JSON leaves out what is undefined.
     const context = { agent, messages, tools, metadata }
-    const options = { model, runtimeParams, onBusy, deltas: 'short' }
+    const options = { model, runtimeParams, output, onBusy, deltas: 'short' }
     const body = {
       sessionId: this.id,
       input,

@@ -54,6 +54,8 @@ export interface ExecuteOptions {
   readonly model?: string
   /** Those that the agent lets a client set. */
   readonly runtimeParams?: RuntimeParams
+  /** JSON Schema of an object, which the final answer must fit. For agents that let a client give one. */
+  readonly output?: JsonObject
   /** What to do while a run is open. Default `reject`. */
   readonly onBusy?: OnBusy
   /**
@@ -116,6 +118,8 @@ export interface ExecuteComplete {
   readonly status: TurnStatus
   readonly reason?: EndReason | 'crash-loop'
   readonly submission?: SubmissionReceipt
+  /** Of a run with an output schema that is `completed`. */
+  readonly output?: JsonValue
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   /** Runs of subagents that the run waits for and that are held until a client decides through the recover route. */

@@ -30,10 +30,16 @@ export function argumentChecks(refuse: (message: string) => Error) {
     const unknown = Object.keys(value).find((key) => !known.includes(key))
     if (unknown !== undefined) throw refuse(`${path} has no option "${shortened(unknown)}"${knownNames(unknown, known)}`)
   }
-  function checkOneOf(path: string, value: unknown, allowed: readonly (string | boolean)[]): void {
-    if (value === undefined || allowed.some((one) => one === value)) return
+  function checkOneOf(path: string, value: unknown, allowed: readonly unknown[]): void {
+    if (value === undefined || allowed.includes(value)) return
     const received = typeof value === 'string' ? `"${shortened(value)}"${suggestion(value, allowed.map(String))}` : describeValue(value)
     throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
+  }
+  const checkObject = optionalOf('an object', isFields)
+  /** An object with fields of any name, of which each value passes the check. */
+  function checkValues(path: string, value: unknown, check: ArgumentCheck): void {
+    checkObject(path, value)
+    for (const [name, field] of Object.entries(value ?? {})) check(`${path}.${name}`, field)
   }
   return {
     checkKeys,
@@ -44,24 +50,16 @@ export function argumentChecks(refuse: (message: string) => Error) {
       checkKeys(path, value, Object.keys(checks))
       for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(optionPath(path, name), (value as Readonly<Record<string, unknown>>)[name])
     },
-    /** An object with fields of any name, of which each value passes the check. */
-    checkValues: (path: string, value: unknown, check: ArgumentCheck): void => {
-      optional(path, value, 'an object', isFields)
-      for (const [name, field] of Object.entries(value ?? {})) check(`${path}.${name}`, field)
-    },
+    checkValues,
     /** A list of which each item passes the check. */
     checkItems: (path: string, value: unknown, check: ArgumentCheck): void => {
       optional(path, value, 'a list', Array.isArray)
       for (const [place, item] of Array.from((value ?? []) as readonly unknown[]).entries()) check(`${path}[${place}]`, item)
     },
-    /** Like `checkKeys`, for an argument that may be left out. */
-    checkOptions: (path: string, value: unknown, known: readonly string[]): void => {
-      if (value !== undefined) checkKeys(path, value, known)
-    },
     /** `least` 0 or more, and no fraction: counts, sizes, and times in milliseconds. */
     checkWhole: (path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void => {
-      const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`
-      optional(path, value, `a whole number ${range}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
+      const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+      optional(path, value, `a whole number from ${least}${end}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
     },
     /** Any finite number from `least` on. */
     checkNumber: (path: string, value: unknown, least: number): void => {
@@ -74,7 +72,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
       if (typeof value !== 'string' || value === '') must(path, 'a text with at least one character', value)
     },
     checkList: optionalOf('a list', Array.isArray),
-    checkObject: optionalOf('an object', isFields),
+    checkObject,
     checkFunction: optionalOf('a function', (given) => typeof given === 'function'),
     /** An object with all these methods: a store, a journal, a clock. */
     checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
@@ -94,9 +92,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
         field('data', "{ type: 'data', data: a text in base64 } or { type: 'url', url: a text }", isFileData)
         field('filename', 'a text', (given) => given === undefined || isText(given))
       }
-      const { providerOptions = {} } = part
-      field('providerOptions', 'objects by provider', (given) => given === undefined || isFields(given))
-      for (const [name, options] of Object.entries(providerOptions as object)) optional(`${path}.providerOptions.${name}`, options, 'an object', isFields)
+      checkValues(`${path}.providerOptions`, part['providerOptions'], checkObject)
     },
     /** Refuses an argument that must be given and is not what `holds` wants. */
     checkRequired: (path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void => {

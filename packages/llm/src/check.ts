@@ -1,4 +1,4 @@
-import { argumentChecks, describeValue, fieldChecks, isRecord } from './arguments.ts'
+import { argumentChecks, describeValue, fieldChecks } from './arguments.ts'
 import { LlmError } from './model-error.ts'
 
 /** Checks of settings: each throws `LlmError` `invalid-config` that names the argument by its path. */
@@ -30,6 +30,5 @@ export function fieldsOf(path: string, value: unknown, known: readonly string[])
 
 /** The same for an object that may be absent: then it has no fields. */
 export function optionalFieldsOf(path: string, value: unknown, known: readonly string[]): Readonly<Record<string, unknown>> {
-  check.checkOptions(path, value, known)
-  return isRecord(value) ? value : {}
+  return value === undefined ? {} : fieldsOf(path, value, known)
 }

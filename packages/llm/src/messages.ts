@@ -58,6 +58,8 @@ export interface AssistantMessage {
   readonly providerMetadata?: ProviderMetadata
   readonly warnings?: readonly Warning[]
   readonly repairs?: readonly Repair[]
+  /** What an agent with an output schema has read from the answer. Never sent to a model. */
+  readonly output?: JSONValue
   readonly at: number
   readonly timing: { readonly totalMs: number; readonly firstDeltaMs?: number }
 }

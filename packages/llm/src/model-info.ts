@@ -33,4 +33,6 @@ export interface ModelInfo {
   /** Which kinds of files the model takes. */
   readonly input?: { readonly image?: boolean; readonly file?: boolean; readonly audio?: boolean }
   readonly price?: ModelPrice
+  /** How the model is best asked for JSON of a schema: by its response format, by a tool, or in the prompt. */
+  readonly structuredOutput?: 'json-schema' | 'tool' | 'prompt'
 }

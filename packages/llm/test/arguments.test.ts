@@ -17,7 +17,6 @@ describe('checks of arguments', () => {
   it('S206: undefined means absent in every check of an optional argument', () => {
     const { checkKeys: _keys, checkName: _name, checkRequired: _required, ...optional } = check
     expect(Object.keys(optional).length).toBeGreaterThan(10)
-    check.checkOptions('a', undefined, [])
     check.checkFields('a', undefined, {})
     check.checkFields('a', {}, { size: check.checkText })
     check.checkItems('a', undefined, check.checkText)
@@ -31,7 +30,7 @@ describe('checks of arguments', () => {
 
   it.each([
     ['checkKeys', () => check.checkKeys('a', [], []), 'a must be an object; received a list of 0'],
-    ['checkOptions', () => check.checkOptions('a', null, []), 'a must be an object; received null'],
+    ['checkKeys of null', () => check.checkKeys('a', null, []), 'a must be an object; received null'],
     ['checkFields of an unknown field', () => check.checkFields('a', { siez: 1 }, { size: check.checkText }), 'a has no option "siez"; did you mean size?'],
     ['checkFields of a wrong field', () => check.checkFields('a', { size: 1 }, { size: check.checkText }), 'a.size must be a text; received 1'],
     ['checkItems', () => check.checkItems('a', ['x', 1], check.checkText), 'a[1] must be a text; received 1'],

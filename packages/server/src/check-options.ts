@@ -7,7 +7,7 @@ import type { LogOptions } from './observe/log-observer.ts'
 import type { AgentAccess, CorsOptions, RouteOptions, ServerOptions } from './options.ts'
 import { ServerError } from './server-error.ts'
 
-const { checkBoolean, checkFields, checkFunction, checkItems, checkObject, checkOneOf, checkOptions, checkRequired, checkText, record, valuesOf } = configChecks
+const { checkBoolean, checkFields, checkFunction, checkItems, checkKeys, checkObject, checkOneOf, checkRequired, checkText, optional, record, valuesOf } = configChecks
 
 const access: FieldChecks<AgentAccess> = {
   description: checkText,
@@ -16,6 +16,7 @@ const access: FieldChecks<AgentAccess> = {
   models: names,
   runtimeParams: (path, value) => checkItems(path, value, required(oneOf(...runtimeParams))),
   clientHistory: checkBoolean,
+  clientOutput: checkBoolean,
   onBusy: (path, value) => checkItems(path, value, required(oneOf('queue', 'steer', 'interrupt', 'reject'))),
 }
 
@@ -41,7 +42,7 @@ const options: FieldChecks<ServerOptions> = {
   bridge: (path, value) => checkObject(path, value),
   mayUse: checkFunction,
   // `limitFaults` says what is wrong with the numbers.
-  limits: (path, value) => checkOptions(path, value, Object.keys(defaultLimits)),
+  limits: optional((path, value) => checkKeys(path, value, Object.keys(defaultLimits))),
   download: checkFunction,
   rateLimiter: checkFunction,
   cors: (path, value) => checkFields(path, value, cors),

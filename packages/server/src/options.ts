@@ -74,6 +74,8 @@ export interface AgentAccess {
   readonly models?: readonly string[]
   /** Fields of `runtimeParams` that a client may set. Default: none. */
   readonly runtimeParams?: readonly string[]
+  /** A client may give the schema of the final answer of a run. Default: false. */
+  readonly clientOutput?: boolean
   /** A client may bring the messages with which a new session begins. Default: false. */
   readonly clientHistory?: boolean
   /** What a client may ask for while a run is open. Default: all. */

@@ -39,7 +39,7 @@ const serverOptions = (): root.ServerOptions => ({
   ...{ runtime: idleRuntime(), orchestration: createOrchestration({ store: memoryStore().state }), auth: auth(), defaultAgent: 'assistant', mayUse: () => true, limits: limits() },
   agents: {
     assistant: {
-      ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, onBusy: ['queue'] },
+      ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
     },
   },
   ...{ download: () => Promise.reject(new Error('no')), rateLimiter: limiter, cors: { origins: ['https://app.example'], credentials: true } },

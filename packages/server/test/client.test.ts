@@ -183,6 +183,20 @@ describe.each(stores)('the client against $name', ({ make }) => {
     held.open()
   })
 
+  it('A191: an input may ask for an object of a schema, which is the result', async () => {
+    const steps = [{ toolCalls: [{ name: 'final_output', input: { city: 'Oslo' } }] }]
+    const { url } = await bench({ store: make(), steps, agents: { assistant: { clientOutput: true } } })
+    const run = connect(url).session().send('hi', { output: { type: 'object', properties: { city: { type: 'string' } } } })
+    const views: unknown[] = []
+    let view = emptyView
+    for await (const event of run) {
+      view = foldEvent(view, event)
+      views.push(view.output)
+    }
+    expect(views).toContainEqual({ city: 'Oslo' })
+    expect(await run.result()).toMatchObject({ status: 'completed', output: { city: 'Oslo' }, text: '{"city":"Oslo"}' })
+  })
+
   it('C14: stop ends the run and says what became of its calls', async () => {
     const held = gate()
     const tools = [localTool('slow', () => held.passed.then(() => 'late'))]

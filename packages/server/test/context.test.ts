@@ -177,6 +177,46 @@ it('V15: a declaration says what a tool takes, and nothing that runs', async () 
   await refusal(execute({ input: say('hi'), context: { tools: [declaration('a b')] } }), 400, 'invalid-body')
 })
 
+describe('A191: the schema of a final answer that a client gives', () => {
+  const output = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
+  const answers = (input: object) => ({ toolCalls: [{ name: 'final_output', input: input as never }] })
+  const open = { assistant: { clientOutput: true } }
+
+  it('holds for this run, and its output is in the last frame', async () => {
+    const { execute } = await bench({ agents: open, steps: [answers({}), answers({ city: 'Oslo' }), { text: 'Words.' }] })
+    const frames = await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {}, options: { output } }))
+    expect(completion(frames)).toMatchObject({ status: 'completed', output: { city: 'Oslo' } })
+    expect(eventsOf(frames).filter((event) => event.type === 'message-start')).toMatchObject([{ output: 'tool' }, { output: 'tool' }])
+    const next = completion(await allFrames(await execute({ sessionId: 'mine', input: say('again') })))
+    expect(next.status).toBe('completed')
+    expect(next).not.toHaveProperty('output')
+  })
+
+  it('ends the run as an error when no answer fits', async () => {
+    const { execute } = await bench({ agents: open, steps: [answers({}), answers({})] })
+    const frames = await allFrames(await execute({ input: say('hi'), context: {}, options: { output } }))
+    expect(completion(frames)).toMatchObject({ status: 'error', reason: 'output-invalid', error: { code: 'output-invalid' } })
+    expect(completion(frames)).not.toHaveProperty('output')
+  })
+
+  it('is taken only where the agent lets a client give one', async () => {
+    const { execute } = await bench({})
+    await refusal(execute({ input: say('hi'), context: {}, options: { output } }), 403, 'option-not-allowed')
+  })
+
+  it.each<[string, unknown, string]>([
+    ['of a list', { type: 'array' }, 'options.output'],
+    ['that is no object', 'x', 'options.output'],
+    ['that is too large', { type: 'object', description: 'x'.repeat(2 ** 16) }, 'options.output'],
+    ['with a pattern that looks back', { type: 'object', properties: { a: { type: 'string', pattern: '(a)\\1' } } }, 'options.output.properties.a.pattern'],
+    ['whose references double', doublingSchema(), 'options.output'],
+  ])('V106: one %s is refused, and the place is told', async (_name, given, path) => {
+    const { execute } = await bench({ agents: open })
+    const problem = await refusal(execute({ input: say('hi'), context: {}, options: { output: given as never } }), 400, 'invalid-body')
+    expect(problem.errors).toEqual([{ path, message: expect.any(String) as string }])
+  })
+})
+
 function twoModels() {
   const small = scriptedModel([{ text: 'Small.' }, { text: 'Small.' }])
   const large = scriptedModel([{ text: 'Large.' }])

@@ -1,8 +1,9 @@
 import { systemClock } from '@bowline/llm'
 import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
-import type { Agent, AgentFingerprint, AgentTools, CompactOptions, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
+import type { Agent, AgentFingerprint, AgentTools, CompactOptions, InferOutput, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentOptions, CacheSetting } from '../contract/options.ts'
+import type { InputSchema } from '../contract/tool.ts'
 import { modelTarget } from '../kernel/model-target.ts'
 import { compile } from '../kernel/plugin.ts'
 import { definitionKey } from '../kernel/run-context.ts'
@@ -14,7 +15,9 @@ import { compactConversation } from './compact-conversation.ts'
 import { makeDefinition } from './make-definition.ts'
 
 /** Makes an agent, typed by its tools. Throws `invalid-config` that names the option at fault. */
-export function defineAgent<Tools extends AgentTools = AgentTools>(options: AgentOptions<Tools>): Agent<Tools> {
+export function defineAgent<Tools extends AgentTools = AgentTools, Schema extends InputSchema = never>(
+  options: AgentOptions<Tools, Schema>,
+): Agent<Tools, InferOutput<Schema>> {
   return agentOf(withCache(makeDefinition(options, spawnChildIn), options.cache))
 }
 
@@ -42,7 +45,7 @@ function agentOf(definition: AgentDefinition): Agent {
     get diagnostics() {
       return definition.diagnostics()
     },
-    run: (input: AgentInput | undefined, options: RunOptions = {}) => startRun(definition, input, options),
+    run: ((input: AgentInput | undefined, options: RunOptions = {}) => startRun(definition, input, options)) as Agent['run'],
     compact: (options: CompactOptions) => compactConversation(definition, options, (child) => spawnChildOf(definition, child)),
     spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
     reload: () => definition.reload(),
@@ -76,13 +79,14 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
   checkText('sessionKey', sessionKey)
   const unknown = tools.find((name) => !mayRun(parent, name))
   if (unknown !== undefined) refuseConfig(`tools: the parent has no tool "${unknown}" that it may run`)
-  const pluginList = () => parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction')
+  const pluginList = () => parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction' && !name.startsWith('output'))
   return agentOf({
     ...parent,
     allowed: new Set(tools),
     pluginList,
     plugins: () => compile(pluginList()),
     extensions: [],
+    output: undefined,
     compaction: { kind: 'off' },
     runDefaults: { ...parent.runDefaults, ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },
   })

@@ -42,8 +42,9 @@ import { ephemeralPlugin, prepareStepPlugin, stopWhenPlugin } from '../plugins/s
 import { delegateTools } from '../plugins/subagents/delegate-tools.ts'
 import { subagentsPlugin } from '../plugins/subagents/subagents.ts'
 import { childRuns } from '../run/agent-run.ts'
-import { limitsOf } from '../run/definition.ts'
+import { limitsOf, outputSetting } from '../run/definition.ts'
 import type { AgentDefinition } from '../run/definition.ts'
+import { checkOutput } from '../run/check-run-options.ts'
 import { fingerprintPlugin, Fingerprints } from '../run/fingerprint.ts'
 import { toolSetOf } from '../tools/define-tool.ts'
 import { declarationOf } from '../tools/tool.ts'
@@ -51,8 +52,8 @@ import type { ProviderTool } from '../tools/tool.ts'
 import { defineExtensions, extensionTools } from './define-extension.ts'
 
 const optionKeys: readonly (keyof AgentOptions)[] = [
-  ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'cache', 'instructions', 'tools'] as const),
-  ...(['toolConcurrency', 'subagents', 'extensions', 'guardrails', 'retry', 'fallback', 'compaction', 'limits'] as const),
+  ...(['name', 'description', 'model', 'models', 'runtimeParams', 'toolChoice', 'cache', 'instructions', 'tools', 'output'] as const),
+  ...(['toolConcurrency', 'subagents', 'extensions', 'guardrails', 'retry', 'fallback', 'compaction', 'limits', 'outputRepairs'] as const),
   ...(['stopWhen', 'prepareStep', 'steering', 'abortGraceMs', 'onUnknownOutcome', 'onFailedTurn', 'ephemeral'] as const),
 ]
 
@@ -79,6 +80,7 @@ export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinitio
     compaction,
     limits: limitsOf(options.limits),
     abortGraceMs: options.abortGraceMs ?? 2_000,
+    output: outputSetting(options, undefined),
     onUnknownOutcome: options.onUnknownOutcome ?? 'stop',
     onFailedTurn: options.onFailedTurn ?? 'keep',
     pluginList: () => plugged.list,
@@ -161,6 +163,7 @@ function checkOptions(options: AgentOptions): void {
   checkWhole('toolConcurrency', options.toolConcurrency, 1)
   checkWhole('abortGraceMs', options.abortGraceMs, 0)
   checkOneOf('cache', options.cache, ['auto', 'off'])
+  checkOutput(options)
   checkOneOf('steering', options.steering, ['all', 'one-at-a-time'])
   checkOneOf('onUnknownOutcome', options.onUnknownOutcome, ['stop', 'tell-model'])
   checkOneOf('onFailedTurn', options.onFailedTurn, ['keep', 'rewind'])

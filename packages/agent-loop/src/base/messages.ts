@@ -1,4 +1,5 @@
-import type { AssistantMessage, AssistantPart, ContentPart, Message, StopReason, ToolCallPart, ToolOutput } from '@bowline/llm'
+import type { AssistantMessage, AssistantPart, ContentPart, JSONValue, Message, StopReason, ToolCallPart, ToolOutput } from '@bowline/llm'
+import { outputToolName } from '../events/output.ts'
 import type { OutcomeStatus } from '../events/turn-events.ts'
 import { isRecord } from './json.ts'
 
@@ -130,4 +131,37 @@ export function neverRan({ stopReason }: AssistantMessage): boolean {
 export function textOf(message: Message | undefined): string {
   if (message?.role !== 'assistant') return ''
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
+}
+
+/** What the latest messages hold of a final answer of a schema, back to the last input that is no repair. */
+export interface FoundOutput {
+  readonly output: JSONValue | undefined
+  /** Answers that did not fit. */
+  readonly failures: number
+}
+
+/** Finds the final answer of a schema at the end of a turn's messages. */
+export function lookForOutput(messages: readonly Message[]): FoundOutput {
+  let failures = 0
+  for (const message of messages.toReversed()) {
+    if (message.role === 'user') {
+      if ('repairsOutput' in message) continue
+      break
+    }
+    const output = outputOf(message)
+    if (output !== undefined) return { output, failures }
+    if (hasFailed(message)) failures++
+  }
+  return { output: undefined, failures }
+}
+
+function outputOf(message: Exclude<Message, { role: 'user' }>): JSONValue | undefined {
+  if (message.role === 'assistant') return message.output
+  if (message.toolName !== outputToolName || !('status' in message) || message.status !== 'result' || !('details' in message)) return undefined
+  return isRecord(message.details) ? (message.details['output'] as JSONValue) : undefined
+}
+
+function hasFailed(message: Exclude<Message, { role: 'user' }>): boolean {
+  if (message.role === 'tool-result') return message.toolName === outputToolName
+  return (message.stopReason === 'stop' || message.stopReason === 'length') && !message.paused && clientCalls(message).length === 0
 }

@@ -40,9 +40,9 @@ export type AgentTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkT
 
 /**
  * A definition. It holds no conversation: one agent may run any number of them at once. `Tools` are those it was given; with
- * them its events and results are typed. Every agent is assignable to `Agent`.
+ * them its events and results are typed, and the result with `Output`. Every agent is assignable to `Agent`.
  */
-export interface Agent<Tools extends AgentTools = AgentTools> {
+export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> {
   readonly name?: string
   readonly description?: string
   /** All of them: its own, one per subagent, and those of its extensions. */
@@ -54,7 +54,7 @@ export interface Agent<Tools extends AgentTools = AgentTools> {
    * Throws `busy`, `invalid-config`, `invalid-input` or `invalid-transcript`; everything else is data in the events and
    * in the result.
    */
-  run(input: AgentInput | undefined, options?: RunOptions): AgentRun<RunTypesOf<ToolTypesOf<Tools>>>
+  run<Schema extends InputSchema = never>(input: AgentInput | undefined, options?: RunOptions<Schema>): AgentRun<RunTypesOf<ToolTypesOf<Tools>, InferOutput<Schema, Output>>>
   /** Compacts the journal's conversation by hand. Throws `busy`; with an open turn the outcome is `skipped`. */
   compact(options: CompactOptions): Promise<CompactionResult>
   /** An agent for side work on a journal of its own: same prompt, same tools in the request, fewer that may run. */
@@ -107,8 +107,11 @@ export interface AgentFingerprint {
   }[]
 }
 
+/** What a schema lets through; without one `Otherwise`. */
+export type InferOutput<Schema, Otherwise = unknown> = [Schema] extends [never] ? Otherwise : InferInput<Schema>
+
 /** Plain data, except for journal, budget, signal, clock, ids, random and `onApproval`. */
-export interface RunOptions {
+export interface RunOptions<Schema extends InputSchema = InputSchema> {
   /** Default: a memory journal that begins with `messages`. */
   readonly journal?: Journal
   /** The earlier transcript, when there is no journal. */
@@ -147,6 +150,10 @@ export interface RunOptions {
   readonly limits?: Partial<Limits>
   /** Shared with other runs. */
   readonly budget?: Budget
+  /** What the final answer must be, in the place of the agent's: the schema of an object. */
+  readonly output?: Schema
+  /** How often an answer that does not fit is shown to the model with what is wrong. Default: the agent's. */
+  readonly outputRepairs?: number
   /** Aborting it stops the run. */
   readonly abortSignal?: AbortSignal
   /** Time and timers. Default: those of the system. */
@@ -250,4 +257,4 @@ export type ToolTypesOf<Tools extends AgentTools> = Tools extends readonly (infe
 export type InferAgentTools<Given extends Agent> = Given extends Agent<infer Tools> ? ToolTypesOf<Tools> : never
 
 /** The events of an agent, `InferAgentEvent<typeof agent>`: `toolName` narrows inputs and outputs. */
-export type InferAgentEvent<Given extends Agent> = RunTypesOf<InferAgentTools<Given>>['event']
+export type InferAgentEvent<Given extends Agent> = RunTypesOf<InferAgentTools<Given>, unknown>['event']

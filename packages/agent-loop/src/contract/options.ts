@@ -20,9 +20,9 @@ import type { Extension } from './extension.ts'
 import type { Guardrail } from './guardrail.ts'
 import type { PromptSections, TextSource } from './prompt.ts'
 import type { Budget, Limits } from './run.ts'
-import type { OnUnknownOutcome } from './tool.ts'
+import type { InputSchema, OnUnknownOutcome } from './tool.ts'
 
-export interface AgentOptions<Tools extends AgentTools = AgentTools> {
+export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema extends InputSchema = InputSchema> {
   /** Needed, with the description, when the agent is another one's subagent. */
   readonly name?: string
   /** For models and people: what the agent is good for. */
@@ -46,6 +46,13 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools> {
   readonly instructions?: TextSource | PromptSections
   /** Tools of an array have their own names; in a record the key is the name. */
   readonly tools?: Tools
+  /**
+   * What the final answer must be: the schema of an object. `result().output` is what it lets through; else the run ends as
+   * `error` with the code `output-invalid`. While the answer is written, `output-delta` events tell of it.
+   */
+  readonly output?: Schema
+  /** How often an answer that does not fit is shown to the model with what is wrong. Default 1. */
+  readonly outputRepairs?: number
   /** At most so many calls at once in a run. Default 8. */
   readonly toolConcurrency?: number
   /** Agents that this one may hand work to. Each becomes a tool `delegate_to_…`. */

@@ -62,8 +62,10 @@ export interface AgentResult<Types extends RunTypes = RunTypes> {
   readonly reason: EndReason
   /** The messages that all turns of this run added to the transcript. */
   readonly messages: readonly (Exclude<StoredMessage, { role: 'tool-result' }> | Types['toolResult'])[]
-  /** Of the last answer. */
+  /** Of the last answer; with an output schema the output as JSON. */
   readonly text: string
+  /** With an output schema, of a run that is `completed`: the final answer as the schema lets it through. */
+  readonly output?: Types['output']
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
   /** Accepted and not used when the run ended. */

@@ -5,6 +5,7 @@ import type {
   MessageDiscardedEvent,
   MessageEndEvent,
   MessageStartEvent,
+  OutputDeltaEvent,
   RetryEndEvent,
   RetryStartEvent,
   TextDeltaEvent,
@@ -90,4 +91,5 @@ export type DeltaEvent =
   | ToolCallDeltaEvent
   | ToolCallEndEvent
   | ContentPartEvent
+  | OutputDeltaEvent
   | ToolExecutionDeltaEvent

@@ -1,8 +1,12 @@
+import type { JSONValue } from '@bowline/llm'
 import type { DurableEvent } from './agent-event.ts'
 import type { MessageEndEvent, UsageEvent } from './message-events.ts'
+import { outputToolName } from './output.ts'
 import { sumCost, sumUsage } from './spending.ts'
 import { isEnded, isSuspended, statusOf } from './status.ts'
-import type { ApprovalRequestedEvent, ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './tool-events.ts'
+import type { ChildEndEvent, ChildUpdateEvent, ToolExecutionEndEvent } from './tool-events.ts'
+import type { StepEventBase } from './turn-events.ts'
+import { toolCallOf } from './view.ts'
 import type { ChildView, RunView, ToolCallView } from './view.ts'
 
 /** What an event changes in a view. An `undefined` takes the field away. */
@@ -45,13 +49,14 @@ export const folds: Folds = {
   // Messages of the transcript, and their cost.
   'user-message': (view, { message }) => ({ messages: [...view.messages, message] }),
   'runtime-input': (view, { message }) => (message ? { messages: [...view.messages, message] } : {}),
-  'message-start': (_view, { messageId, step, attempt, model }) => ({ step, open: { messageId, step, attempt, model, blocks: [] } }),
+  'message-start': (_view, { messageId, step, attempt, model }) => ({ step, open: { messageId, step, attempt, model, blocks: [] }, output: undefined }),
   'message-end': (view, event) => {
     const asked = askedFor(event)
     return {
       messages: [...view.messages, event.message],
       open: undefined,
       ...spend(view, event.message),
+      output: event.message.output ?? view.output,
       ...(asked.length > 0 && { toolCalls: [...view.toolCalls, ...asked] }),
     }
   },
@@ -61,12 +66,10 @@ export const folds: Folds = {
   usage: (view, event) => (view.phase === 'compaction' ? {} : spend(view, event)),
 
   // Calls, what they wait for, and what they hand to others.
-  'tool-execution-start': (view, { toolCallId, toolName, label, input, attempt, at }) => ({
-    toolCalls: withCall(view.toolCalls, {
-      ...{ toolCallId, toolName, input, attempt, startedAt: at, state: 'running' },
-      ...(label !== undefined && { label }),
-    }),
-  }),
+  'tool-execution-start': (view, event) => {
+    const { idempotencyKey: _key, effect: _effect, ...call } = factsOf(event)
+    return { toolCalls: withCall(view.toolCalls, { ...call, startedAt: event.at, state: 'running' }) }
+  },
   'tool-execution-end': endCall,
   'awaiting-tools': (view, { pendingToolCalls: listed, background }) => {
     if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isAskedBy(call, background)), ...listed.map((call) => ({ ...call, background }))] }
@@ -74,34 +77,22 @@ export const folds: Folds = {
     // Those with a path are calls of child runs, whose ids are their own.
     const own = listed.filter((call) => call.path.length === 0)
     const toolCalls = own.reduce<readonly ToolCallView[]>((calls, { toolCallId, toolName, input }) => {
-      return withCall(calls, { toolCallId, toolName, input, attempt: 0, ...find(calls, toolCallId), state: 'remote' })
+      return withCall(calls, { toolCallId, toolName, input, attempt: 0, ...toolCallOf({ toolCalls: calls }, toolCallId), state: 'remote' })
     }, view.toolCalls)
     return { toolCalls, pendingToolCalls }
   },
-  'approval-requested': (view, event) => ({ pendingApprovals: [...otherApprovals(view, event), requestOf(event)] }),
+  'approval-requested': (view, event) => ({ pendingApprovals: [...otherApprovals(view, event), { agent: event.agent ?? [], ...factsOf(event) }] }),
   'approval-resolved': (view, event) => ({ pendingApprovals: otherApprovals(view, event) }),
-  'child-start': (view, { toolCallId, childRunId, subagent, description, taskId }) => {
-    const child: ChildView = {
-      ...{ toolCallId, childRunId, subagent, step: 0, status: 'running', toolNames: [] },
-      ...(description !== undefined && { description }),
-      ...(taskId !== undefined && { taskId }),
-    }
+  'child-start': (view, event) => {
+    const child: ChildView = { ...factsOf(event), step: 0, status: 'running', toolNames: [] }
     const place = placeOf(view, child)
     return { children: place < 0 ? [...view.children, child] : view.children.with(place, child) }
   },
-  'child-update': (view, event) => {
-    const { step, text, toolNames } = event
-    return withChild(view, event, { step, ...standing(event), toolNames, ...(text !== undefined && { text }) })
-  },
-  'child-end': (view, event) => {
-    const { usage, cost, error } = event
-    return withChild(view, event, { ...standing(event), usage, ...(cost && { cost }), ...(error && { error }) })
-  },
+  'child-update': (view, event) => withChild(view, event, { step: event.step }),
+  'child-end': (view, event) => withChild(view, event),
 
   // Retries and compactions.
-  'retry-start': (_view, { attempt, maxAttempts, delayMs, notBefore, cause, model, error }) => ({
-    retry: { attempt, maxAttempts, delayMs, notBefore, cause, error, ...(model && { model }) },
-  }),
+  'retry-start': (_view, event) => ({ retry: factsOf(event) }),
   'retry-end': () => ({ retry: undefined }),
   'compaction-start': (view) => (view.phase === 'idle' ? { phase: 'compaction' } : {}),
   'compaction-end': (view, { compaction }) => ({
@@ -135,7 +126,7 @@ function askedFor({ message }: MessageEndEvent): readonly ToolCallView[] {
 /** Takes out a withdrawn answer with its calls. The results of the calls are withdrawn by ids of their own. */
 function discard(view: RunView, messageId: string): Change {
   const { open, messages, toolCalls } = view
-  if (open?.messageId === messageId) return { open: undefined }
+  if (open?.messageId === messageId) return { open: undefined, output: undefined }
   const place = messages.findLastIndex((message) => message.id === messageId)
   const message = messages[place]
   if (!message) return {}
@@ -144,10 +135,6 @@ function discard(view: RunView, messageId: string): Change {
     messages: messages.toSpliced(place, 1),
     ...(calls.length > 0 && { toolCalls: toolCalls.filter((call) => !calls.includes(call.toolCallId)) }),
   }
-}
-
-function standing({ status }: ChildUpdateEvent | ChildEndEvent): Pick<ChildView, 'status' | 'outcome'> {
-  return { status: statusOf(status), ...(status !== 'running' && { outcome: status }) }
 }
 
 type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
@@ -159,11 +146,12 @@ function isAskedBy({ background }: Waiting, path: readonly string[]): boolean {
 
 function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEndEvent): Change {
   const { toolCallId, toolName } = result
-  const before = find(view.toolCalls, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
+  const before = toolCallOf(view, toolCallId) ?? { toolCallId, toolName, input: {}, attempt: 0 }
   const waits = (waiting: Waiting): boolean => waiting.background !== undefined || (waiting.path[0] ?? waiting.toolCallId) !== toolCallId
   const toolCalls = withCall(view.toolCalls, { ...before, state: result.status, result, durationMs })
   return {
     ...{ toolCalls, messages: withResults(view.messages, toolCalls) },
+    output: (toolName === outputToolName && (result.details as { readonly output?: JSONValue } | undefined)?.output) || view.output,
     progress: without(view.progress, toolCallId),
     pendingToolCalls: view.pendingToolCalls.filter(waits),
     pendingApprovals: view.pendingApprovals.filter(waits),
@@ -179,10 +167,6 @@ function withResults(messages: RunView['messages'], calls: readonly ToolCallView
   return results.length === asked.length ? [...messages, ...results] : messages
 }
 
-function find(calls: readonly ToolCallView[], toolCallId: string): ToolCallView | undefined {
-  return calls.findLast((call) => call.toolCallId === toolCallId)
-}
-
 function withCall(calls: readonly ToolCallView[], call: ToolCallView): readonly ToolCallView[] {
   const place = calls.findLastIndex((other) => other.toolCallId === call.toolCallId)
   return place < 0 ? [...calls, call] : calls.with(place, call)
@@ -192,15 +176,10 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
   return view.pendingApprovals.filter((request) => request.approvalId !== approvalId)
 }
 
-function requestOf(event: ApprovalRequestedEvent): RunView['pendingApprovals'][number] {
-  const { approvalId, toolCallId, toolName, input, inputHash, reason, replaces, path, agent = [], deadlineAt, background } = event
-  return {
-    ...{ approvalId, toolCallId, toolName, input, inputHash, path, agent },
-    ...(reason !== undefined && { reason }),
-    ...(replaces !== undefined && { replaces }),
-    ...(deadlineAt !== undefined && { deadlineAt }),
-    ...(background && { background }),
-  }
+/** What an event says beyond where it stands in the log. */
+function factsOf<Event extends StepEventBase & { readonly type: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type'> {
+  const { type: _type, at: _at, seq: _seq, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
+  return facts
 }
 
 type ChildName = Pick<ChildView, 'toolCallId' | 'childRunId'>
@@ -209,9 +188,11 @@ function placeOf(view: RunView, { toolCallId, childRunId }: ChildName): number {
   return view.children.findLastIndex((child) => child.toolCallId === toolCallId && child.childRunId === childRunId)
 }
 
-function withChild(view: RunView, event: ChildUpdateEvent | ChildEndEvent, news: Partial<ChildView>): Change {
+function withChild(view: RunView, event: ChildUpdateEvent | ChildEndEvent, step?: Pick<ChildView, 'step'>): Change {
+  const { status } = event
   const place = placeOf(view, event)
   const { outcome: _before, ...child } = view.children[place] ?? {}
+  const news = { ...factsOf(event), ...step, status: statusOf(status), ...(status !== 'running' && { outcome: status }) }
   return place < 0 ? {} : { children: view.children.with(place, { ...(child as ChildView), ...news }) }
 }
 

@@ -1,5 +1,7 @@
 export { eventTypes, isBoundary, isDelta, isDurable } from './kinds.ts'
 export type { BoundaryEvent } from './kinds.ts'
+export { patchOutput } from './output.ts'
+export type { OutputChange, OutputMode, OutputPath } from './output.ts'
 export { reduceEvents } from './reduce.ts'
 export { isEnded, isSuspended, statuses, statusOf } from './status.ts'
 export type { RunStatus, Status } from './status.ts'
@@ -71,6 +73,7 @@ export type {
   MessageDiscardedEvent,
   MessageEndEvent,
   MessageStartEvent,
+  OutputDeltaEvent,
   RetryEndEvent,
   RetryStartEvent,
   TextDeltaEvent,

@@ -14,6 +14,7 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-call-delta': true,
   'tool-call-end': true,
   'content-part': true,
+  'output-delta': true,
   'tool-execution-delta': true,
 }
 

@@ -1,4 +1,5 @@
 import type { AssistantMessage, Cost, Message, ModelError, ToolCallPart, Usage, WholePart } from '@bowline/llm'
+import type { OutputChange, OutputMode } from './output.ts'
 import type { ModelName, RunEventBase, StepEventBase } from './turn-events.ts'
 
 export interface MessageStartEvent extends StepEventBase {
@@ -6,6 +7,8 @@ export interface MessageStartEvent extends StepEventBase {
   readonly messageId: string
   readonly attempt: number
   readonly model: ModelName
+  /** Of an agent with an output schema: how this model is asked for the final answer. */
+  readonly output?: OutputMode
 }
 
 export interface MessageEndEvent extends StepEventBase {
@@ -94,6 +97,12 @@ export interface ToolCallEndEvent extends BlockEventBase {
 export interface ContentPartEvent extends BlockEventBase {
   readonly type: 'content-part'
   readonly part: WholePart
+}
+
+/** What a piece of the final answer of an agent with an output schema changes in its output. */
+export interface OutputDeltaEvent extends BlockEventBase {
+  readonly type: 'output-delta'
+  readonly patch: readonly OutputChange[]
 }
 
 export type CompactionTrigger = 'threshold' | 'overflow' | 'window' | 'requested' | 'manual'

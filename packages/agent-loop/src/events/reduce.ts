@@ -2,6 +2,7 @@ import type { AgentEvent, DeltaEvent, DurableEvent } from './agent-event.ts'
 import { folds } from './folds.ts'
 import type { Change } from './folds.ts'
 import { isDelta, isDurable } from './kinds.ts'
+import { patchOutput } from './output.ts'
 import { statusOf } from './status.ts'
 import { progressCharacters, toolCallOf } from './view.ts'
 import type { OpenBlock, OpenMessage, OpenToolCall, RunView } from './view.ts'
@@ -25,7 +26,7 @@ function withoutAbsent(change: Change): RunView {
   return change as RunView
 }
 
-type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
+type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' | 'output-delta' }>
 
 /** A delta without its open message, block or running call leaves the view as it is. */
 function foldDelta(view: RunView, event: DeltaEvent): RunView {
@@ -37,6 +38,7 @@ function foldDelta(view: RunView, event: DeltaEvent): RunView {
   }
   const { open } = view
   if (!open || open.messageId !== event.messageId) return view
+  if (event.type === 'output-delta') return withoutAbsent({ ...view, output: patchOutput(view.output, event.patch) })
   const blocks = foldBlock(open, event)
   return blocks ? { ...view, open: { ...open, blocks } } : view
 }
@@ -47,9 +49,8 @@ function foldBlock(open: OpenMessage, event: BlockDelta): readonly OpenBlock[] |
   const block = blocks[place]
   switch (event.type) {
     case 'text-start':
-      return block ? undefined : [...blocks, { type: 'text', index: event.index, text: '', closed: false }]
     case 'reasoning-start':
-      return block ? undefined : [...blocks, { type: 'reasoning', index: event.index, text: '', closed: false }]
+      return block ? undefined : [...blocks, { type: event.type === 'text-start' ? 'text' : 'reasoning', index: event.index, text: '', closed: false }]
     case 'text-delta':
     case 'reasoning-delta':
       return isText(block) && !block.closed ? blocks.with(place, { ...block, text: block.text + event.delta }) : undefined

@@ -76,7 +76,8 @@ export interface UserMessageEvent extends RunEventBase {
 export interface RuntimeInputEvent extends RunEventBase {
   readonly type: 'runtime-input'
   readonly inputId: string
-  readonly source: InputSource
+  /** `repair`: the loop shows the model what is wrong with its final answer. */
+  readonly source: InputSource | 'repair'
   readonly placement: Window
   readonly message?: UserMessage
   /** Length of the text. */
@@ -180,6 +181,7 @@ export type EndReason =
   | 'policy-error'
   | 'journal-error'
   | 'unknown-outcome'
+  | 'output-invalid'
   /** The caller must decide whether the turn goes on with another definition of its agent. */
   | 'definition-changed'
 
@@ -198,6 +200,7 @@ export type AgentErrorCode =
   | 'fenced'
   | 'extension-error'
   | 'policy-error'
+  | 'output-invalid'
   | 'halted'
 
 /** `refused`: of answers, each refused id with its own code; the code of the whole is that of the first. */

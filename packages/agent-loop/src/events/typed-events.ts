@@ -31,14 +31,17 @@ type ResultOf<Types extends ToolTypes> =
 export interface RunTypes {
   readonly event: AgentEvent
   readonly toolResult: ToolResult
+  /** Of the final answer, with an output schema. */
+  readonly output: unknown
 }
 
 /** The types of the runs of an agent with these tools; those of any agent if the tools are not known. */
-export type RunTypesOf<Types extends ToolTypes> = string extends keyof Types
-  ? RunTypes
+export type RunTypesOf<Types extends ToolTypes, Output> = string extends keyof Types
+  ? { readonly event: AgentEvent; readonly toolResult: ToolResult; readonly output: Output }
   : {
       readonly event: Exclude<AgentEvent, ToolExecutionStartEvent | ToolExecutionEndEvent> | StartOf<Types> | EndOf<Types>
       readonly toolResult: ResultOf<Types>
+      readonly output: Output
     }
 
 /** The type of a value once it has been written as JSON and read again: what the log, a page and a model get. */

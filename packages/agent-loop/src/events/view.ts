@@ -48,6 +48,8 @@ export interface RunView {
   readonly cost?: Cost
   /** Why the latest turn ended as `error`. */
   readonly error?: TurnError
+  /** Of the latest turn of an agent with an output schema: as far as it is written, and then as it is stored. */
+  readonly output?: JSONValue
   /** Events are missing: load the transcript and go on from its cursor. */
   readonly gap: boolean
 }

@@ -109,8 +109,8 @@ function isCutOff({ message: { stopReason } }: ModelAnswer): boolean {
 
 function beginMessage(turn: Turn): void {
   turn.messageId = turn.ids.next('msg')
-  const { step, messageId, attempt, model } = turn
-  turn.log.record({ type: 'message-start', step, messageId, attempt, model: model.name })
+  const { step, messageId, attempt, model, outputMode: output } = turn
+  turn.log.record({ type: 'message-start', step, messageId, attempt, model: model.name, ...(output && { output }) })
   turn.log.writeRun('running')
 }
 

@@ -5,7 +5,7 @@ import { clientCalls } from '../base/messages.ts'
 import type { MaybePromise } from '../base/promises.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { LoggedInput, OpenTurn, QueuedInput, StoredMessage } from '../contract/journal.ts'
-import type { Window } from '../events/turn-events.ts'
+import type { RuntimeInputEvent, Window } from '../events/turn-events.ts'
 import { endAttempts, endStep, tellAttemptEnd } from './ask.ts'
 import { callsOf, writeRows } from './call.ts'
 import type { Call } from './call.ts'
@@ -205,8 +205,12 @@ function withdrawInput(turn: Turn, messageId: string): void {
   if (turn.transcript.hasMessage(messageId)) turn.discard([messageId])
 }
 
+export interface PlacedInput extends Pick<QueuedInput, 'inputId'>, Pick<RuntimeInputEvent, 'source'> {
+  readonly input: UserMessage
+}
+
 /** Drafts an input in its stored form at a slot of the turn. */
-export function placeInput(turn: Turn, slot: Window, { inputId, source, input }: Omit<QueuedInput, 'input'> & { readonly input: UserMessage }): void {
+export function placeInput(turn: Turn, slot: Window, { inputId, source, input }: PlacedInput): void {
   const message: StoredMessage & { role: 'user' } = { ...input, id: turn.ids.next('msg'), at: turn.clock.now() }
   turn.log.record({ type: 'runtime-input', inputId, source, placement: slot, message, characters: charactersOf(input.content) })
   turn.append(message)

@@ -47,7 +47,7 @@ function requestOf(turn: Turn, { patch, params }: StepPlan): RequestDraft {
 
 /** Throws `LlmError` for a request that can never work. */
 async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelAnswer> {
-  const { target, messages, tools, instructions, runtimeParams: params, toolChoice } = request
+  const { target, messages, tools, instructions, runtimeParams: params, toolChoice, output } = request
   if (target.kind !== 'model') throw new TypeError('the agent has no plug-in that asks model functions')
   const { models } = turn.agent
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
@@ -59,6 +59,7 @@ async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelA
     ...(models && { models }),
     ...(instructions !== '' && { instructions }),
     ...(toolChoice !== undefined && { toolChoice }),
+    ...(output && { output }),
   })
   const publisher = new DeltaPublisher(turn)
   const message = await readEvents(stream, (event) => {

@@ -5,7 +5,7 @@ import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, QueuedInput } from '../contract/journal.ts'
 import type { CacheSetting } from '../contract/options.ts'
 import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
-import type { OnUnknownOutcome } from '../contract/tool.ts'
+import type { InputSchema, OnUnknownOutcome } from '../contract/tool.ts'
 import type { AgentEvent, DeltaEvent } from '../events/agent-event.ts'
 import type { InputSource } from '../events/turn-events.ts'
 import type { ModelTarget } from './model-target.ts'
@@ -37,6 +37,16 @@ export interface AgentSetup {
   readonly allowed: ReadonlySet<string> | undefined
   readonly toolConcurrency: number
   readonly abortGraceMs: number
+  /** What the final answer must be. */
+  readonly output: OutputSetting | undefined
+}
+
+/** The schema of the final answer, and how often an answer that does not fit is asked for again. */
+export interface OutputSetting {
+  readonly schema: InputSchema
+  readonly repairs: number
+  /** The tool by which a model may give it, as a model is told of it. */
+  readonly declaration: FunctionTool
 }
 
 /** `overlays`: a journal has given the one input that this slot may take. */

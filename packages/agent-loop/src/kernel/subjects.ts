@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message, ModelError, RuntimeParams, ToolChoice, UserMessage } from '@bowline/llm'
+import type { AssistantMessage, JsonOutput, Message, ModelError, RuntimeParams, ToolChoice, UserMessage } from '@bowline/llm'
 import type { AgentInput } from '../contract/input.ts'
 import type { ModelFunctionMessage, StepPatch } from '../contract/options.ts'
 import type { CacheMiss, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
@@ -46,6 +46,7 @@ export interface RequestDraft {
   tools: Declarations
   runtimeParams: RuntimeParams
   toolChoice: ToolChoice | undefined
+  output?: JsonOutput
 }
 
 /** An answer that has just come. */

@@ -9,6 +9,7 @@ import type { AgentResult, Budget, LocalBudget } from '../contract/run.ts'
 import type { ChildReport } from '../contract/tool.ts'
 import type { DeltaEvent, DurableEvent } from '../events/agent-event.ts'
 import type { CacheMiss, Compaction, UsageEvent } from '../events/message-events.ts'
+import type { OutputMode } from '../events/output.ts'
 import { sumCost, sumUsage } from '../events/spending.ts'
 import type { OutcomeStatus, TurnError, Window } from '../events/turn-events.ts'
 import { TurnLog } from '../journal/turn-log.ts'
@@ -197,6 +198,8 @@ export class Turn implements LogOwner {
   bufferedAnswers: readonly ModelAnswer[] = []
   /** Names that the present step offers; undefined is all. */
   activeTools: ReadonlySet<string> | undefined
+  /** How the model is asked for an answer of a schema, where the agent has one. */
+  outputMode: OutputMode | undefined
   /** Calls of the turn before those of the present answer. */
   earlierCalls = 0
   usage: Usage

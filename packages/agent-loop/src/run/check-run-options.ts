@@ -20,7 +20,7 @@ import { checkToolName, checkToolSchema } from '../tools/tool.ts'
 const optionKeys: readonly (keyof RunOptions)[] = [
   ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'source'] as const),
   ...(['context', 'runId', 'mode', 'onBreak', 'driverTimeoutMs', 'onInputWhilePending', 'onUnknownOutcome'] as const),
-  ...(['onFailedTurn', 'limits', 'budget', 'abortSignal', 'clock', 'ids', 'random', 'onApproval'] as const),
+  ...(['onFailedTurn', 'limits', 'budget', 'output', 'outputRepairs', 'abortSignal', 'clock', 'ids', 'random', 'onApproval'] as const),
 ]
 
 /** Throws `invalid-config`. */
@@ -42,9 +42,15 @@ export function checkRunOptions(options: RunOptions): void {
   checkRuntimeParams(options.runtimeParams)
   checkSignal('abortSignal', options.abortSignal)
   checkMethods('budget', options.budget, ['reserve', 'charge'])
+  if ('output' in options || 'outputRepairs' in options) checkOutput(options)
   if (options.journal !== undefined) checkJournal('journal', options.journal)
   if (options.pinned !== undefined) checkPinned(options.pinned)
   if (options.journal && options.messages) refuseConfig('a run has either a journal or messages, not both')
+}
+
+export function checkOutput({ output, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>): void {
+  checkWhole('outputRepairs', outputRepairs, 0)
+  if (output !== undefined) checkToolSchema('output', output)
 }
 
 export function checkReaderOptions(options: unknown): void {

@@ -1,4 +1,4 @@
-import type { AnyLanguageModel, ModelRef } from '@bowline/llm'
+import type { AnyLanguageModel, FunctionTool, ModelRef } from '@bowline/llm'
 import { definedFields } from '@bowline/llm/arguments'
 import { checkDecimal, checkKeys, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
@@ -8,11 +8,13 @@ import type { Journal } from '../contract/journal.ts'
 import type { AgentModel, CacheSetting } from '../contract/options.ts'
 import type { Limits } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
+import { compile } from '../kernel/plugin.ts'
 import type { Plugin } from '../kernel/plugin.ts'
 import { definitionKey } from '../kernel/run-context.ts'
-import type { AgentSetup, RunContext, SystemPrompt } from '../kernel/run-context.ts'
+import type { AgentSetup, OutputSetting, RunContext, SystemPrompt } from '../kernel/run-context.ts'
 import type { Plugins } from '../kernel/turn.ts'
 import type { CompactionSetting } from '../plugins/compaction/policy.ts'
+import { outputPlugin, outputTool, repairPlugin } from '../plugins/output/output.ts'
 import type { PromptCache } from '../plugins/prompt/cache.ts'
 import { withHostedTools } from '../plugins/subagents/delegate-tools.ts'
 import { buildTool, declarationOf } from '../tools/tool.ts'
@@ -78,10 +80,29 @@ export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defa
 }
 
 /** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */
-export function runDefinition(agent: AgentDefinition, { remoteTools, pinned }: RunOptions, { children }: Journal): AgentDefinition {
+export function runDefinition(agent: AgentDefinition, options: RunOptions, { children }: Journal): AgentDefinition {
+  const { remoteTools, pinned } = options
   const own = children ? withHostedTools(agent, children) : agent
   const extended = remoteTools && remoteTools.length > 0 ? withRemoteTools(own, remoteTools) : own
-  return pinned ? withPinnedTools(extended, pinned, remoteTools) : extended
+  const complete = pinned ? withPinnedTools(extended, pinned, remoteTools) : extended
+  const output = options.output || agent.output ? outputSetting(options, agent.output) : undefined
+  return output ? withOutput(complete, output) : complete
+}
+
+/** Undefined: the final answer is a text. */
+export function outputSetting({ output: schema, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>, base: OutputSetting | undefined): OutputSetting | undefined {
+  const repairs = outputRepairs ?? base?.repairs ?? 1
+  if (schema === undefined) return base && { ...base, repairs }
+  return { schema, repairs, declaration: declarationOf(outputTool({ schema })) as FunctionTool }
+}
+
+/** Every run can settle the call by which a model gives its answer; only a model that is asked so is told of it. */
+function withOutput(agent: AgentDefinition, output: OutputSetting): AgentDefinition {
+  const { name } = output.declaration
+  if (agent.tools.has(name)) refuseConfig(`the tool "${name}" hides the one that gives the output: rename it`)
+  const tools = new Map(agent.tools).set(name, outputTool(output))
+  const pluginList = () => [repairPlugin(output), ...agent.pluginList(), outputPlugin(output)]
+  return { ...agent, tools, output, pluginList, plugins: () => compile(pluginList()) }
 }
 
 function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {

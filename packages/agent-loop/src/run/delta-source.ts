@@ -1,4 +1,5 @@
 import type { DeltaEvent } from '../events/agent-event.ts'
+import { patchOutput } from '../events/output.ts'
 
 type TextDelta = Extract<DeltaEvent, { delta: string }>
 type Start = Extract<DeltaEvent, { type: `${string}-start` }>
@@ -99,6 +100,8 @@ class BlockSoFar {
   #latest: TextDelta | undefined
   /** A delta has replaced the text before it. */
   #isReplaced = false
+  /** What the block has told of an output. */
+  #output: OutputDelta | undefined
   /** The end of the block, or its whole part. */
   #end: DeltaEvent | undefined
 
@@ -123,6 +126,9 @@ class BlockSoFar {
       case 'reasoning-delta':
       case 'tool-call-delta':
         return this.#add(event)
+      case 'output-delta':
+        this.#output = joined(this.#output, event)
+        return
       case 'text-end':
       case 'reasoning-end':
       case 'tool-call-end':
@@ -141,7 +147,7 @@ class BlockSoFar {
 
   events(): readonly DeltaEvent[] {
     const latest = this.#latest
-    return [this.#start, latest && this.#textSoFar(latest), this.#end].filter((event) => event !== undefined)
+    return [this.#start, latest && this.#textSoFar(latest), this.#output, this.#end].filter((event) => event !== undefined)
   }
 
   #add(event: TextDelta): void {
@@ -153,4 +159,12 @@ class BlockSoFar {
     if (latest.delta.length === this.#text.length) return latest
     return Object.freeze({ ...latest, delta: this.#text, ...(this.#isReplaced && { replace: true }) })
   }
+}
+
+type OutputDelta = Extract<DeltaEvent, { type: 'output-delta' }>
+
+/** One delta that makes the output as both do. */
+function joined(before: OutputDelta | undefined, delta: OutputDelta): OutputDelta {
+  const value = patchOutput(patchOutput(undefined, before?.patch ?? []), delta.patch)
+  return value === undefined ? delta : Object.freeze({ ...delta, patch: [{ path: [], value }] })
 }

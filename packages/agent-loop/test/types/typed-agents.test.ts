@@ -4,7 +4,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { adoptTool, defineAgent, defineTool } from '../../src/index.ts'
-import type { Agent, AgentEvent, AgentResult, AgentRun, InferAgentEvent, InferAgentTools, RunOptions, RunTypes, Tool, ToolResult } from '../../src/index.ts'
+import type { Agent, AgentEvent, AgentResult, AgentRun, InferAgentEvent, InferAgentTools, RunTypes, Tool, ToolResult } from '../../src/index.ts'
 
 interface Forecast {
   readonly sky: string
@@ -105,7 +105,7 @@ describe('types of an agent', () => {
   it('A189: an agent whose tools are not known is as before', () => {
     const untyped: readonly Tool[] = [weather]
     for (const each of [defineAgent({ model }), defineAgent({ model, tools: untyped })]) {
-      expectTypeOf(each.run).toEqualTypeOf<(input: Parameters<Agent['run']>[0], options?: RunOptions) => AgentRun>()
+      expectTypeOf(each).toEqualTypeOf<Agent>()
     }
     expectTypeOf<RunTypes['event']>().toEqualTypeOf<AgentEvent>()
     expectTypeOf<AgentResult['messages'][number]>().toExtend<{ role: string }>()
@@ -122,5 +122,20 @@ describe('types of an agent', () => {
     }>()
     expectTypeOf<Agent<readonly [typeof weather]>>().toExtend<Agent>()
     expectTypeOf<keyof InferAgentTools<Agent<readonly [typeof weather]>>>().toEqualTypeOf<'weather'>()
+  })
+
+  it('A191: the output of a result is of the type of the schema, that of a run first', () => {
+    const asked = defineAgent({ model, tools: [weather], output: city })
+    const untouched = () => {
+      const own = asked.run('x')
+      expectTypeOf(own.result()).resolves.toHaveProperty('output').toEqualTypeOf<{ city: string } | undefined>()
+      const run = asked.run('x', { output: z.object({ n: z.number() }), runId: 'r' })
+      expectTypeOf(run.result()).resolves.toHaveProperty('output').toEqualTypeOf<{ n: number } | undefined>()
+      expectTypeOf(agent.run('x').result()).resolves.toHaveProperty('output').toEqualTypeOf<unknown>()
+      // @ts-expect-error no such option
+      asked.run('x', { outputs: city })
+    }
+    expectTypeOf(untouched).toBeFunction()
+    expectTypeOf(asked).toExtend<Agent>()
   })
 })

@@ -29,10 +29,11 @@ export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTab
 function checkRow(path: string, match: string, info: ModelInfo): void {
   if (!match.includes(':')) throw new LlmError('invalid-config', `${path}: write provider:model`)
   if (match.slice(0, -1).includes('*')) throw new LlmError('invalid-config', `${path}: a "*" stands only at the end`)
-  const { contextWindow, maxOutputTokens, input, price } = fieldsOf(path, info, ['contextWindow', 'maxOutputTokens', 'input', 'price'])
+  const { contextWindow, maxOutputTokens, input, price, structuredOutput } = fieldsOf(path, info, ['contextWindow', 'maxOutputTokens', 'input', 'price', 'structuredOutput'])
   check.checkWhole(`${path}.contextWindow`, contextWindow, 1)
   check.checkWhole(`${path}.maxOutputTokens`, maxOutputTokens, 1)
   checkModelInput(`${path}.input`, input)
+  check.checkOneOf(`${path}.structuredOutput`, structuredOutput, ['json-schema', 'tool', 'prompt'])
   if (price !== undefined) checkPrice(price, `${path}.price`)
 }
 
@@ -53,9 +54,9 @@ function rowsOf(rows: readonly Row[], name: string): Row[] {
 function layered(rows: readonly Row[]): ModelInfo {
   const inputs = rows.flatMap(({ input }) => (input ? [input] : []))
   return rows.reduce<ModelInfo>(
-    (below, { contextWindow, maxOutputTokens, price }) => ({
+    (below, { contextWindow, maxOutputTokens, price, structuredOutput }) => ({
       ...below,
-      ...definedOnly({ contextWindow, maxOutputTokens, price }),
+      ...definedOnly({ contextWindow, maxOutputTokens, price, structuredOutput }),
     }),
     inputs.length > 0 ? { input: inputs.reduce((below, input) => ({ ...below, ...definedOnly(input) }), {}) } : {},
   )

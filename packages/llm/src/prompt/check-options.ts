@@ -20,7 +20,7 @@ export function checkHistory(path: string, history: unknown): void {
 
 /** Which kinds of files a model takes. */
 export function checkModelInput(path: string, input: unknown): void {
-  check.checkOptions(path, input, ['image', 'file', 'audio'])
+  optionalFieldsOf(path, input, ['image', 'file', 'audio'])
   checkValues(path, input, check.checkBoolean)
 }
 

@@ -69,7 +69,7 @@ export function checkedStep(path: string, given: unknown): Step | undefined {
   check.checkList(`${path}.parts`, step['parts'])
   check.checkWhole(`${path}.chunk`, step['chunk'], 1)
   for (const name of ['delayMs', 'deltaDelayMs'] as const) check.checkNumber(`${path}.${name}`, step[name], 0)
-  check.checkOptions(`${path}.usage`, step['usage'], ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'])
+  optionalFieldsOf(`${path}.usage`, step['usage'], ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'])
   checkValues(`${path}.usage`, step['usage'], (place, tokens) => check.checkNumber(place, tokens, 0))
   checkFinish(`${path}.finish`, step['finish'])
   check.checkFunction(`${path}.expect`, step['expect'])

@@ -3,7 +3,7 @@ import type { AssistantMessage, AssistantPart, AssistantTextPart, ToolCallPart }
 import { callChunks, wholePartChunks } from './part-chunks.ts'
 import { noChunks, type Chunks } from './ui-chunk.ts'
 
-type BlockEvent = Exclude<DeltaEvent, { readonly type: 'tool-execution-delta' }>
+type BlockEvent = Exclude<DeltaEvent, { readonly type: 'tool-execution-delta' | 'output-delta' }>
 type TextKind = AssistantTextPart['type']
 
 /** How much of a block was told. */

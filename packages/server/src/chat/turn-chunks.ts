@@ -91,6 +91,7 @@ const table: Table = {
   'tool-call-delta': asDelta,
   'tool-call-end': asDelta,
   'content-part': asDelta,
+  'output-delta': (_turn, { patch }) => [{ type: 'data-output-delta', transient: true, data: { patch } }],
 
   'tool-execution-start': nothing,
   'tool-execution-delta': (_turn, { toolCallId, delta, replace }) => [

@@ -47,6 +47,7 @@ const agentAccess = sameAs<AgentAccess>()(
     models: optional(z.array(z.string())),
     runtimeParams: optional(z.array(z.string())),
     clientHistory: optional(z.boolean()),
+    clientOutput: optional(z.boolean()),
     onBusy: optional(z.array(z.enum(['queue', 'steer', 'interrupt', 'reject']))),
   }),
 )

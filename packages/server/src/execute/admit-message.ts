@@ -6,6 +6,7 @@ import { absence, checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
+import { checkOutputSchema } from './client-tools.ts'
 import { giveInput, type GivenTo } from './give-input.ts'
 import { agentOf, newSession } from './new-session.ts'
 import { checkOnBusy } from './on-busy.ts'
@@ -36,12 +37,15 @@ export async function admitMessage(
   const place = await placeOf(services, sessionKey(principal.tenant, sessionId), request, inputId)
   const { onBusy = 'reject' } = options
   if (options.onBusy) checkOnBusy(services, place.agent, onBusy)
-  const runtimeParams = runParamsOf(services.agents[place.agent] ?? {}, options, place.isNew)
+  const access = services.agents[place.agent] ?? {}
+  const runtimeParams = runParamsOf(access, options, place.isNew)
+  await checkOutputSchema(access, options.output)
   const sendOptions = {
     onBusy,
     maxQueued: services.limits.queuedRunsPerSession,
     ...(inputId !== undefined && { id: inputId }),
     ...(runtimeParams && { runtimeParams }),
+    ...(options.output && { output: options.output }),
   }
   const given = { message: request.input, inputId, abortSignal }
   const run = await giveInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))

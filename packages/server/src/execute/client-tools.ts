@@ -1,7 +1,7 @@
 import { subagentsOf, type Agent } from '@bowline/agent-loop'
-import type { ToolDeclaration } from '@bowline/client'
+import type { JsonObject, ToolDeclaration } from '@bowline/client'
 import { findSchemaFault } from '@bowline/llm'
-import type { ClientTools } from '../options.ts'
+import type { AgentAccess, ClientTools } from '../options.ts'
 import { faulty, ProblemError } from '../problems.ts'
 
 /** Tools of a run that has subagents. */
@@ -34,6 +34,14 @@ export async function checkSchemas(given: readonly ToolDeclaration[], brought: r
   const tool = brought[fault.index]
   const path = `context.tools[${given.findIndex((each) => each === tool)}].inputSchema${fault.path && `.${fault.path}`}`
   throw faulty('invalid-body', [{ path, message: fault.message }])
+}
+
+/** Refuses the schema of a final answer that the agent does not let a client give, or that would take too long to be used. */
+export async function checkOutputSchema({ clientOutput = false }: AgentAccess, output: JsonObject | undefined): Promise<void> {
+  if (output === undefined) return
+  if (!clientOutput) throw new ProblemError('option-not-allowed', 'The agent takes no output schema from a client.')
+  const fault = await findSchemaFault([output])
+  if (fault) throw faulty('invalid-body', [{ path: `options.output${fault.path && `.${fault.path}`}`, message: fault.message }])
 }
 
 /** A session below gets the tools that were brought too. */

@@ -1,6 +1,7 @@
 import type { ExecuteComplete } from '@bowline/client'
-import { isSuspended } from '@bowline/agent-loop'
+import { isSuspended, lookForOutput } from '@bowline/agent-loop'
 import type { SubmissionReceipt, TurnStatus } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
 import type { LoggedEvent, RunInfo, Runtime } from '@bowline/sessions'
 import { firstEvent } from '../session-log.ts'
 
@@ -19,10 +20,13 @@ export function followCompletion(
   run: { readonly sessionId: string; readonly runId: string; readonly submission?: SubmissionReceipt },
 ): Completion {
   let turnEnd: TurnEnd | undefined
+  let output: JSONValue | undefined
   return {
     see(event) {
       if (event.type === 'turn-start') turnEnd = undefined
       if (event.type === 'turn-end') turnEnd = event
+      if (event.type === 'message-start') output = undefined
+      if (event.type === 'message-end' || event.type === 'tool-execution-end') output = lookForOutput([event.message]).output ?? output
     },
     async frame(cursor) {
       // The end of a turn says all of it.
@@ -38,6 +42,7 @@ export function followCompletion(
         ...run,
         status,
         ...(reason !== undefined && { reason }),
+        ...(status === 'completed' && output !== undefined && { output }),
         ...(isSuspended(status) && { pendingToolCalls: info?.pendingToolCalls ?? [], pendingApprovals: info?.pendingApprovals ?? [] }),
         ...(isSuspended(status) && info?.heldRuns && { heldRuns: info.heldRuns }),
         usage: turnEnd?.usage ?? info?.usage ?? {},

@@ -97,6 +97,7 @@ const executeOptions = sameAs<ExecuteOptions>()(
   z.strictObject({
     model: optional(name),
     runtimeParams: optional(runtimeParams),
+    output: optional(jsonObject.refine(({ type }) => type === 'object', "A JSON Schema with the type 'object' is needed.").refine(isSmall, `A schema may have at most ${maxToolBytes} bytes.`)),
     onBusy: optional(z.enum(['queue', 'steer', 'interrupt', 'reject'])),
     deltas: optional(z.union([z.boolean(), z.literal('short')])),
   }),
@@ -118,8 +119,8 @@ export const delegationDepth = z
   .regex(/^\d{1,3}$/)
   .transform(Number)
 
-function isSmall(tools: readonly ToolDeclaration[]): boolean {
-  return new TextEncoder().encode(JSON.stringify(tools)).length <= maxToolBytes
+function isSmall(given: object): boolean {
+  return new TextEncoder().encode(JSON.stringify(given)).length <= maxToolBytes
 }
 
 function areDistinct(tools: readonly ToolDeclaration[]): boolean {

@@ -39,7 +39,7 @@ function folderWith(content: object | string, name = 'bowline.config.json'): str
 
 it('S206: a file may say everything about the access to an agent that createServer takes', async () => {
   const access = {
-    ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, onBusy: ['queue'] },
+    ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
   } as const satisfies Required<AgentAccess>
   expect((await resolve({ folder: folderWith({ access: { assistant: access } }) })).access).toEqual({ assistant: access })
 })

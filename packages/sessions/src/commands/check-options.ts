@@ -1,7 +1,7 @@
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, longestMs } from '../arguments.ts'
 import { checkInputId, checkKey } from '../keys.ts'
-import { runtimeParamsOf } from './settings.ts'
+import { outputSchemaOf, runtimeParamsOf } from './settings.ts'
 import type { CompactOptions, ExportOptions, ForkOptions, SwitchOptions } from './tree/types.ts'
 import type { DecisionOptions, EventsOptions, InputOptions, MessagesOptions, OverlayOptions, SendOptions, StopOptions, SubmitOptions } from './types.ts'
 
@@ -14,6 +14,7 @@ export const checkSendOptions = optionalRecord<SendOptions>({
   ...inputOptions,
   onBusy: oneOf('queue', 'steer', 'interrupt', 'reject'),
   runtimeParams: (path, value) => void runtimeParamsOf(path, value),
+  output: (path, value) => void outputSchemaOf(path, value),
   notBefore: whole(0, longestMs),
   mode: oneOf('live', 'synchronized'),
   driverTimeoutMs: whole(0, longestMs),

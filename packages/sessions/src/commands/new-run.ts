@@ -1,12 +1,12 @@
 import { AgentError, hashJson, parseInput, type AgentInput } from '@bowline/agent-loop'
-import type { UserMessage } from '@bowline/llm'
+import type { JSONObject, UserMessage } from '@bowline/llm'
 import { sentence } from '../arguments.ts'
 import { SessionError } from '../errors.ts'
 import type { NewRun } from '../contract/batch.ts'
-import type { Lane, RunKind } from '../contract/records.ts'
+import type { Lane, RunKind, RunOptionsRecord } from '../contract/records.ts'
 import type { SessionContext } from './context.ts'
 import type { RunDriver } from './run-driver.ts'
-import { runtimeParamsOf } from './settings.ts'
+import { outputSchemaOf, runtimeParamsOf } from './settings.ts'
 import type { SendOptions } from './types.ts'
 
 export interface NewInput extends SendOptions {
@@ -18,20 +18,27 @@ export interface NewInput extends SendOptions {
 
 /** An input as a run. Checked and copied at once, before anything is awaited. */
 export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
-  const { id, kind = 'user', lane, notBefore, runtimeParams } = options
+  const { id, kind = 'user', lane, notBefore } = options
   const body = messageOf(input) as unknown as NewRun['input']
-  const params = runtimeParamsOf('runtimeParams', runtimeParams)
+  const own = storedOptions(options)
   return {
     id: ids.next('run'),
     kind,
     ...(lane === undefined ? {} : { lane }),
     ...(id === undefined ? {} : { inputId: id }),
     ...(notBefore === undefined ? {} : { notBefore }),
-    ...(params === undefined ? {} : { options: { runtimeParams: params } }),
-    inputHash: hashJson(params === undefined ? body : { input: body, runtimeParams: params }),
+    ...(own && { options: own }),
+    inputHash: hashJson(own ? { input: body, ...own } : body),
     input: body,
     at: clock.now(),
   }
+}
+
+/** Undefined if the input has none. */
+function storedOptions({ runtimeParams, output }: NewInput): { readonly [Name in keyof RunOptionsRecord]: JSONObject & RunOptionsRecord[Name] } | undefined {
+  if (runtimeParams === undefined && output === undefined) return undefined
+  const [params, schema] = [runtimeParamsOf('runtimeParams', runtimeParams), outputSchemaOf('output', output)]
+  return { ...(params && { runtimeParams: params }), ...(schema && { output: schema }) }
 }
 
 /** Copied at once, before anything is awaited. */

@@ -1,8 +1,9 @@
+import { lookForOutput } from '@bowline/agent-loop'
 import { parseCursor, type Position } from '../contract/cursor.ts'
 import { statusOfRun, type RunRecord } from '../contract/records.ts'
 import { SessionError } from '../errors.ts'
 import { readLog } from '../log/read-log.ts'
-import { lastAnswerIn, messagesOf, textOf } from '../writer/run-messages.ts'
+import { answerOf, lastAnswerIn, messagesOf } from '../writer/run-messages.ts'
 import { checkRunEventsOptions, checkRunStopOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import type { RunHandle, RunResult, Session } from './types.ts'
@@ -69,13 +70,15 @@ export function restingIn({ store }: SessionContext): (runId: string) => Promise
 async function resultOf(context: SessionContext, run: RunRecord): Promise<RunResult> {
   const [messages, info] = await Promise.all([run.turn === undefined ? [] : messagesOf(context.store, run), toRunInfo(context.store, run)])
   const message = lastAnswerIn(messages)
+  const output = run.status === 'completed' ? lookForOutput(messages).output : undefined
   return {
     runId: run.id,
     status: run.status,
     ...(run.reason === undefined ? {} : { reason: run.reason }),
     messages,
     ...(message ? { message } : {}),
-    text: message ? textOf(message) : '',
+    text: message ? answerOf(messages) : '',
+    ...(output === undefined ? {} : { output }),
     ...(run.error === undefined ? {} : { error: run.error }),
     usage: run.usage,
     ...(run.cost && { cost: run.cost }),

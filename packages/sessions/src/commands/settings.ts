@@ -1,6 +1,6 @@
 import { AgentError, defineTool, type ToolDeclaration } from '@bowline/agent-loop'
 import { runtimeParamsSchema, type JSONObject, type RuntimeParams } from '@bowline/llm'
-import type { ArgumentCheck } from '@bowline/llm/arguments'
+import { isRecord, type ArgumentCheck } from '@bowline/llm/arguments'
 import { configChecks, inputChecks, longestMs, sentence } from '../arguments.ts'
 import type { SessionSettings, SessionTtl } from '../contract/records.ts'
 import { SessionError } from '../errors.ts'
@@ -47,6 +47,15 @@ export function runtimeParamsOf(path: string, given: unknown): (JSONObject & Run
   if (!error) return checkedCopy(given as JSONObject & RuntimeParams, path)
   const issues = error.issues.map((issue) => `${[path, ...issue.path].join('.')} ${issue.message}`)
   throw new SessionError('invalid-input', sentence(issues.join('; ')))
+}
+
+/** Throws `invalid-input` if it is no JSON Schema of an object. Gives a copy. */
+export function outputSchemaOf(path: string, given: unknown): JSONObject | undefined {
+  if (given === undefined) return undefined
+  inputChecks.checkRequired(path, given, 'a JSON Schema, for it is stored with the run', (schema) => isRecord(schema) && !('~standard' in schema))
+  const schema = checkedCopy(given as JSONObject, path)
+  inputChecks.checkRequired(`${path}.type`, schema['type'], "'object': put another value into a field of one", (type) => type === 'object')
+  return schema
 }
 
 /** By the parser that reads them in each run. */

@@ -4,6 +4,7 @@ import { commitOnce } from '../contract/commit-once.ts'
 import type { CommitResult, Expect } from '../contract/batch.ts'
 import type { InboxInput, InboxRecord, SessionRecord } from '../contract/records.ts'
 import { steeringId } from '../stores/named-inputs.ts'
+import { outputSchemaOf } from './settings.ts'
 import { acceptInput, openSession, refusal, type Accepted } from './accept.ts'
 import type { SessionAccess } from './access.ts'
 import type { SessionContext } from './context.ts'
@@ -23,7 +24,9 @@ export async function steerInput(
 ): Promise<Accepted> {
   const given = givenInput(context, input, options)
   const copy = given.input as unknown as AgentInput
-  const own = { ...options, ...(options.runtimeParams && { runtimeParams: { ...options.runtimeParams } }) }
+  const { runtimeParams } = options
+  const output = outputSchemaOf('output', options.output)
+  const own = { ...options, ...(runtimeParams && { runtimeParams: { ...runtimeParams } }), ...(output && { output }) }
   return retryOnConflict(async () => {
     const session = await access.find()
     const active = session && activeRun(await openRuns(context.store, access.key))
@@ -40,8 +43,8 @@ export async function steerInput(
 }
 
 /** What only a run can have. */
-function hasOwnOptions({ notBefore, runtimeParams }: NewInput): boolean {
-  return notBefore !== undefined || runtimeParams !== undefined
+function hasOwnOptions({ notBefore, runtimeParams, output }: NewInput): boolean {
+  return notBefore !== undefined || runtimeParams !== undefined || output !== undefined
 }
 
 /** For the turns to come; whether one is under way or not. */

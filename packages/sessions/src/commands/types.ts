@@ -112,6 +112,8 @@ export interface SendOptions {
   readonly maxQueued?: number
   /** Before those of the agent. */
   readonly runtimeParams?: RuntimeParams
+  /** JSON Schema of an object, which the final answer of this run must fit, in place of that of the agent. Stored with the run. */
+  readonly output?: JSONObject
   /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
   readonly notBefore?: number
   /**
@@ -254,8 +256,10 @@ export interface RunResult {
   readonly messages: readonly StoredMessage[]
   /** The last answer. */
   readonly message?: AssistantMessage
-  /** Its text. */
+  /** Its text; of an agent with an output schema the output as JSON. */
   readonly text: string
+  /** Of an agent with an output schema whose run is `completed`: the final answer as the schema lets it through. */
+  readonly output?: JSONValue
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
   readonly cost?: Cost

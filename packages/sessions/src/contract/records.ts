@@ -220,6 +220,8 @@ export interface RunRecord {
 /** Options of the input that matter to whoever executes the run. */
 export interface RunOptionsRecord {
   readonly runtimeParams?: RuntimeParams
+  /** JSON Schema of the final answer. */
+  readonly output?: JSONObject
 }
 
 export interface RunParent {

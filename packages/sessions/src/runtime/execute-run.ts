@@ -121,6 +121,7 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOpti
   return {
     ...{ runId: run.id, sessionKey: session.key, context: session.metadata, clock, ids, source: run.kind },
     runtimeParams: mergeRuntimeParams(runtimeParams, run.options?.runtimeParams),
+    ...(run.options?.output && { output: run.options.output }),
     ...(channel === undefined ? {} : { channel }),
     ...(remoteTools ? { remoteTools } : {}),
     ...(check.kind === 'pin' ? { pinned: check.pinned } : {}),

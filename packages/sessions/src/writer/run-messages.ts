@@ -1,4 +1,4 @@
-import type { StoredMessage } from '@bowline/agent-loop'
+import { lookForOutput, type StoredMessage } from '@bowline/agent-loop'
 import type { AssistantMessage } from '@bowline/llm'
 import type { RunRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
@@ -27,8 +27,14 @@ export function lastAnswerIn(messages: readonly StoredMessage[]): AssistantMessa
 
 /** Returns the text of the last answer of a run. */
 export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<string> {
-  const message = run.turn === undefined ? undefined : await lastAnswerOf(store, run)
-  return message ? textOf(message) : ''
+  return run.turn === undefined ? '' : answerOf(await messagesOf(store, run, ({ role }) => role === 'assistant'))
+}
+
+/** Returns the output of an agent with an output schema as JSON, else the text of the last answer. */
+export function answerOf(messages: readonly StoredMessage[]): string {
+  const { output } = lookForOutput(messages)
+  const message = lastAnswerIn(messages)
+  return output === undefined ? (message ? textOf(message) : '') : JSON.stringify(output)
 }
 
 /** Returns the last answer of a run that has begun. */

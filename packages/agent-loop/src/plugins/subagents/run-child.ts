@@ -1,4 +1,4 @@
-import { clientCalls, textOf } from '../../base/messages.ts'
+import { clientCalls, lookForOutput, textOf } from '../../base/messages.ts'
 import type { Subagent } from '../../contract/agent.ts'
 import type { AgentInput } from '../../contract/input.ts'
 import type { AbortCause } from '../../contract/journal.ts'
@@ -59,7 +59,9 @@ function ended(end: ChildEnd): ExecutionEnding {
 function endOf({ state, turn, spent }: ChildSnapshot, childRunId: string): ChildEnd {
   if (!state.ended) throw new TypeError('the journal of the subagent does not say how it ended')
   const { status, steps, error } = state.ended
-  return { childRunId, status, steps, text: textOf(turn.transcript.latestAnswer), spent, ...(error && { error }) }
+  const { output } = lookForOutput(turn.transcript.messages)
+  const text = output === undefined ? textOf(turn.transcript.latestAnswer) : JSON.stringify(output)
+  return { childRunId, status, steps, text, spent, ...(error && { error }) }
 }
 
 interface Play {

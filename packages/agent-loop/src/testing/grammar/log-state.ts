@@ -120,6 +120,7 @@ export class BlockGrammar {
   /** What is wrong with the event as the next one. */
   check(event: BlockEvent): string | undefined {
     if (event.type === 'content-part') return this.#checkPart(event.index)
+    if (event.type === 'output-delta') return this.#open.has(event.index) ? undefined : `no block ${event.index} is open`
     const place = event.type.lastIndexOf('-')
     const [kind, stage] = [event.type.slice(0, place), event.type.slice(place + 1)]
     if (stage === 'start') return this.#checkStart(event.index, kind)
