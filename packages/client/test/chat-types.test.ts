@@ -1,6 +1,5 @@
-import type { Agent } from '@bowline/agent-loop'
+import type { Agent, ModelFunction } from '@bowline/agent-loop'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
-import { scriptedModel } from '@bowline/llm/testing'
 import type { ChatInit, InferUITools, ToolSet, UIMessage } from 'ai'
 import { tool } from 'ai'
 import { describe, expectTypeOf, it } from 'vitest'
@@ -11,7 +10,9 @@ import type { ChatClient, ChatMetadata, InferAgentUIMessage } from '../src/chat.
 const inputSchema = z.object({ city: z.string() })
 const weather = defineTool({ name: 'weather', description: 'x', inputSchema, execute: () => ({ sky: 'clear' }) })
 const sdkTools = { clock: tool({ inputSchema, execute: async () => 12 }) } satisfies ToolSet
-const model = scriptedModel([])
+const model: ModelFunction = () => {
+  throw new Error('No turn runs here.')
+}
 const agent = defineAgent({ model, tools: { weather, ...sdkTools } })
 
 type Message = InferAgentUIMessage<typeof agent>

@@ -82,6 +82,7 @@ describe('the visible surface', () => {
       'LanguageModelV4ProviderTool',
       'LanguageModelV4StreamPart',
       'LanguageModelV4Usage',
+      'LastingPart',
       'Message',
       'MessageEvent',
       'MessageStream',

@@ -30,7 +30,7 @@ export interface Surroundings {
   /** For programs. Resolves when it is written: who exits then loses nothing. */
   print(text: string): Promise<void>
   /** For people. */
-  tell(text: string): Promise<void>
+  readonly tell: (text: string) => Promise<void>
 }
 
 export interface CommandCall extends Surroundings {

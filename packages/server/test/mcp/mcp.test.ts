@@ -50,7 +50,7 @@ const accept = { accept: 'application/json, text/event-stream' }
 it.each(eras)('V53, V55: a client $era lists the tools of the bridge and delegates', async ({ options }) => {
   const { connect } = await bridged()
   const client = await connect(options)
-  expect((await client.listTools()).tools).toHaveLength(10)
+  expect((await client.listTools()).tools).toHaveLength(11)
   expect((await delegate(client, 'hi')).structuredContent).toMatchObject({ status: 'completed', agentId: 'echo', text: 'echo: hi' })
 })
 

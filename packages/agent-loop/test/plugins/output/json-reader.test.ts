@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { JSONValue } from '@bowline/llm'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../../../scripts/test-length.ts'
 import { patchOutput } from '../../../src/index.ts'
 import { JsonReader } from '../../../src/plugins/output/json-reader.ts'
 
@@ -28,6 +29,7 @@ describe('an object that is being written', () => {
         const text = spaced ? `Here:\n\`\`\`json\n${JSON.stringify(object, null, 2)}\n\`\`\` }` : JSON.stringify(object)
         expect(readAll(cut(text, places)).output).toEqual(JSON.parse(JSON.stringify(object)))
       }),
+      randomRuns(200),
     )
   })
 
