@@ -15,8 +15,8 @@ export interface Command {
   run(call: CommandCall): Promise<Outcome>
 }
 
-/** `serving`: the process is to live on. */
-export type Outcome = 'done' | 'serving'
+/** `serving`: the process is to live on. `problems`: it did its work, and found some. */
+export type Outcome = 'done' | 'serving' | 'problems'
 
 export interface CommandFlag extends ExtraFlag {
   readonly about: string

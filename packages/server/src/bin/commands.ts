@@ -36,6 +36,14 @@ export const commands: readonly Command[] = [
     run: async (call) => (await import('./log.ts')).log(call),
   },
   {
+    name: 'doctor',
+    usage: 'doctor [flags]',
+    about: 'Look for what is wrong in a store, and say what to do about it',
+    takesSettings: true,
+    flags: configFlag,
+    run: async (call) => (await import('./doctor.ts')).doctor(call),
+  },
+  {
     name: 'token create',
     usage: 'token create --tenant T --scopes A,B [--expires 90d] [--id ID]',
     about: 'Make a token, and print it with the line for the file',

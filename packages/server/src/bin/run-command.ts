@@ -13,7 +13,8 @@ const exitBadConfiguration = 2
 /** Runs the command and gives its exit code, or `serving` when the process lives on. */
 export async function runCommand(argv: readonly string[], version: string, around: Surroundings): Promise<number | 'serving'> {
   try {
-    return (await dispatch(argv, version, around)) === 'serving' ? 'serving' : exitClean
+    const outcome = await dispatch(argv, version, around)
+    return outcome === 'serving' ? outcome : outcome === 'problems' ? exitFailure : exitClean
   } catch (error) {
     await around.tell(describeFailure(error, wantsDetails(argv, around.environment)))
     return isBadConfiguration(error) ? exitBadConfiguration : exitFailure

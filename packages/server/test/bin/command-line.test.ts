@@ -21,7 +21,7 @@ describe('help', () => {
     const folder = temporaryFolder()
     const overview = await commandResult(['--help'], { folder })
     expect(overview).toMatchObject({ code: 0, stderr: '' })
-    for (const name of ['start', 'check', 'migrate', 'log', 'token create', 'openapi']) expect(overview.stdout).toContain(name)
+    for (const name of ['start', 'check', 'migrate', 'log', 'doctor', 'token create', 'openapi']) expect(overview.stdout).toContain(name)
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
     expect(await commandResult(['--version'], { folder })).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
   })
