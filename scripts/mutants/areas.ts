@@ -76,7 +76,7 @@ export const areas: readonly Area[] = [
       part('sessions', ['contract/cursor', 'log/{read-log,reader-queue}'], ['log/reader-queue', 'log/reach-of-cursors', 'log/take', 'log/run-events', 'log/live-log', 'log/read-log', 'log/following', 'log/ends', 'log/waiting-readers', 'log/stalled-readers']),
       part('client', ['{cursor,sse-parser}'], ['sse-parser', 'attach', 'run']),
       part('server', ['sse/{event-stream,frames,join-deltas,shared-frames}', 'session-log'], ['sse/join-deltas', 'sse/shared-frames', 'sse/frames', 'sse/event-stream', 'sse/slow-reader', 'sse/open-streams', 'events']),
-      part('bridge', ['input/session-cursor'], ['list-and-notices', 'sessions']),
+      part('bridge', ['input/list-cursor'], ['list-and-notices', 'sessions']),
     ],
   },
 ]

@@ -56,6 +56,8 @@ export const withoutRow: Readonly<Record<string, string>> = {
   emptyView: 'a value',
   nullCompaction: 'a compactor that looks at nothing',
   reduceEvents: 'total: it never throws',
+  patchOutput: 'total: it never throws',
+  lookForOutput: 'for the messages of a run that are stored: it never throws',
   progressCharacters: 'a number',
   statuses: 'a list',
   statusOf: 'a look into a table: it never throws',

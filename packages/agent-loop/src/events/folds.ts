@@ -176,9 +176,9 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
   return view.pendingApprovals.filter((request) => request.approvalId !== approvalId)
 }
 
-/** What an event says beyond where it stands in the log. */
-function factsOf<Event extends StepEventBase & { readonly type: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type'> {
-  const { type: _type, at: _at, seq: _seq, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
+/** What an event says beyond where it stands in the log. Readers of a log get a cursor with it. */
+function factsOf<Event extends StepEventBase & { readonly type: string; readonly cursor?: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type' | 'cursor'> {
+  const { type: _type, at: _at, seq: _seq, cursor: _cursor, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
   return facts
 }
 

@@ -52,7 +52,8 @@ function nearestAlternative(alternatives: readonly (readonly Issue[])[]): readon
     .sort((left, right) => depth(right) - depth(left) || left.length - right.length)[0]
 }
 
-/** The value is of another type altogether, or carries another mark. */
+/** The value is of another type altogether. */
 function isOtherKind(issue: Issue): boolean {
-  return issue.path.length === 0 && issue.code === 'invalid_type'
+  if (issue.path.length > 0) return false
+  return issue.code === 'invalid_type' || (issue.code === 'invalid_union' && issue.errors.every((alternative) => alternative.some(isOtherKind)))
 }

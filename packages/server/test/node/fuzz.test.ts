@@ -185,7 +185,9 @@ async function send(url: string, agent: Agent, { method, path, headers, body }: 
 }
 
 function check({ status, type, text }: Reply, { method, path }: Wish): void {
-  expect(status).toBeLessThan(500)
+  // The model of this server has no summary to give.
+  const isModelsFault = status === 502 && (JSON.parse(text) as { code: string }).code === 'summary-failed'
+  if (!isModelsFault) expect(status).toBeLessThan(500)
   if (status < 400 || method === 'HEAD') return
   // The AI SDK shows a page what a refusal of its routes says.
   if (path.startsWith('/api/chat') && type === 'text/plain; charset=utf-8') return expect(text).not.toMatch(/^$|\n {4}at /)

@@ -70,7 +70,7 @@ function ofType(type: string, schema: Schema, next: Next): fc.Arbitrary<unknown>
       return textFrom(schema)
     case 'number':
     case 'integer':
-      return fc.integer({ min: Math.max(schema.minimum ?? -5, -1000), max: Math.min(schema.maximum ?? 2000, 2000) })
+      return fc.integer({ min: Math.max(schema.minimum ?? -5, -1000), max: Math.max(schema.minimum ?? 0, Math.min(schema.maximum ?? 2000, 2000)) })
     case 'boolean':
       return fc.boolean()
     case 'null':

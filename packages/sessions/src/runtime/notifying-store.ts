@@ -9,16 +9,16 @@ export function notifyingStore(store: SessionStore, hooks: readonly NoticeHook[]
     if (result.ok && result.notices) onNotices()
     return result
   }
-  const bound = new Map<PropertyKey, unknown>()
+  const bound = new WeakMap<object, unknown>()
   return new Proxy(store, {
     get(target, name) {
       if (name === 'commit') return commit
       const value: unknown = Reflect.get(target, name)
       if (typeof value !== 'function') return value
-      const before = bound.get(name)
+      const before = bound.get(value)
       if (before !== undefined) return before
       const method: unknown = value.bind(target)
-      bound.set(name, method)
+      bound.set(value, method)
       return method
     },
   })

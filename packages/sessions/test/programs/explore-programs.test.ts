@@ -20,7 +20,7 @@ function fault(name: string): ProgramFault {
 describe('programs', () => {
   it('S200: equal seeds give equal programs, traces and verdicts', async () => {
     const explore = (seed: number) => explorePrograms({ programs: 2, seed, faults: [fault('a lost steer')], shrinkTries: 10 })
-    const [first, second] = [await explore(14), await explore(14)]
+    const [first, second] = [await explore(52), await explore(52)]
     expect(first.failures.length).toBeGreaterThan(0)
     expect(second).toEqual(first)
     expect((await explorePrograms({ programs: first.programs, seed: 100 })).points).not.toBe(first.points)
@@ -55,8 +55,8 @@ describe('programs', () => {
 
   it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {
     const faults = [fault('a lost steer')]
-    // It has ten steps and three crashes, and takes a fifth of the time of others to shrink.
-    const { failures } = await explorePrograms({ programs: 1, seed: 65, faults })
+    // It is small, and so soon shrunk.
+    const { failures } = await explorePrograms({ programs: 1, seed: 52, faults })
     const [failure] = failures
     expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
     const run = (given: readonly ProgramFault[]) => {

@@ -13,6 +13,7 @@ export const aloneWithItsData: readonly string[] = [
   'S56: a run whose lease lives is not taken over, to the millisecond',
   'S60: a lease from before the clock was set back ends its own length after that was seen, unless it is renewed',
   'S57: a claimer’s wrong clock changes nothing',
+  'S212: of two processes that claim at once each gets others, and none is left',
   'S48: commits of another owner are told, those of another namespace are not',
   'S196: what one store has acknowledged another one reads',
   'S3: two stores that create one session at once create one',
