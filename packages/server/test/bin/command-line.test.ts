@@ -49,7 +49,7 @@ export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(
 
 describe('wrong usage', () => {
   it.each([
-    [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, log, token create, openapi. Did you mean check?\n'],
+    [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, log, doctor, token create, openapi. Did you mean check?\n'],
     [['token'], '--tenant: is required'],
     [['check', 'now', ...usual], 'bowline-server: now: is no argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
