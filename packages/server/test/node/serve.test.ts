@@ -96,7 +96,7 @@ it('V72: headers that are too long end the connection', async () => {
 })
 
 it('V72: headers and bodies that come too slowly, or not at all, are cut in time, and others are served', async () => {
-  const { running, get } = await bench({ serveOptions: { headersTimeoutMs: 50, bodyTimeoutMs: 100 } })
+  const { running, get } = await bench({ serveOptions: { headersTimeoutMs: 400, bodyTimeoutMs: 800 } })
   const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
   const slow = ['', 'GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
     const socket = connect(running.port, '127.0.0.1')
@@ -108,7 +108,7 @@ it('V72: headers and bodies that come too slowly, or not at all, are cut in time
 })
 
 it('V72: the limits that the server was made with hold at its socket', async () => {
-  const { running, get } = await bench({ limits: { headerBytes: 1024, headersTimeoutMs: 50, bodyTimeoutMs: 100 } })
+  const { running, get } = await bench({ limits: { headerBytes: 1024, headersTimeoutMs: 400, bodyTimeoutMs: 800 } })
   const head = 'POST /api/agent/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
   const slow = ['GET /healthz HTTP/1.1\r\nHost: local', `${head}\r\n{"input":`].map((begin) => {
     const socket = connect(running.port, '127.0.0.1')
