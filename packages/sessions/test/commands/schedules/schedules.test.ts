@@ -1,8 +1,11 @@
 import type { Clock } from '@bowline/llm'
+import { fakeIds } from '@bowline/agent-loop/testing'
 import { manualClock } from '@bowline/llm/testing'
 import { memoryStore } from '@bowline/sessions/memory'
 import type { ScheduleOptions, Session } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
+import { fireSchedule } from '../../../src/commands/schedules/fire-schedule.ts'
+import { LiveLog } from '../../../src/log/live-log.ts'
 import { collect, heldScript, setup, userTexts, type SetupOptions } from '../../support.ts'
 
 const minuteMs = 60_000
@@ -117,6 +120,21 @@ describe('schedules', () => {
       await runtime.stop()
       expect(faults).toEqual([])
     }
+  })
+
+  it.each(['paused', 'deleted', 'sent'] as const)('S210: a process that saw the time before the schedule was %s sends nothing', async (how) => {
+    const { runtime, clock, session } = await started()
+    await session.schedule({ id: 's', every: hourMs, input: 'hello' })
+    const [seen] = (await runtime.store.listTimers({ kind: 'schedule' })).items
+    if (how === 'paused') await session.schedules.pause('s')
+    if (how === 'deleted') await session.schedules.delete('s')
+    await clock.advance(hourMs)
+    await runtime.sweep()
+    const before = [await inputs(session), await session.schedules.list()]
+    const context = { store: runtime.store, clock, ids: fakeIds(), live: new LiveLog(), wake: () => undefined }
+    expect(await fireSchedule(context, seen ?? expect.unreachable())).toBe('kept')
+    expect([await inputs(session), await session.schedules.list()]).toEqual(before)
+    await runtime.stop()
   })
 
   it('S210: a clock that is set back or forward doubles no time', async () => {
