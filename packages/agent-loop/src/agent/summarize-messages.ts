@@ -13,7 +13,7 @@ import type { AgentDefinition } from '../run/definition.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
 
 export interface SummarizeOptions {
-  /** What is to be summarised, oldest first. */
+  /** The messages to summarise, oldest first. */
   readonly messages: readonly Message[]
   /** Extra focus of the summary. */
   readonly instructions?: string

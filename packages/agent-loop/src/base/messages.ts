@@ -133,7 +133,7 @@ export function textOf(message: Message | undefined): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** What the latest messages hold of a final answer of a schema, back to the last input that is no repair. */
+/** Looks for the structured output in the latest messages, back to the last input that is not a repair. */
 export interface FoundOutput {
   readonly output: JSONValue | undefined
   /** Answers that did not fit. */

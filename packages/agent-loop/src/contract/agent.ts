@@ -31,7 +31,7 @@ export interface ToolDeclaration {
   readonly name: string
   /** For the model: what the tool does and when to use it. */
   readonly description: string
-  /** Of the arguments. Calls are checked by it. */
+  /** Schema of the arguments. The loop checks calls by it. */
   readonly inputSchema: JSONSchema7
 }
 
@@ -75,7 +75,7 @@ export interface CompactOptions {
   readonly trigger?: CompactionTrigger
   /** Extra focus of the summary. */
   readonly instructions?: string
-  /** What the summary costs is reserved on it. Without room it is not made. */
+  /** Reserves the cost of the summary. If the budget has no room, the agent makes no summary. */
   readonly budget?: Budget
   /** Aborting it cancels the compaction. */
   readonly abortSignal?: AbortSignal
@@ -107,7 +107,7 @@ export interface AgentFingerprint {
   }[]
 }
 
-/** What a schema lets through; without one `Otherwise`. */
+/** The type that a schema lets through, or `Otherwise` without a schema. */
 export type InferOutput<Schema, Otherwise = unknown> = [Schema] extends [never] ? Otherwise : InferInput<Schema>
 
 /** Plain data, except for journal, budget, signal, clock, ids, random and `onApproval`. */
@@ -150,7 +150,7 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly limits?: Partial<Limits>
   /** Shared with other runs. */
   readonly budget?: Budget
-  /** What the final answer must be, in the place of the agent's: the schema of an object. */
+  /** Schema of the object that the final answer must be. Replaces that of the agent. */
   readonly output?: Schema
   /** How often an answer that does not fit is shown to the model with what is wrong. Default: the agent's. */
   readonly outputRepairs?: number
@@ -187,7 +187,7 @@ export interface ToolContext extends CallContext {
 }
 
 export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never, Name extends string = string> extends ToolFacts<Name> {
-  /** Of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. Calls are checked by it. */
+  /** Schema of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. The loop checks calls by it. */
   readonly inputSchema: Schema
   /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
   readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details, Output>
@@ -238,7 +238,7 @@ export interface Tool<Name extends string = string, Input = unknown, Output = un
 /** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
 export type ToolFields = Omit<Tool, typeof toolMarker | typeof typesOfTool>
 
-// Of a tool of the AI SDK, whose type is a union, as a whole.
+// The type of an AI SDK tool is a union: infer from it as a whole.
 type TypesOf<One> = [One] extends [Tool<string, infer Input, infer Output>]
   ? { readonly input: InJson<Input>; readonly output: InJson<Output> }
   : [One] extends [AiSdkTool]

@@ -181,7 +181,7 @@ export type HookName = keyof Hooks
 
 /** Code that stands beside the loop. Its errors are isolated. */
 export interface Extension {
-  /** Of no other extension of the agent. It names its records and errors. */
+  /** Unique in its agent. Records and errors of the extension carry it. */
   readonly name: string
   /** Added to those of the agent. A name that is taken is not used, and is a diagnostic. */
   readonly tools?: AgentTools

@@ -28,7 +28,7 @@ export interface GuardedCall {
 }
 
 export interface Guardrail {
-  /** Stands in errors, warnings and refusals. */
+  /** Names the guardrail in errors, warnings and refusals. */
   readonly name: string
   /** For people. */
   readonly description?: string

@@ -128,7 +128,7 @@ export interface StepPatch {
   readonly activeTools?: readonly string[]
   /** The whole system prompt of the call. */
   readonly instructions?: string
-  /** What the model is shown, in the place of the transcript. */
+  /** Replaces the transcript that the model is shown. */
   readonly messages?: readonly Message[]
 }
 
