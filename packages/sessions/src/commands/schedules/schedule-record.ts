@@ -85,9 +85,10 @@ function checkCron(cron: string, timeZone: string): void {
   }
 }
 
-/** `path`: of the option. */
+/** `path`: of the option. The issue names it beside its message, which begins with it. */
 export function invalid(path: string, message: string, cause?: unknown): SessionError {
-  return new SessionError('invalid-input', message, { issues: [{ path, message }], cause })
+  const fault = path !== '' && message.startsWith(`${path} `) ? message.slice(path.length + 1) : message
+  return new SessionError('invalid-input', message, { issues: [{ path, message: fault }], cause })
 }
 
 /** Throws `invalid-input` for a rule that has no time after this one. */
