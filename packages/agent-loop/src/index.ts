@@ -38,7 +38,9 @@ export type {
   AgentResult,
   AgentRun,
   Budget,
+  BudgetAmounts,
   BudgetEstimate,
+  BudgetGrant,
   BudgetLimits,
   Limits,
   LocalBudget,
@@ -49,6 +51,7 @@ export type {
   Spending,
   SubmissionReceipt,
 } from './contract/run.ts'
+export { grantSchema } from './kernel/question.ts'
 export { parseInput } from './transcript/input.ts'
 export { lookForOutput } from './base/messages.ts'
 export type { FoundOutput } from './base/messages.ts'
@@ -190,6 +193,7 @@ export type {
   ChildRequest,
   CommitExpectation,
   CommitOutcome,
+  GrantedAmounts,
   Journal,
   JournalRecord,
   JournalState,

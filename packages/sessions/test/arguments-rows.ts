@@ -251,6 +251,8 @@ const lines: AsyncIterable<string> = {
 
 function sessionRows({ session, approvalId }: World): Readonly<Record<string, ShapedRow>> {
   const inputOptions = options({ id: inputId, maxQueued: whole() })
+  const amount: ValueShape = { good: '2.5', accepts: (value) => (typeof value === 'number' ? value >= 0 && value <= 1e12 : typeof value === 'string' && /^\d{1,12}(\.\d{1,15})?$/.test(value)) }
+  const grant = options({ tokens: whole(), cost: amount, reason: text, by: text }, false)
   const decision = { inputHash: someText(), reason: text, by: text }
   const results: ValueShape = { good: [{ toolCallId: 'c1', output: 'Oslo' }], accepts: () => false }
   return {
@@ -296,6 +298,7 @@ function sessionRows({ session, approvalId }: World): Readonly<Record<string, Sh
     'Session.stop': { args: [['', options({ runId: someText(), scope: oneOf('active', 'all'), reason: text, waitMs: ms(0, 0) })]], call: session.stop },
     'Session.submitToolResults': { args: [['results', results], ['', options({ unknownOutcomes: boolean })]], call: session.submitToolResults },
     'Session.approve': { args: [['approvalId', someText(approvalId)], ['', options({ ...decision, input: { ...json, good: undefined } })]], call: session.approve },
+    'Session.grant': { args: [['approvalId', someText(approvalId)], ['amount', grant]], call: session.grant },
     'Session.deny': { args: [['approvalId', someText(approvalId)], ['', options(decision)]], call: session.deny },
     'Session.resolveTool': {
       args: [

@@ -31,7 +31,7 @@ const simulated = [
 const recorded = "[ 'search' ]\n"
 const remembered = 'true\ntenant:acme:chat:1\n1\n'
 const ofRuntimes = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', 'check paused\nnews active\n', 'settled room:1 completed true\n', '2 4\ntrue\n', remembered, orchestrated]
-const printed = [...ofRuntimes, simulated, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n', 'completed\ncompleted\nlimit\n0.004 0.001\n']
+const printed = [...ofRuntimes, simulated, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n', 'awaiting-approval\ncompleted\n0.006 0.999\n']
 const numbered = printed.map((output, index) => ({ number: index + 1, output }))
 /** On Redis and on a KV service. */
 const onRedis = [12, 13]

@@ -90,6 +90,8 @@ export interface ChildHost {
   readonly depth?: number
   /** How deep the agents above it let work be handed on, counted from the root. */
   readonly maxDepth?: number
+  /** Of the run above it. */
+  readonly onBudget?: 'end' | 'ask'
   /** It writes `child-start`, `child-update` and `child-end` into the log itself. Default false: the loop writes them. */
   readonly logs?: boolean
   /**
@@ -114,6 +116,7 @@ export interface ChildRequest {
   readonly asked: readonly string[]
   /** What binds the subagent, with all that it hands on. */
   readonly maxDepth: number
+  readonly onBudget: 'end' | 'ask'
   readonly abortSignal: AbortSignal
 }
 
@@ -187,6 +190,8 @@ export interface CallRow {
   readonly warnings?: readonly string[]
   /** While the call waits for a decision, and behind it. */
   readonly approval?: CallApproval
+  /** The row is of no call: it keeps a question about the budget of the step. */
+  readonly about?: 'budget'
   /** Of a submitted result as it was given, by which a repeat is known: hooks may have changed what is stored. */
   readonly answerHash?: string
   /** Of a call that handed its work to a subagent: the key of the child's journal. */
@@ -252,6 +257,8 @@ export interface RunRow {
   readonly overflowUsed?: true
   /** What the retries of the turn have waited in all. */
   readonly waitedMs?: number
+  /** What was granted to the limits of the turn. */
+  readonly granted?: GrantedAmounts
   /** By extension. */
   readonly extensionState?: Readonly<Record<string, JSONValue>>
   readonly compactionDue?: CompactionTrigger
@@ -260,6 +267,12 @@ export interface RunRow {
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly error?: JSONValue
+}
+
+/** Exact: the cost is a decimal as text. */
+export interface GrantedAmounts {
+  readonly tokens: number
+  readonly cost: string
 }
 
 /** How a turn is to end. */
@@ -345,6 +358,7 @@ export interface OpenTurn {
   readonly waitedMs?: number
   readonly overflowUsed?: true
   readonly overlays?: readonly Overlay[]
+  readonly granted?: GrantedAmounts
   readonly extensionState?: Readonly<Record<string, JSONValue>>
   /** What the `turn-start` of the next segment says. */
   readonly resume?: { readonly cause: ResumeCause; readonly attempt: number; readonly definitionDiff?: JSONValue }

@@ -4,7 +4,7 @@ import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
 import type { EndReason, TurnError, TurnStatus } from '../events/turn-events.ts'
 import type { RunTypes } from '../events/typed-events.ts'
 import type { Accepted, AgentInput } from './input.ts'
-import type { StoredMessage } from './journal.ts'
+import type { GrantedAmounts, StoredMessage } from './journal.ts'
 
 /** Of one turn, all its segments together. Absent is none. */
 export interface Limits {
@@ -22,6 +22,12 @@ export interface Limits {
   readonly maxDepth: number
   /** Inputs that wait for a window. Default 100. */
   readonly maxQueuedInputs: number
+  /**
+   * What becomes of a turn whose next model call has no room in `maxTotalTokens`, in `maxCost`, or in a budget that is shared.
+   * `end`: it ends as `limit`. `ask`: it is suspended with an approval request `about: 'budget'`; to approve that grants more,
+   * to deny it ends the turn as `limit`. Subagents ask when a run above them does. Default `end`.
+   */
+  readonly onBudget: 'end' | 'ask'
 }
 
 export type Phase = 'idle' | 'turn' | 'compaction'
@@ -127,13 +133,40 @@ export interface Budget {
   readonly left: { readonly tokens?: number; readonly cost?: number }
   /** Runs of subagents that a `ChildHost` starts reserve on it themselves: what they have used is not charged again. */
   readonly coversChildren?: boolean
+  /** What people who are asked for more are told it is, such as `tenant`. Default `shared`. */
+  readonly name?: string
+  /** What was spent, and what is set aside for calls that are under way. For people who are asked for more. */
+  readonly spent?: BudgetAmounts
+  readonly reserved?: BudgetAmounts
+  /** Raises its limits. An id that it knows raises nothing. Absent: only its owner can give it more, and approving tries again. */
+  grant?(id: string, amount: BudgetGrant): MaybePromise<void>
+}
+
+/** As numbers, for people. */
+export interface BudgetAmounts {
+  readonly tokens?: number
+  readonly cost?: number
+}
+
+/** What a budget gets beside its limits. */
+export interface BudgetGrant {
+  /** Input and output. */
+  readonly tokens?: number
+  /** In the currency of the prices. */
+  readonly cost?: Decimal
 }
 
 /** A budget in this process: it answers at once. */
 export interface LocalBudget extends Budget {
   reserve(estimate: BudgetEstimate): LocalReservation | undefined
   charge(actual: Spending): void
+  grant(id: string, amount: BudgetGrant): void
+  readonly spent: Required<BudgetAmounts>
+  readonly reserved: Required<BudgetAmounts>
+  /** All that was granted. Undefined: nothing. */
+  readonly granted: GrantedAmounts | undefined
 }
+
 
 export interface LocalReservation extends Reservation {
   settle(actual: Spending): void

@@ -61,6 +61,8 @@ export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   readonly reason?: string
   /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
   readonly replaces?: string
+  /** Absent: about the call. `budget`: about more money or tokens for the run; there is no call of this id. */
+  readonly about?: 'budget'
   readonly path: readonly string[]
   readonly deadlineAt?: number
 }
@@ -121,6 +123,8 @@ export interface ApprovalRequest {
   readonly reason?: string
   /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
   readonly replaces?: string
+  /** Absent: about the call. `budget`: about more money or tokens for the run; there is no call of this id. */
+  readonly about?: 'budget'
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]

@@ -170,6 +170,7 @@ function takeRun(open: OpenState, run: RunRow): void {
   open.elapsedMs = run.elapsedMs
   open.waitedMs = run.waitedMs
   open.overflowUsed = run.overflowUsed
+  open.granted = run.granted
   open.extensionState = run.extensionState
 }
 

@@ -3,13 +3,17 @@ import { clientCalls } from '../base/messages.ts'
 import { breathe } from '../base/promises.ts'
 import type { MaybePromise } from '../base/promises.ts'
 import type { DiscardReason } from '../events/message-events.ts'
+import { isSuspended } from '../events/status.ts'
 import type { TurnError } from '../events/turn-events.ts'
+import { cancelledOutcome } from '../tools/outcome.ts'
 import { callsOf, writeRows } from './call.ts'
 import type { Call } from './call.ts'
 import { aborted } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
+import { finish } from './finish.ts'
 import { callModel } from './model-call.ts'
 import { consult } from './plugin.ts'
+import { isOpen } from './question.ts'
 import type { AnswerVerdict, AttemptEnd, ModelAnswer, Next, RetryEnd, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
@@ -71,6 +75,7 @@ function beginStep(turn: Turn): void {
   turn.step++
   turn.attempt = 1
   turn.stepState = 'begun'
+  turn.question = undefined
   turn.log.record({
     ...{ type: 'step-start', step: turn.step, contextTokens: turn.contextTokens(), model: name },
     ...(info.contextWindow !== undefined && { contextWindow: info.contextWindow }),
@@ -80,11 +85,21 @@ function beginStep(turn: Turn): void {
 
 /** Asks the model until it has answered, or must not be asked again. */
 async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
+  let asked: string | undefined
   for (;;) {
     const waited = consult(turn, 'beforeAttempt', plan)
     const refused = waited instanceof Promise ? await waited : waited
     if (turn.stop.leaving) return yieldRun(turn)
     if (turn.stop.stopped) return giveUp(turn, aborted(turn.stop, []))
+    if (refused && isSuspended(refused.status)) {
+      // Whoever is asked the same again after his decision would say the same again.
+      const question = turn.question?.row.approval?.inputHash
+      if (question !== asked && (await isDecided(turn))) {
+        asked = question
+        continue
+      }
+      return turn.stop.leaving ? yieldRun(turn) : { phase: 'end', outcome: refused }
+    }
     if (refused) return giveUp(turn, refused)
     beginMessage(turn)
     // Boundary: the model is asked only after this is durable.
@@ -101,6 +116,13 @@ async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
     const next = verdict ? await follow(turn, answered.answer, verdict) : accept(turn, answered.answer)
     if (next) return next
   }
+}
+
+/** Whether the question of the step has an answer, or needs none any more because the run is stopped. */
+async function isDecided(turn: Turn): Promise<boolean> {
+  if (!turn.question) return false
+  const decided = await consult(turn, 'decide', turn.question)
+  return decided === true || turn.stop.stopped
 }
 
 function isCutOff({ message: { stopReason } }: ModelAnswer): boolean {
@@ -204,6 +226,7 @@ export async function tellAttemptEnd(turn: Turn, ended: RetryEnd | undefined): P
 
 /** The step ends without an answer. `ended` is told once it is stored, and with it that the turn is to end. */
 async function giveUp(turn: Turn, outcome: TurnOutcome, ended = endAttempts(turn, { success: false })): Promise<Next> {
+  if (isOpen(turn.question)) await finish(turn, turn.question, cancelledOutcome('the turn has ended', 'no'))
   endStep(turn, [], false)
   // Stored before its end, the step must not be followed by another one.
   turn.log.writeRun('running', { ending: outcome })

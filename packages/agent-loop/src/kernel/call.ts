@@ -191,12 +191,13 @@ export function pendingApprovals(calls: readonly Call[]): readonly ApprovalReque
 
 /** The question about a call, as it was asked. */
 export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
-  const { approval, toolCallId, toolName, deadlineAt } = row
+  const { approval, toolCallId, toolName, about, deadlineAt } = row
   if (!approval) return undefined
   const { approvalId, input, inputHash, replaces } = approval
   return {
     ...{ approvalId, toolCallId, toolName, input, inputHash, path: [], agent: [] },
     ...(replaces !== undefined && { replaces }),
+    ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   }
 }

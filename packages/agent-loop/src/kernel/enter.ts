@@ -13,6 +13,7 @@ import { aborted, modelWouldStop } from './ending.ts'
 import type { TurnOutcome } from './ending.ts'
 import { cancelOpenCalls } from './finish.ts'
 import { consult } from './plugin.ts'
+import { isOpen } from './question.ts'
 import type { Declarations } from './run-context.ts'
 import { appendResults, tellStepEnd } from './settle.ts'
 import { chargeAll } from './spending.ts'
@@ -42,8 +43,9 @@ export interface OpenedTurn {
   readonly answer?: ((turn: Turn) => Promise<void>) | undefined
 }
 
-/** The calls of the latest answer, while its step has not ended. */
+/** The calls of the latest answer, while its step has not ended; before there is an answer, a question that waits in their place. */
 export function openCalls(turn: Turn, open: OpenTurn | undefined): readonly Call[] {
+  if (turn.stepState === 'begun') return isOpen(turn.question) ? [turn.question] : []
   const answer = open && turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
   return answer ? callsOf(turn.agent.tools, turn, clientCalls(answer), open?.calls) : []
 }
@@ -121,13 +123,14 @@ async function closeTurn(turn: Turn, { open, calls, answer }: Omit<OpenedTurn, '
   await tellAttemptEnd(turn, endAttempts(turn, { success: false }))
   await cancelOpenCalls(turn, calls)
   writeRows(turn, calls)
-  appendResults(turn, calls)
-  const outcome = aborted(turn.stop, calls)
+  const asked = calls.filter((call) => call !== turn.question)
+  appendResults(turn, asked)
+  const outcome = aborted(turn.stop, asked)
   if (turn.stepState === 'ended') return outcome
-  endStep(turn, calls, false)
+  endStep(turn, asked, false)
   turn.log.writeRun('running', { ending: outcome })
   if (turn.run.isDriven) await turn.boundary()
-  await tellStepEnd(turn, turn.transcript.latestAnswer, calls)
+  await tellStepEnd(turn, turn.transcript.latestAnswer, asked)
   return outcome
 }
 

@@ -21,6 +21,7 @@ const submittedOutputCharacters = 50_000
 export function finish(turn: Turn, call: Call, outcome: Outcome, end?: ChildReport): MaybePromise<void> {
   call.running = false
   call.below = undefined
+  if (call === turn.question) return closeQuestion(turn, call, outcome)
   const ended: EndedCall = { call, outcome }
   const asked = consult(turn, 'outcome', ended)
   if (asked instanceof Promise) return asked.then(() => tellAndDraft(turn, ended, end))
@@ -31,6 +32,13 @@ function tellAndDraft(turn: Turn, { call, outcome }: EndedCall, end: ChildReport
   if (turn.plugins.onCallSettled.asks.length === 0) return draft(turn, call, outcome, end)
   const told = consult(turn, 'onCallSettled', { call: describeCall(call), status: outcome.status })
   return told instanceof Promise ? told.then(() => draft(turn, call, outcome, end)) : draft(turn, call, outcome, end)
+}
+
+/** There is no call of which log and transcript would tell: the row alone keeps what became of the question. */
+function closeQuestion(turn: Turn, call: Call, outcome: Outcome): void {
+  for (const tell of turn.plugins.settling.asks) tell(turn, call)
+  call.row = { ...call.row, state: outcome.status, outcome: resultOf(turn, call, outcome, turn.clock.now()) }
+  writeRows(turn, [call])
 }
 
 /** Drafts the outcome as it stands. */

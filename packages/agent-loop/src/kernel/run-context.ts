@@ -2,7 +2,7 @@ import type { Clock, FunctionTool, JSONValue, LanguageModelV4ProviderTool, Model
 import type { IdSource } from '../base/ids.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
-import type { Journal, QueuedInput } from '../contract/journal.ts'
+import type { Journal, OpenTurn, QueuedInput } from '../contract/journal.ts'
 import type { CacheSetting } from '../contract/options.ts'
 import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
 import type { InputSchema, OnUnknownOutcome } from '../contract/tool.ts'
@@ -76,6 +76,7 @@ export interface Ancestry {
   readonly budgets: readonly Budget[]
   /** How many levels deep they let work be handed on. */
   readonly maxDepth: number
+  readonly onBudget: Limits['onBudget']
   /** Of the run right above. */
   readonly stop?: StopSwitch
 }
@@ -128,8 +129,8 @@ export interface RunContext {
   /** Of the agent, whose prompts other runs use too. Throws `invalid-config`. */
   invalidatePrompt(channel?: string): void
   reload(): Promise<void>
-  /** The budget of a turn's own limits, charged with what the turn has used. Undefined without such limits. */
-  openBudget(spent: Spending): LocalBudget | undefined
+  /** The budget of a turn's own limits, charged with what the turn has used, and raised by what it was granted. Undefined without such limits. */
+  openBudget(turn: Spending & { readonly open?: OpenTurn | undefined }): LocalBudget | undefined
 }
 
 /** By `Symbol.for`, so that two installed copies of this package know each other's agents. */

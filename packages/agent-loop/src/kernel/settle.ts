@@ -164,7 +164,7 @@ function start(turn: Turn, call: Call): void {
 /**
  * The calls that may start now, or enter their subagent again, in call order. A sequential call waits for all earlier
  * ones and holds back all later ones; calls that were given away stand beside the queue, and those that wait for a
- * decision in it.
+ * decision in it. A subagent that waits for money is entered once no other call is under way: one of them may have got some.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
   const busy = new Map<Call['tool'], number>()
@@ -181,6 +181,7 @@ export function startable(calls: readonly Call[], toolConcurrency: number): read
     if (chosen.length >= places) break
     if (isSettled(call) || call.row.state === 'remote') continue
     const { tool, row } = call
+    if (call.entering && call.below?.pendingApprovals.some(({ about }) => about === 'budget') && (busy.size > 0 || chosen.length > 0)) continue
     if (row.state === 'pending' || call.entering) {
       if (tool?.sequential && openBefore) break
       if (!awaitsApproval(call) && (busy.get(tool) ?? 0) < (tool?.concurrency ?? Infinity)) {
@@ -252,11 +253,18 @@ function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'app
   const timeoutMs = call.tool?.approvalTimeoutMs
   const deadline = typeof timeoutMs === 'number' ? { deadlineAt: turn.clock.now() + timeoutMs } : {}
   call.row = { ...call.row, approval, ...deadline }
-  const { toolCallId, toolName, deadlineAt } = call.row
+  tellQuestion(turn, call)
+}
+
+/** Drafts that a decision is asked for. */
+export function tellQuestion(turn: Turn, call: Call): void {
+  const { toolCallId, toolName, about, approval, deadlineAt } = call.row
+  if (!approval) return
   const { approvalId, input, inputHash, replaces } = approval
   turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path: [] },
     ...(replaces !== undefined && { replaces }),
+    ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
   // Whatever is stored next, an event and its row belong together.

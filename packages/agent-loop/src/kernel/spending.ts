@@ -4,7 +4,7 @@ import { AgentError, messageOf } from '../base/agent-error.ts'
 import { checkMethods, checkNumber, checkObject, refuseConfig } from '../base/checks.ts'
 import { dropLateFailure, isThenable, settleWithin } from '../base/promises.ts'
 import type { MaybePromise, TimeLimit } from '../base/promises.ts'
-import type { Budget, BudgetEstimate, Limits, Reservation, Spending } from '../contract/run.ts'
+import type { Budget, BudgetEstimate, BudgetGrant, Limits, Reservation, Spending } from '../contract/run.ts'
 import type { ModelTarget } from './model-target.ts'
 import type { Turn } from './turn.ts'
 
@@ -83,6 +83,15 @@ async function reservedLater(turn: Turn, answer: PromiseLike<Reservation | undef
 
 function limitOf({ clock, stop }: Turn): TimeLimit {
   return { clock, abortSignal: stop.signal, timeoutMs: budgetTimeoutMs }
+}
+
+/** Raises a budget that can be raised. False: it cannot, or the run is stopped. Rejects if it fails, or does not answer in time. */
+export async function grantOn(turn: Turn, budget: Budget, id: string, amount: BudgetGrant): Promise<boolean> {
+  if (!budget.grant) return false
+  const settled = await settleWithin(limitOf(turn), async () => budget.grant?.(id, amount))
+  if (settled.kind === 'value') return true
+  if (settled.kind === 'stopped') return false
+  throw named('budget.grant', settled.kind === 'failed' ? settled.error : new Error(`no answer within ${budgetTimeoutMs} ms`))
 }
 
 /**

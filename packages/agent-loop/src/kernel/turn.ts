@@ -19,6 +19,7 @@ import type { Transcript } from '../transcript/transcript.ts'
 import type { Call, Delegation, Prepared, SideWork } from './call.ts'
 import type { AfterTurn, TurnOutcome } from './ending.ts'
 import type { ModelTarget } from './model-target.ts'
+import { openQuestion } from './question.ts'
 import type { AgentSetup, RunContext, SystemPrompt } from './run-context.ts'
 import type { StopSwitch } from './stop-switch.ts'
 import { noPrompt } from './system-prompt.ts'
@@ -66,6 +67,8 @@ export interface Hooks {
   request(turn: Turn, request: RequestDraft): MaybePromise<void>
   /** Answers a request in the place of a provider's model. */
   model(turn: Turn, request: RequestDraft): Promise<ModelAnswer> | undefined
+  /** The turn would be suspended for this question: true if it has been decided. */
+  decide(turn: Turn, question: Call): MaybePromise<true | undefined>
   /** An answer has come: takes account of what it has used. */
   count(turn: Turn, answered: Answered): void
   /** Judges an answer before it is stored. Undefined accepts it. */
@@ -200,6 +203,8 @@ export class Turn implements LogOwner {
   activeTools: ReadonlySet<string> | undefined
   /** How the model is asked for an answer of a schema, where the agent has one. */
   outputMode: OutputMode | undefined
+  /** Whether more may be spent than the budgets of the present step have left. */
+  question: Call | undefined
   /** Calls of the turn before those of the present answer. */
   earlierCalls = 0
   usage: Usage
@@ -228,6 +233,7 @@ export class Turn implements LogOwner {
     this.usage = deepFreeze(open?.usage ?? {})
     this.cost = open?.cost
     this.stepState = open ? stepStateOf(open, transcript) : 'ended'
+    this.question = open && openQuestion(open)
     this.inputId = open?.inputMessageId
     this.answered = this.step > (this.stepState === 'begun' ? 1 : 0)
     this.attempt = open?.attempt ?? 1
@@ -362,6 +368,7 @@ export class Turn implements LogOwner {
     if (cost) row.cost = cost
     if (activeTools) row.activeTools = [...activeTools]
     if (inputId !== undefined) row.inputMessageId = inputId
+    if (this.ownBudget?.granted) row.granted = this.ownBudget.granted
     for (const add of this.plugins.row.asks) add(this, row)
     return row
   }
@@ -387,5 +394,6 @@ export class Turn implements LogOwner {
 function stepStateOf(open: OpenTurn, transcript: Transcript): StepProgress {
   if (open.stepState) return open.stepState
   if (transcript.openAnswer) return 'answered'
-  return open.openMessageId === undefined && open.notBefore === undefined ? 'ended' : 'begun'
+  const isBegun = open.openMessageId !== undefined || open.notBefore !== undefined || open.calls.some(({ about }) => about !== undefined)
+  return isBegun ? 'begun' : 'ended'
 }

@@ -16,7 +16,7 @@ import { iterate } from './gate.ts'
 import { perform } from './perform.ts'
 import { openTurn, RunParts } from './run-parts.ts'
 
-const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity }
+const root: Ancestry = { path: [], budgets: [], maxDepth: Infinity, onBudget: 'end' }
 
 /** Starts a run. Misuse throws here, before anything is stored. */
 export function startRun(agent: AgentDefinition, input: AgentInput | undefined, given: RunOptions, ancestry = root): AgentRun {

@@ -1,6 +1,6 @@
 import type { AnyLanguageModel, FunctionTool, ModelRef } from '@bowline/llm'
 import { definedFields } from '@bowline/llm/arguments'
-import { checkDecimal, checkKeys, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
+import { checkDecimal, checkKeys, checkOneOf, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
 import type { Agent, AgentFingerprint, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
@@ -66,16 +66,17 @@ export function invalidatePrompt({ promptCache }: Pick<AgentDefinition, 'promptC
   promptCache.invalidate(channel)
 }
 
-const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100 }
+const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueuedInputs: 100, onBudget: 'end' }
 
 const least = { maxSteps: 1, maxToolCalls: 0, maxTotalTokens: 0, maxDurationMs: 1, maxDepth: 0, maxQueuedInputs: 0 } as const
 
 /** Field by field in the place of `base`. Throws `invalid-config`. */
 export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defaults): Limits {
   if (given === undefined) return base
-  checkKeys('limits', given, [...Object.keys(least), 'maxCost'])
+  checkKeys('limits', given, [...Object.keys(least), 'maxCost', 'onBudget'])
   for (const key of Object.keys(least) as (keyof typeof least)[]) checkWhole(`limits.${key}`, given[key], least[key])
   checkDecimal('limits.maxCost', given.maxCost)
+  checkOneOf('limits.onBudget', given.onBudget, ['end', 'ask'])
   return { ...base, ...definedFields(given) }
 }
 

@@ -8,7 +8,7 @@ import { frozenJson } from '../base/json.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions } from '../contract/agent.ts'
 import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { Journal, JournalState } from '../contract/journal.ts'
-import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
+import type { AgentRun, Budget, Limits, LocalBudget } from '../contract/run.ts'
 import type { OnUnknownOutcome } from '../contract/tool.ts'
 import { modelTargets } from '../kernel/model-target.ts'
 import type { ModelTarget } from '../kernel/model-target.ts'
@@ -77,8 +77,9 @@ export class RunParts implements RunContext {
     this.plugins = agent.plugins()
     this.models = options.runtimeParams || options.pinned ? modelTargets(agent, runtimeParams, options.pinned) : ownTargets(given)
     this.params = options.runtimeParams ? mergeRuntimeParams(agent.runtimeParams, runtimeParams) : agent.runtimeParams
-    const { depth = 0, maxDepth = Infinity } = journal.children ?? {}
-    this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth) }
+    const { depth = 0, maxDepth = Infinity, onBudget } = journal.children ?? {}
+    const asks = own.onBudget === 'ask' || ancestry.onBudget === 'ask' || onBudget === 'ask'
+    this.limits = { ...own, maxDepth: Math.min(own.maxDepth, ancestry.maxDepth, maxDepth), onBudget: asks ? 'ask' : 'end' }
     this.depth = ancestry.path.length + depth
     this.budgets = budget ? [budget, ...ancestry.budgets] : ancestry.budgets
     checkPrices(this.budgets, [...this.models, ...summaryModels(agent.compaction, agent.models)], this.limits)
@@ -143,7 +144,7 @@ export class RunParts implements RunContext {
     return this.agent.reload()
   }
 
-  openBudget(spent: Spending): LocalBudget | undefined {
+  openBudget({ open, ...spent }: Parameters<RunContext['openBudget']>[0]): LocalBudget | undefined {
     const { maxTotalTokens, maxCost } = this.limits
     if (maxTotalTokens === undefined && maxCost === undefined) return undefined
     const own = createBudget({
@@ -151,6 +152,7 @@ export class RunParts implements RunContext {
       ...(maxCost !== undefined && { maxCost }),
     })
     own.charge(spent)
+    if (open?.granted) own.grant('earlier', open.granted)
     return own
   }
 }

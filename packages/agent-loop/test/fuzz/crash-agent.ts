@@ -30,6 +30,7 @@ export function crashAgent(world: World, store: Store, plan: CrashPlan, executio
     retry: { maxRetries: plan.fallback ? 1 : 2, baseDelayMs: 10, jitter: 0 },
     compaction: plan.compacts && { reserveTokens: 300, keepRecentTokens: 5 },
     runtimeParams: { maxTokens: 200 },
+    limits: { onBudget: 'ask', ...(plan.maxTotalTokens !== undefined && { maxTotalTokens: plan.maxTotalTokens }) },
     extensions: [keeper, ...extensionsOf(store, plan)],
     guardrails: [countsNothing, ...(plan.guards ? [{ name: 'looks', beforeCall: () => undefined, afterCall: () => undefined, onTurnEnd: () => undefined }] : [])],
     ...functionsOf(plan),

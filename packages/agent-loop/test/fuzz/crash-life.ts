@@ -65,7 +65,8 @@ function answersTo({ answers }: CrashPlan, latest: AgentResult | undefined): Age
   return { toolResults, approvals: latest.pendingApprovals.slice(0, answers - toolResults.length).map(decisionOn) }
 }
 
-function decisionOn({ approvalId, toolCallId }: ApprovalRequest): ApprovalDecision {
+function decisionOn({ approvalId, toolCallId, about }: ApprovalRequest): ApprovalDecision {
+  if (about === 'budget') return { approvalId, decision: 'approve', input: { tokens: 3_000 } }
   return { approvalId, decision: toolCallId.endsWith('1') ? 'deny' : 'approve' }
 }
 

@@ -28,6 +28,8 @@ export interface CrashPlan {
   readonly guards: boolean
   readonly asks: readonly ('prepareStep' | 'stopWhen' | 'ephemeral' | 'instructions')[]
   readonly compacts: boolean
+  /** So many tokens may be used before somebody is asked for more. */
+  readonly maxTotalTokens: number | undefined
   readonly fallback: boolean
   readonly onUnknownOutcome: 'stop' | 'tell-model'
   readonly latencyMs: number
@@ -57,6 +59,7 @@ export const crashPlan: fc.Arbitrary<CrashPlan> = fc.record({
   guards: fc.boolean(),
   asks: fc.uniqueArray(fc.constantFrom('prepareStep', 'stopWhen', 'ephemeral', 'instructions'), { maxLength: 2 }),
   compacts: fc.boolean(),
+  maxTotalTokens: fc.constantFrom(undefined, undefined, 0, 900, 3_000),
   fallback: fc.boolean(),
   onUnknownOutcome: fc.constantFrom('stop', 'tell-model'),
   latencyMs: fc.constantFrom(0, 0, 5),

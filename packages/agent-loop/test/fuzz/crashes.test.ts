@@ -23,7 +23,7 @@ const rich: CrashPlan = {
     ],
   ],
   child: [['once', 'far', 'asked']],
-  ...{ inPlace: false, answers: 2, followsUp: true, guards: true, compacts: true, fallback: true, onUnknownOutcome: 'tell-model', latencyMs: 0 },
+  ...{ inPlace: false, answers: 2, followsUp: true, guards: true, compacts: true, maxTotalTokens: 2_000, fallback: true, onUnknownOutcome: 'tell-model', latencyMs: 0 },
   hooks: ['onToolResult'],
   asks: ['stopWhen', 'ephemeral'],
 }

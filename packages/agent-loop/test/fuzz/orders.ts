@@ -75,7 +75,7 @@ function resultFor({ toolCallId, path, unknown }: PendingToolCall, kind: number)
   return { toolCallId, path, output: { answered: true }, details: [1] }
 }
 
-export function decisionOn({ approvalId, inputHash }: ApprovalRequest, { approve, edits }: Pick<RoundPlan, 'approve' | 'edits'>): ApprovalDecision {
+export function decisionOn({ approvalId, inputHash, about }: ApprovalRequest, { approve, edits }: Pick<RoundPlan, 'approve' | 'edits'>): ApprovalDecision {
   if (!approve) return { approvalId, inputHash, decision: 'deny', reason: 'rather not' }
-  return { approvalId, inputHash, decision: 'approve', by: 'somebody', ...(edits && { input: { act: 'return', ms: 0 } }) }
+  return { approvalId, inputHash, decision: 'approve', by: 'somebody', ...(edits && { input: about === 'budget' ? { tokens: 3_000 } : { act: 'return', ms: 0 } }) }
 }

@@ -50,7 +50,7 @@ export interface AgentPlan {
   readonly onFailedTurn: 'keep' | 'rewind'
   readonly onUnknownOutcome: 'stop' | 'tell-model'
   readonly compacts: boolean
-  readonly limits: { readonly maxSteps: number; readonly maxDepth?: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number }
+  readonly limits: { readonly maxSteps: number; readonly maxDepth?: number; readonly maxToolCalls?: number; readonly maxTotalTokens?: number; readonly maxDurationMs?: number; readonly onBudget?: 'end' | 'ask' }
   readonly steering: 'all' | 'one-at-a-time'
   readonly abortGraceMs: number
   readonly toolConcurrency: number
@@ -133,6 +133,7 @@ const limitPlan: fc.Arbitrary<AgentPlan['limits']> = fc.record(
     maxToolCalls: usually(8, 20, 2),
     maxTotalTokens: usually(8, 1_000_000, 6_000),
     maxDurationMs: usually(9, 1_000_000, 100),
+    onBudget: fc.constantFrom('end', 'ask'),
   },
   { requiredKeys: ['maxSteps'] },
 )

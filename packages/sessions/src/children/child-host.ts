@@ -53,9 +53,9 @@ export function childHost(options: ChildHostOptions): ChildHost {
   }
 }
 
-function depthOf(run: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth'> {
+function depthOf(run: RunRecord): Pick<ChildHost, 'depth' | 'maxDepth' | 'onBudget'> {
   const origin = originOf(run)
-  return origin ? { depth: origin.path.length, maxDepth: origin.maxDepth } : { depth: 0 }
+  return origin ? { depth: origin.path.length, maxDepth: origin.maxDepth, ...(origin.onBudget && { onBudget: origin.onBudget }) } : { depth: 0 }
 }
 
 async function readChild({ context: { store } }: ChildHostOptions, runId: string): Promise<RunRecord | undefined> {
@@ -86,7 +86,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
 
 function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequest): readonly [Delivery, Delivery] {
   const at = context.clock.now()
-  const { agent, key: runId, toolCallId, turn, step, description, background, maxDepth } = request
+  const { agent, key: runId, toolCallId, turn, step, description, background, maxDepth, onBudget } = request
   const taskId = taskIdOf(runId)
   const origin = originOf(run)
   const to = childSessionKey(session.key, agent, request.sessionKey ?? taskId)
@@ -100,6 +100,7 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
     root: origin?.root ?? session.key,
     rootAgent: origin?.rootAgent ?? session.agent,
     maxDepth,
+    ...(onBudget === 'ask' && { onBudget }),
     ...(description === undefined ? {} : { description }),
     ...(background ? { taskId } : {}),
   }

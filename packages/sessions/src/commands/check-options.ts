@@ -3,10 +3,10 @@ import { inputChecks, longestMs } from '../arguments.ts'
 import { checkInputId, checkKey } from '../keys.ts'
 import { outputSchemaOf, runtimeParamsOf } from './settings.ts'
 import type { CompactOptions, ExportOptions, ForkOptions, SwitchOptions } from './tree/types.ts'
-import type { DecisionOptions, EventsOptions, InputOptions, MessagesOptions, OverlayOptions, SendOptions, StopOptions, SubmitOptions } from './types.ts'
+import type { DecisionOptions, EventsOptions, GrantOptions, InputOptions, MessagesOptions, OverlayOptions, SendOptions, StopOptions, SubmitOptions } from './types.ts'
 
 const mostOnPage = 1000
-const { checkBoolean, checkName, checkSignal, checkText, listOf, oneOf, optional, optionalName, optionalRecord, whole } = inputChecks
+const { checkBoolean, checkName, checkRequired, checkSignal, checkText, listOf, oneOf, optional, optionalName, optionalRecord, record, whole } = inputChecks
 
 const inputOptions: FieldChecks<InputOptions> = { id: checkInputId, maxQueued: whole(0) }
 
@@ -41,6 +41,17 @@ export const checkDecisionOptions = optionalRecord<DecisionOptions>({
   reason: checkText,
   by: checkText,
 })
+
+export const checkGrantOptions = record<GrantOptions>({
+  tokens: whole(0),
+  cost: (path, value) => value === undefined || checkRequired(path, value, 'a number or a decimal such as "2.50", 0 or more', isAmount),
+  reason: checkText,
+  by: checkText,
+})
+
+function isAmount(value: unknown): boolean {
+  return typeof value === 'number' ? value >= 0 && value <= 1e12 : typeof value === 'string' && /^\d{1,12}(\.\d{1,15})?$/.test(value)
+}
 
 export const checkResolveOptions = optionalRecord<{ readonly path?: readonly string[] }>({
   path: listOf(checkName),

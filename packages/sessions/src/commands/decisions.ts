@@ -1,5 +1,5 @@
-import { canonicalJson } from '@bowline/agent-loop'
-import { validateWith } from '@bowline/llm'
+import { canonicalJson, grantSchema, type BudgetGrant } from '@bowline/agent-loop'
+import { validateWith, type JSONValue } from '@bowline/llm'
 import { inputChecks } from '../arguments.ts'
 import { retryOnConflict, tryAgain } from '../contract/retry-on-conflict.ts'
 import { decidedBefore, decisionId, isAllAnswered, openQuestions, readAnswers, type Decided } from '../contract/answers.ts'
@@ -7,14 +7,17 @@ import type { InboxDecision, InboxRecord, RunRecord, SessionRecord, ToolCallReco
 import { isTerminal } from '../contract/run-status.ts'
 import { SessionError } from '../errors.ts'
 import { checkedCopy } from '../json.ts'
-import { checkDecisionOptions } from './check-options.ts'
+import { checkDecisionOptions, checkGrantOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
 import { answeredAbove, isBelow } from './route.ts'
-import type { ApprovalReceipt, DecisionOptions } from './types.ts'
+import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
 import { readRun } from './wait-for-rest.ts'
 
-export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'>
+export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'> & {
+  /** Refuses a question about anything else. */
+  readonly about?: 'budget'
+}
 
 /** Stores what was decided about a call; the last open answer of its run queues it in the same commit. */
 export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
@@ -22,6 +25,7 @@ export async function decideApproval(context: SessionContext, key: string, given
   const body = bodyOf(given)
   return retryOnConflict(async () => {
     const asker = await readApproval(context, key, given.approvalId)
+    if (given.about !== undefined && asker.about !== given.about) throw new SessionError('unknown-approval', `The approval ${given.approvalId} is about a call and not about a budget: use approve or deny.`)
     const session = await readSession(context, asker.session)
     // The commit tests the version of the session, so all that is judged must be read after it.
     const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
@@ -47,6 +51,14 @@ export function copyDecision(decision: InboxDecision['decision'], approvalId: st
   return { ...given, approvalId, decision, input: checkedCopy(input, 'input') }
 }
 
+/** As an approval. Throws `invalid-input`. */
+export function copyGrant(approvalId: string, given: GrantOptions): GivenDecision {
+  checkGrantOptions('grant.amount', given)
+  const { tokens, cost, ...options } = given
+  const input: BudgetGrant = { ...(tokens !== undefined && { tokens }), ...(cost !== undefined && { cost }) }
+  return { ...copyDecision('approve', approvalId, { ...options, input: input as JSONValue }), about: 'budget' }
+}
+
 function bodyOf({ approvalId, decision, input, reason, by }: GivenDecision): InboxDecision {
   return { approvalId, decision, ...(input === undefined ? {} : { input }), ...(reason === undefined ? {} : { reason }), ...(by === undefined ? {} : { by }) }
 }
@@ -63,8 +75,8 @@ function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | '
 /** An edited input must be one that the tool takes: else the call could not run with it. */
 async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input }: InboxDecision): Promise<void> {
   if (input === undefined) return
-  const tool = context.toolOf(session, run, call.name)
-  const checked = tool && (await validateWith(tool.inputSchema, input))
+  const schema = call.about === 'budget' ? grantSchema : context.toolOf(session, run, call.name)?.inputSchema
+  const checked = schema && (await validateWith(schema, input))
   if (checked?.ok) return
   const issues = checked?.issues.map(({ path, message }) => ({ path: ['input', path].filter((part) => part !== '').join('.'), message })) ?? []
   const why = checked ? issues.map(({ path, message }) => `${path}: ${message}`).join('; ') : 'this runtime does not know the tool'

@@ -26,7 +26,7 @@ import {
 } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { compactSession } from './tree/compact.ts'
-import { copyDecision, decideApproval } from './decisions.ts'
+import { copyDecision, copyGrant, decideApproval } from './decisions.ts'
 import { endSession } from './end-session.ts'
 import { forkSession, identityOfCopy } from './tree/fork.ts'
 import { parseResolution, parseResults } from './given-answers.ts'
@@ -100,6 +100,11 @@ export function createSession(context: SessionContext, identity: SessionIdentity
     },
     async approve(approvalId, options = {}) {
       const decision = copyDecision('approve', approvalId, options)
+      await access.writable()
+      return decideApproval(context, key, decision)
+    },
+    async grant(approvalId, amount) {
+      const decision = copyGrant(approvalId, amount)
       await access.writable()
       return decideApproval(context, key, decision)
     },

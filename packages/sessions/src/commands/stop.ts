@@ -143,7 +143,7 @@ export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: s
     runId,
     state: hasEnded ? 'settled' : 'pending',
     status: statusOfRun(run),
-    calls: calls.map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
+    calls: calls.filter(({ about }) => about === undefined).map(({ toolCallId, name, status: outcome }) => ({ toolCallId, toolName: name, status: outcome ?? 'running' })),
     children,
   }
 }

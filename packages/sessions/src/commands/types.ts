@@ -1,5 +1,5 @@
 import type { AgentErrorData, AgentInput, ApprovalRequest, EndReason, OutcomeStatus, PendingToolCall, StoredMessage, SubmissionReceipt, SubmittedResult, ToolReturnValue, TurnStatus } from '@bowline/agent-loop'
-import type { AssistantMessage, Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
+import type { AssistantMessage, Cost, Decimal, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } from '@bowline/llm'
 import type { LogEvents, LoggedEvent } from '../contract/log-events.ts'
 import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunFailure, RunKind, RunStatus, Status, TerminalStatus } from '../contract/records.ts'
@@ -39,6 +39,11 @@ export interface Session {
    * `approval-conflict`. While the run still does something else, it resolves when the run waits.
    */
   approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  /**
+   * Gives a run more that asks about its budget (`about: 'budget'`): each of its budgets without room gets the amount. As
+   * `approve` with the amount as `input`; `deny` ends the run as `limit`.
+   */
+  grant(approvalId: string, amount: GrantOptions): Promise<ApprovalReceipt>
   /** Ends the call as `denied`; otherwise as `approve`. */
   deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
   /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
@@ -185,6 +190,16 @@ export interface DecisionOptions {
   /** Of an approval: what the call is to run with instead. Must fit the schema of the tool. */
   readonly input?: JSONValue
   /** The model is told why a call was denied. */
+  readonly reason?: string
+  /** Who decides. */
+  readonly by?: string
+}
+
+export interface GrantOptions {
+  /** Input and output together. */
+  readonly tokens?: number
+  /** In the currency of the prices. */
+  readonly cost?: Decimal
   readonly reason?: string
   /** Who decides. */
   readonly by?: string

@@ -24,7 +24,10 @@ export function noticesOfRun(session: SessionRecord, before: RunState, after: Ru
   }
   if (after.status === 'needs-recovery') return hasMoved ? [draft('needs-recovery', questionsIn(after))] : []
   const waits = after.status === 'awaiting-tools' || after.status === 'awaiting-approval'
-  return waits && (hasMoved || asksMore(before, after)) ? [draft('awaiting-answer', questionsIn(after))] : []
+  if (!waits || (!hasMoved && !asksMore(before, after))) return []
+  const asked = new Set(namesOf(before))
+  const asksForMore = after.pendingApprovals.some(({ about, approvalId }) => about === 'budget' && !asked.has(approvalId))
+  return [...(asksForMore ? [draft('budget')] : []), draft('awaiting-answer', questionsIn(after))]
 }
 
 function bodyOf(session: SessionRecord, run: RunState): JSONObject {
@@ -69,8 +72,8 @@ function callOf({ toolCallId, toolName, path, agent }: Pick<PendingToolCall, 'to
   return { toolCallId, toolName, path: [...path], agent: [...agent] }
 }
 
-function approvalOf({ approvalId, ...call }: Pick<ApprovalRequest, 'approvalId' | 'toolCallId' | 'toolName' | 'path' | 'agent'>): JSONObject {
-  return { approvalId, ...callOf(call) }
+function approvalOf({ approvalId, about, ...call }: Pick<ApprovalRequest, 'approvalId' | 'toolCallId' | 'toolName' | 'about' | 'path' | 'agent'>): JSONObject {
+  return { approvalId, ...callOf(call), ...(about !== undefined && { about }) }
 }
 
 interface EventOfBackground {
@@ -91,7 +94,9 @@ export function noticesOfEvents(session: SessionRecord, events: readonly NewEven
   const held = told.filter(({ type, source, agent }) => type === 'error' && source === 'definition' && agent !== undefined)
   const base = (runId: string | undefined): JSONObject => ({ ...placeOf(session), ...(runId !== undefined && { runId }) })
   const asks = pendingToolCalls.length + pendingApprovals.length > 0
+  const asksForMore = pendingApprovals.some(({ about }) => about === 'budget')
   return [
+    ...(asksForMore ? [{ type: 'budget', body: { ...base(asked[0]?.runId), status: 'waiting-for-user' } } as const] : []),
     ...(asks ? [{ type: 'awaiting-answer', body: { ...base(asked[0]?.runId), status: 'waiting-for-user', pendingToolCalls, pendingApprovals } } as const] : []),
     ...held.map(({ runId }) => ({ type: 'needs-recovery', body: { ...base(runId), status: 'needs-recovery', reason: 'definition-changed' } }) as const),
   ]

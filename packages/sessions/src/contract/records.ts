@@ -239,6 +239,8 @@ export interface RunParent {
   readonly rootAgent: string
   /** How deep the agents above it let work be handed on, counted from the root. */
   readonly maxDepth: number
+  /** A run above it asks for more budget: so does it. */
+  readonly onBudget?: 'ask'
   readonly description?: string
   /** Of a child in the background. */
   readonly taskId?: string
@@ -297,6 +299,8 @@ export interface ToolCallRecord {
   /** Guardrails have given these before the call. */
   readonly warnings?: readonly string[]
   readonly approval?: ApprovalRecord
+  /** The row is of no call: it keeps a question about the budget of the step. */
+  readonly about?: NonNullable<CallRow['about']>
   /** Of a call that handed its work to a subagent. */
   readonly childKey?: string
   /** Subagents of the call of which the run has told in the log. Absent where subagents write their events themselves. */

@@ -5,6 +5,8 @@ import { SessionError } from '../errors.ts'
 /** What is stored of one tenant in one window. */
 export interface Ledger {
   readonly spent?: Cost
+  /** By the id of the decision: what was granted beside the limit, as decimals. */
+  readonly granted?: Readonly<Record<string, string>>
   /** By id, until they are settled or their lease is over. */
   readonly reserved: Readonly<Record<string, Reserved>>
   /** The last write of each process: after a lost answer it tells whether the write was applied. */

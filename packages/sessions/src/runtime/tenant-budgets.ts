@@ -48,6 +48,8 @@ export interface TenantSpending {
   readonly spent?: Cost
   /** For calls that are under way, and for those of dead processes until their lease is over. */
   readonly reserved?: Cost
+  /** What was granted beside the limit, as a decimal. Absent: nothing. */
+  readonly granted?: string
   /** A number for people; the budget itself is exact. Absent without a limit. */
   readonly left?: number
   /** Epoch milliseconds. */
@@ -102,12 +104,14 @@ export class TenantBudgets {
     const { start, end } = this.#windowAt(now)
     const maxCost = await this.#limitOf(tenant)
     const ledger = withoutExpired(await this.#accountOf(tenant, start).read(), now)
-    const reserved = Object.values(ledger.reserved).reduce<Cost | undefined>((sum, { cost }) => addCost(sum, cost), undefined)
+    const reserved = costsOf(ledger.reserved).reduce<Cost | undefined>(addCost, undefined)
+    const { left, granted } = standing(ledger, maxCost ?? '0')
     return {
       ...{ tenant, currency, windowStartsAt: start, windowEndsAt: end },
       ...(ledger.spent && { spent: ledger.spent }),
       ...(reserved && { reserved }),
-      ...(maxCost !== undefined && { maxCost, left: standing(ledger, maxCost).left.cost ?? 0 }),
+      ...(granted && { granted: granted.cost }),
+      ...(maxCost !== undefined && { maxCost, left: left.cost ?? 0 }),
     }
   }
 
@@ -120,6 +124,7 @@ export class TenantBudgets {
     }
     return {
       coversChildren: true,
+      name: 'tenant',
       reserve: async ({ cost }) => {
         if (!cost) throw new SessionError('invalid-config', `The model has no price, and the tenant ${JSON.stringify(tenant)} is held to a budget: give the model by name, with models, a registry that has its price.`)
         this.#checkCurrency(cost)
@@ -138,8 +143,18 @@ export class TenantBudgets {
         return fits ? { settle } : undefined
       },
       charge: ({ cost }) => charge(present(), cost),
+      async grant(id, { cost }) {
+        if (cost === undefined) return
+        await present().change((ledger) => (ledger.granted?.[id] === undefined ? { ...ledger, granted: { ...ledger.granted, [id]: String(cost) } } : undefined))
+      },
       get left() {
         return standing(present().latest, maxCost).left
+      },
+      get spent() {
+        return { cost: Number(present().latest.spent?.total ?? 0) }
+      },
+      get reserved() {
+        return { cost: costsOf(present().latest.reserved).reduce((sum, { total }) => sum + Number(total), 0) }
       },
     }
   }
@@ -212,10 +227,15 @@ export function checkMaxCost(path: string, value: unknown): void {
   }
 }
 
+function costsOf(reserved: Ledger['reserved']): readonly Cost[] {
+  return Object.values(reserved).map(({ cost }) => cost)
+}
+
 /** A budget on which everything stands that the ledger has. */
-function standing({ spent, reserved }: Ledger, maxCost: string): LocalBudget {
+function standing({ spent, reserved, granted = {} }: Ledger, maxCost: string): LocalBudget {
   const budget = createBudget({ maxCost })
-  for (const cost of [spent, ...Object.values(reserved).map((each) => each.cost)]) if (cost) budget.charge({ usage: {}, cost })
+  for (const [id, cost] of Object.entries(granted)) budget.grant(id, { cost })
+  for (const cost of [spent, ...costsOf(reserved)]) if (cost) budget.charge({ usage: {}, cost })
   return budget
 }
 

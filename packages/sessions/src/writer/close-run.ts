@@ -1,4 +1,4 @@
-import type { DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
+import type { ApprovalResolvedEvent, DurableEvent, IdSource, TurnEndEvent } from '@bowline/agent-loop'
 import { addUsage, type Cost, type Usage } from '@bowline/llm'
 import { newsOfChild } from './child-deliveries.ts'
 import { questionsAtRoot } from './questions-at-root.ts'
@@ -6,7 +6,7 @@ import { untoldBy, untoldEvents, type SettledRow } from './reminders.ts'
 import type { Delivery, NewEntry, Write } from '../contract/batch.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import { isTerminal } from '../contract/run-status.ts'
-import type { RunFailure, RunRecord, StopRequest, TerminalStatus } from '../contract/records.ts'
+import type { RunFailure, RunRecord, StopRequest, TerminalStatus, ToolCallRecord } from '../contract/records.ts'
 import { lastEventsOfCompaction, openCompaction } from './close-compaction.ts'
 import { withoutDeadline } from './deadline.ts'
 import { newEvent } from './new-event.ts'
@@ -100,18 +100,29 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
     { ...base, type: 'turn-start', resumed: true, attempt: run.attempts + 1, cause: 'recovery' },
     ...(messageId === undefined ? [] : [{ ...base, type: 'message-discarded', step, messageId, reason: 'crash' } as const]),
     ...(discarded ? [{ ...base, type: 'usage', purpose: 'discarded-attempt', usage: discarded, estimated: true } as const] : []),
-    ...calls.filter((call) => call.fresh).map(({ outcome, started }): DurableEvent => {
+    ...calls.filter((call) => call.fresh).flatMap(({ record, outcome, started }): DurableEvent | readonly DurableEvent[] => {
       const { toolCallId } = outcome
+      if (record.about !== undefined) return withdrawn(record, { ...base, step })
       const executed = started ? 'here' : 'no'
       return { ...base, type: 'tool-execution-end', step, toolCallId, executed, message: outcome, durationMs: 0 }
     }),
     ...(retry?.open ? [{ ...base, type: 'retry-end', step, attempt, success: false } as const] : []),
-    ...(isStepOpen ? [{ ...base, type: 'step-end', step, toolCalls: calls.length, continues: false } as const] : []),
+    ...(isStepOpen ? [{ ...base, type: 'step-end', step, toolCalls: calls.filter(isCall).length, continues: false } as const] : []),
     ...errors,
     turnEnd,
     { ...base, type: 'save-point' },
     ...ends,
   ]
+}
+
+/** Not a question about the budget, of which log and transcript have no call. */
+function isCall({ record }: SettledCall): boolean {
+  return record.about === undefined
+}
+
+/** What the log is told of a question that nobody decides any more; its ledger row keeps the decision that was taken before. */
+function withdrawn({ toolCallId, approval }: ToolCallRecord, base: Pick<ApprovalResolvedEvent, 'at' | 'runId' | 'turn' | 'step'>): readonly DurableEvent[] {
+  return approval?.state === 'requested' ? [{ ...base, type: 'approval-resolved', toolCallId, approvalId: approval.approvalId, decision: 'cancelled' }] : []
 }
 
 /** Undefined with a discarded answer: it has no price. A turn that has ended has its cost in the run. */
@@ -135,7 +146,7 @@ function isRunFailure(error: NonNullable<LostRunEnd['error']>): error is RunFail
 export function lastWrites(lost: LostRun, events: readonly DurableEvent[]): readonly Write[] {
   const { run, leaf, calls, answers, untold, end, discarded = {} } = lost
   const fresh = calls.filter((call) => call.fresh).map(({ record }) => record)
-  const entries = entriesOf(calls.filter((call) => !call.inTranscript), leaf, run.id)
+  const entries = entriesOf(calls.filter((call) => isCall(call) && !call.inTranscript), leaf, run.id)
   const { status, reason, error = null, stop } = end
   const usage = addUsage(run.usage, discarded)
   const taken = [...answers, ...untold.map(({ id }) => id)]

@@ -30,6 +30,13 @@ async function answersIn(store: SessionStore, run: RunRecord, records: readonly 
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const answers = events.filter((event) => event.type === 'message-end')
   if (answers.length > 0) return answers
-  if (status !== undefined && isWaiting(status)) return lastAnswerOfChild(store, run, records.findLast((record) => record.type === 'run')?.run.step)
+  if (status !== undefined && isWaiting(status)) return lastAnswerOfChild(store, run, answeredStepIn(records))
   return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswerOfChild(store, run) : []
+}
+
+/** A run that asks about its budget has begun a step without an answer. */
+function answeredStepIn(records: readonly JournalRecord[]): number | undefined {
+  const row = records.findLast((record) => record.type === 'run')?.run
+  const asksBefore = row?.pendingApprovals?.some(({ about, path }) => about === 'budget' && path.length === 0)
+  return row && (asksBefore ? row.step - 1 : row.step)
 }

@@ -38,6 +38,7 @@ const table: readonly Row[] = [
   { method: 'stop', call: (session) => session.stop(), says: ['ok', 'ok', 'session-deleted', closed, 'ok'] },
   { method: 'submitToolResults', call: (session) => session.submitToolResults([{ toolCallId: 'c1', output: 1 }]), says: writes },
   { method: 'approve', call: (session) => session.approve('a1'), says: writes },
+  { method: 'grant', call: (session) => session.grant('a1', { cost: '1' }), says: writes },
   { method: 'deny', call: (session) => session.deny('a1'), says: writes },
   { method: 'resolveTool', call: (session) => session.resolveTool('c1', { unknown: true }), says: writes },
   { method: 'recover', call: (session) => session.recover('r1', 'continue'), says: writes },

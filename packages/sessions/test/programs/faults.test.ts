@@ -7,8 +7,9 @@ const programs = rounds({ short: 25, long: 2_000 })
 /** Where a short search begins: a little before a program that finds the fault. A long search begins at 1. */
 const nearby: Readonly<Record<string, number>> = {
   'a notification that keeps its rows': 50,
-  'a place order in the claim of lost runs': 10,
+  'a place order in the claim of lost runs': 160,
   "a reader that asks for today's state": 10,
+  'an outcome stored before its call': 60,
   'a lost steer': 40,
   'a fence left out': 40,
   'a TTL that reading prolongs': 30,

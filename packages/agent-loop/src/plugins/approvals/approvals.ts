@@ -32,6 +32,7 @@ export const approvalsPlugin: Plugin = {
     beforeCall: (turn, call) => (call.tool?.needsApproval ? askWhether(turn, call, call.tool.needsApproval) : undefined),
     beside: (turn, calls) => (turn.run.onApproval ? askInPlace(turn, calls) : undefined),
     settling: cancelQuestion,
+    decide: (turn, question) => (turn.run.onApproval ? decideInPlace(turn, question) : undefined),
   },
 }
 
@@ -111,6 +112,16 @@ function askInPlace(turn: Turn, calls: readonly Call[]): readonly SideWork[] {
     call.running = true
     return [{ call, start: () => askApproval(turn, call).then((decision) => () => takeDecision(turn, call, decision)) }]
   })
+}
+
+/** Asks once about what is no call. True when there is a decision. */
+async function decideInPlace(turn: Turn, question: Call): Promise<true | undefined> {
+  const asked = askedOf(turn)
+  if (asked.has(question.row.toolCallId)) return undefined
+  asked.add(question.row.toolCallId)
+  await turn.commit()
+  await takeDecision(turn, question, await askApproval(turn, question))
+  return awaitsApproval(question) ? undefined : true
 }
 
 /** Asks in place. It must not reject; undefined leaves the question open. */

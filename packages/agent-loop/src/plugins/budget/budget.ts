@@ -1,27 +1,36 @@
 import type { AssistantMessage, Cost, Usage } from '@bowline/llm'
 import { needed } from '@bowline/llm/arguments'
 import { messageOf } from '../../base/agent-error.ts'
-import { checkDecimal, checkKeys, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
-import type { Budget, BudgetEstimate, BudgetLimits, LocalBudget, Reservation, Spending } from '../../contract/run.ts'
+import { checkDecimal, checkKeys, checkName, checkNumber, checkObject, checkRequired, checkWhole } from '../../base/checks.ts'
+import type { Budget, BudgetEstimate, BudgetGrant, BudgetLimits, LocalBudget, Reservation, Spending } from '../../contract/run.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { EndReason } from '../../events/turn-events.ts'
-import { limited } from '../../kernel/ending.ts'
+import { awaitsApproval } from '../../kernel/call.ts'
+import type { Call } from '../../kernel/call.ts'
+import { limited, suspended } from '../../kernel/ending.ts'
 import type { TurnOutcome } from '../../kernel/ending.ts'
+import { finish } from '../../kernel/finish.ts'
 import { withEstimate } from '../../kernel/model-call.ts'
 import { turnState } from '../../kernel/plugin.ts'
 import type { Plugin } from '../../kernel/plugin.ts'
-import { estimateOf, leftOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
+import { askForMore, grantOf, isOpen, lacksTokens } from '../../kernel/question.ts'
+import type { Standing } from '../../kernel/question.ts'
+import { tellQuestion } from '../../kernel/settle.ts'
+import { estimateOf, grantOn, leftOf, outputLimit, reserveOn } from '../../kernel/spending.ts'
 import type { StepPlan } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
 const stateOf = turnState(() => ({ reservation: undefined as Reservation | undefined }))
 
-/** Sets aside what each model call may use, on every budget of the turn: a call that would not fit ends the turn. */
+/**
+ * Sets aside what each model call may use, on every budget of the turn. A call that would not fit ends the turn, or suspends
+ * it until somebody grants more.
+ */
 export const budgetPlugin: Plugin = {
   name: 'budget',
   hooks: {
     beforeStep: reserve,
-    // Of the first call of a step the reservation is made before the step begins.
+    // Of the first call of a step the reservation is made before the step begins, unless it may have to ask.
     beforeAttempt: (turn, plan) => (stateOf(turn).reservation ? undefined : reserve(turn, plan)),
     count(turn, answered) {
       if (turn.budgets.length === 0) return
@@ -33,9 +42,15 @@ export const budgetPlugin: Plugin = {
   },
 }
 
-function reserve(turn: Turn, { params }: StepPlan): MaybePromise<TurnOutcome | undefined> {
+function needOf(turn: Turn, { params }: StepPlan): BudgetEstimate {
+  return estimateOf(turn, turn.contextTokens(), outputLimit(turn.model, params.maxTokens))
+}
+
+function reserve(turn: Turn, plan: StepPlan): MaybePromise<TurnOutcome | undefined> {
   if (turn.budgets.length === 0 || turn.stop.requested) return undefined
-  const estimate = estimateOf(turn, turn.contextTokens(), outputLimit(turn.model, params.maxTokens))
+  // A question belongs to a step, which begins first.
+  if (turn.run.limits.onBudget === 'ask') return turn.stepState === 'ended' ? undefined : reserveOrAsk(turn, plan)
+  const estimate = needOf(turn, plan)
   const take = (reserved: Awaited<ReturnType<typeof reserveOn>>): TurnOutcome | undefined => {
     if ('refusedBy' in reserved) return limited(refusalOf(reserved.refusedBy, estimate))
     stateOf(turn).reservation = reserved
@@ -47,6 +62,55 @@ function reserve(turn: Turn, { params }: StepPlan): MaybePromise<TurnOutcome | u
   } catch (error) {
     return failedBudget(turn, messageOf(error))
   }
+}
+
+async function reserveOrAsk(turn: Turn, plan: StepPlan): Promise<TurnOutcome | undefined> {
+  const { question } = turn
+  if (question?.row.state === 'denied') return limited(lacksTokens(question) ? 'max-total-tokens' : 'max-cost')
+  try {
+    const estimate = needOf(turn, plan)
+    const raised = new Set<Budget>()
+    let reserved = await reserveOn(turn, estimate)
+    // Each budget that has no room gets what was granted, once.
+    while ('refusedBy' in reserved && !raised.has(reserved.refusedBy) && (await raise(turn, reserved.refusedBy))) {
+      raised.add(reserved.refusedBy)
+      reserved = await reserveOn(turn, estimate)
+    }
+    if ('refusedBy' in reserved) return suspended([await stillAsking(turn, estimate)])
+    stateOf(turn).reservation = reserved
+    if (isOpen(question)) await closeQuestion(turn, question)
+    return undefined
+  } catch (error) {
+    return failedBudget(turn, messageOf(error))
+  }
+}
+
+/** False: nothing was granted, or the budget is not to be raised. */
+async function raise(turn: Turn, budget: Budget): Promise<boolean> {
+  const { question } = turn
+  const { approval } = question?.row ?? {}
+  return question !== undefined && approval?.state === 'approved' && grantOn(turn, budget, approval.approvalId, grantOf(question))
+}
+
+/** The question that waits for a decision; a new one when what was granted is not enough. */
+async function stillAsking(turn: Turn, estimate: BudgetEstimate): Promise<Call> {
+  const { question } = turn
+  if (question && awaitsApproval(question)) return question
+  if (isOpen(question)) await closeQuestion(turn, question)
+  turn.question = askForMore(turn, estimate, turn.budgets.map((budget) => standingOf(turn, budget)))
+  tellQuestion(turn, turn.question)
+  return turn.question
+}
+
+function standingOf({ ownBudget }: Turn, budget: Budget): Standing {
+  const { name = 'shared', spent, reserved } = budget
+  return { name: budget === ownBudget ? 'run' : name, left: leftOf(budget), ...(spent && { spent }), ...(reserved && { reserved }) }
+}
+
+/** It was answered, or there is room by now. The row of the run keeps what was granted. */
+async function closeQuestion(turn: Turn, question: Call): Promise<void> {
+  await finish(turn, question, { status: 'result', executed: 'no', output: { type: 'json', value: question.row.input ?? null } })
+  turn.log.writeRun('running')
 }
 
 /** Whether the call fits cannot be guessed: a budget that fails ends the turn. */
@@ -80,46 +144,89 @@ export function createBudget(limits: BudgetLimits): LocalBudget {
   checkDecimal('maxCost', limits.maxCost)
   const maxTokens = limits.maxTotalTokens
   const maxCost = limits.maxCost === undefined ? undefined : fixedPoint(String(limits.maxCost))
-  let tokens = 0
-  let cost = 0n
-  const add = (sign: 1 | -1, amount: { tokens: number; cost?: Cost | undefined }): void => {
-    tokens += sign * amount.tokens
-    if (amount.cost) cost += BigInt(sign) * fixedPoint(amount.cost.total)
-  }
+  const [spent, reserved, granted] = [new Sum(), new Sum(), new Sum()]
+  const known = new Set<string>()
+  const left = (): { tokens: number; cost: bigint } => ({
+    tokens: (maxTokens ?? Infinity) + granted.tokens - spent.tokens - reserved.tokens,
+    cost: (maxCost ?? 0n) + granted.cost - spent.cost - reserved.cost,
+  })
   const charge = (actual: Spending): void => {
     checkObject('actual', needed(actual))
     const { usage, cost: paid } = actual
     checkObject('actual.usage', needed(usage))
     checkPaid('actual.cost', paid)
-    add(1, { tokens: tokensOf(usage), cost: paid })
+    spent.add(tokensOf(usage), paid?.total)
   }
   return {
     reserve(estimate) {
       checkObject('estimate', needed(estimate))
       checkNumber('estimate.tokens', needed(estimate.tokens), 0)
       checkPaid('estimate.cost', estimate.cost)
-      const wanted = estimate.cost ? fixedPoint(estimate.cost.total) : 0n
-      if (maxTokens !== undefined && tokens + estimate.tokens > maxTokens) return undefined
-      if (maxCost !== undefined && cost + wanted > maxCost) return undefined
-      add(1, estimate)
+      const { tokens, cost } = left()
+      if (maxTokens !== undefined && estimate.tokens > tokens) return undefined
+      if (maxCost !== undefined && fixedPoint(estimate.cost?.total ?? '0') > cost) return undefined
+      reserved.add(estimate.tokens, estimate.cost?.total)
       let open = true
       return {
         settle(actual) {
           if (!open) return
           open = false
-          add(-1, estimate)
+          reserved.add(-estimate.tokens, estimate.cost?.total, -1n)
           charge(actual)
         },
       }
     },
     charge,
+    grant(id, amount) {
+      checkName('id', id)
+      checkGrant('amount', amount)
+      if (known.has(id)) return
+      known.add(id)
+      granted.add(amount.tokens ?? 0, amount.cost === undefined ? undefined : String(amount.cost))
+    },
     get left() {
+      const { tokens, cost } = left()
       return {
-        ...(maxTokens !== undefined && { tokens: Math.max(0, maxTokens - tokens) }),
-        ...(maxCost !== undefined && { cost: Number(maxCost > cost ? maxCost - cost : 0n) / 10 ** decimals }),
+        ...(maxTokens !== undefined && { tokens: Math.max(0, tokens) }),
+        ...(maxCost !== undefined && { cost: numberOf(cost > 0n ? cost : 0n) }),
       }
     },
+    get spent() {
+      return spent.amounts
+    },
+    get reserved() {
+      return reserved.amounts
+    },
+    get granted() {
+      return granted.isZero ? undefined : { tokens: granted.tokens, cost: decimalOf(granted.cost) }
+    },
   }
+}
+
+class Sum {
+  tokens = 0
+  cost = 0n
+
+  add(tokens: number, cost: string | undefined, sign: 1n | -1n = 1n): void {
+    this.tokens += tokens
+    if (cost !== undefined) this.cost += sign * fixedPoint(cost)
+  }
+
+  get isZero(): boolean {
+    return this.tokens === 0 && this.cost === 0n
+  }
+
+  get amounts(): { tokens: number; cost: number } {
+    return { tokens: this.tokens, cost: numberOf(this.cost) }
+  }
+}
+
+/** With as many decimals as a question may have. */
+function checkGrant(path: string, amount: BudgetGrant): void {
+  checkObject(path, needed(amount))
+  checkKeys(path, amount, ['tokens', 'cost'])
+  checkWhole(`${path}.tokens`, amount.tokens, 0)
+  if (amount.cost !== undefined) checkRequired(`${path}.cost`, amount.cost, 'a decimal number like "2.50"', (given) => /^\d+(\.\d{1,15})?$/.test(String(given)))
 }
 
 function checkPaid(path: string, cost: Cost | undefined): void {
@@ -135,4 +242,13 @@ function tokensOf(usage: Usage): number {
 function fixedPoint(text: string): bigint {
   const [whole = '0', fraction = ''] = text.split('.')
   return BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))
+}
+
+function numberOf(cost: bigint): number {
+  return Number(cost) / 10 ** decimals
+}
+
+function decimalOf(cost: bigint): string {
+  const digits = String(cost).padStart(decimals + 1, '0')
+  return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`.replace(/\.?0+$/, '')
 }

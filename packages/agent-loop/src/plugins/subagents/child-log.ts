@@ -112,11 +112,12 @@ export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEven
 }
 
 function tell(turn: Turn, request: ApprovalRequest): void {
-  const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, replaces, deadlineAt } = request
+  const { approvalId, toolCallId, toolName, input, inputHash, path, agent, reason, replaces, about, deadlineAt } = request
   turn.log.record({
     ...{ type: 'approval-requested', step: turn.step, approvalId, toolCallId, toolName, input, inputHash, path, agent },
     ...(reason !== undefined && { reason }),
     ...(replaces !== undefined && { replaces }),
+    ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
 }

@@ -55,7 +55,7 @@ export function childSetup(turn: Turn, { toolCallId, childKey, subagent }: Child
       ...(context !== undefined && { context }),
       ...(onApproval && { onApproval: (request) => onApproval(placedBelow(request, toolCallId, name)) }),
     },
-    ancestry: { path: [...run.path, name], budgets: turn.budgets, maxDepth: run.limits.maxDepth, stop: turn.stop },
+    ancestry: { path: [...run.path, name], budgets: turn.budgets, maxDepth: run.limits.maxDepth, onBudget: run.limits.onBudget, stop: turn.stop },
   }
 }
 
@@ -102,6 +102,7 @@ export function answersOf(call: Call): Answers | undefined {
 /** The subagent of the call is to be entered with these answers. */
 export function giveAnswers(call: Call, { results, approvals }: GivenAnswers): void {
   answers.set(call, { toolResults: results, approvals })
+  call.below = undefined
   call.entering = true
 }
 
@@ -168,6 +169,8 @@ export function totalSpending(parts: readonly (Spending | undefined)[]): Spendin
 /** Running it would change nothing: each of its open calls waits for an answer, or for such a call. */
 function onlyWaits({ turn, calls }: ChildSnapshot): boolean {
   const open = calls.filter((call) => !isSettled(call))
+  // Somebody may have given the budgets more.
+  if (open.some(({ row }) => row.about === 'budget')) return false
   if (open.length === 0 || startable(calls, turn.agent.toolConcurrency).length > 0) return false
   return open.every((call) => (call.row.state === 'started' ? call.below !== undefined : !isOverdue(call, turn.clock.now())))
 }

@@ -70,6 +70,7 @@ function requestFor(turn: Turn, { row, input }: Call, { name }: Subagent, abortS
     ...{ agent: name, key: childKey, input: prompt, toolCallId, runId: turn.runId, turn: turn.number, step: turn.step, background, abortSignal },
     asked: asked.map(({ approvalId }) => approvalId),
     maxDepth: turn.run.limits.maxDepth,
+    onBudget: turn.run.limits.onBudget,
     ...(description !== undefined && { description }),
     ...(sessionKey !== undefined && { sessionKey }),
   }

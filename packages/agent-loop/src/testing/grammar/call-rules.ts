@@ -39,8 +39,9 @@ export const callRules: Rules<
   },
   'awaiting-tools': { at, take: awaitTools },
   'approval-requested': {
-    at,
-    take(log, { approvalId, toolCallId, path, replaces }, must) {
+    at: ['step', 'calls'],
+    take(log, { approvalId, toolCallId, path, replaces, about }, must) {
+      if (about !== undefined && path.length === 0) return askAboutStep(log, { approvalId, toolCallId }, must)
       const root = path[0] ?? toolCallId
       const call = openCall(log, root)
       must(call !== undefined, `${root} is not open`)
@@ -53,7 +54,7 @@ export const callRules: Rules<
     },
   },
   'approval-resolved': {
-    at,
+    at: ['step', 'calls'],
     take(log, { approvalId, toolCallId, decision }, must) {
       const call = log.calls.get(toolCallId)
       const root = log.approvals.get(approvalId)
@@ -90,6 +91,14 @@ export const callRules: Rules<
       if (child && !child.isTask) log.owed.push({ toolCallId: child.toolCallId, usage: event.usage })
     },
   },
+}
+
+function askAboutStep(log: LogState, { approvalId, toolCallId }: { readonly approvalId: string; readonly toolCallId: string }, must: Must): void {
+  must(log.place === 'step', 'the step has its answer')
+  must(log.approvals.size === 0, 'the question before has no answer')
+  must(!log.usedIds.has(approvalId), `the id ${approvalId} is used`)
+  log.usedIds.add(approvalId)
+  log.approvals.set(approvalId, toolCallId)
 }
 
 function awaitTools(log: LogState, { pendingToolCalls }: AwaitingToolsEvent, must: Must): void {

@@ -17,7 +17,7 @@ export interface LogState {
   previous: DurableEvent['type'] | undefined
   /** The turn that is open outside of its segments. */
   waits: boolean
-  /** Where a turn stood that waits for a decision about its definition. */
+  /** Where a turn stood that waits for a decision about its definition or its budget. */
   heldAt: Place | undefined
   runId: string | undefined
   /** The run whose end has settled the session last. */

@@ -14,6 +14,7 @@ export const messageRules: Rules<
     at: ['step'],
     take(log, { messageId }, must) {
       must(!log.attemptFailed, 'the attempt before has no retry-start')
+      must(log.approvals.size === 0, 'the question of the step is open')
       must(!log.usedIds.has(messageId), `the id ${messageId} is used`)
       log.usedIds.add(messageId)
       move(log, { place: 'message', message: { id: messageId, blocks: new BlockGrammar(), lost: false } })

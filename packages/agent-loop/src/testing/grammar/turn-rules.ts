@@ -61,6 +61,7 @@ export const turnRules: Rules<
       for (const [id, call] of log.calls) must(call.ended, `${id} has no outcome`)
       must(toolCalls === log.calls.size, `counts ${toolCalls} calls of ${log.calls.size}`)
       must(log.retry === undefined, 'the retry has no end')
+      must(log.calls.size > 0 || log.approvals.size === 0, 'the question of the step is open')
       for (const { toolCallId } of log.owed) must(log.calls.get(toolCallId)?.cutOff !== false, `what a child of ${toolCallId} cost is not booked`)
       move(log, { place: 'turn', window: 'step-end' })
     },
@@ -108,18 +109,19 @@ function endTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   const lists = status === 'awaiting-tools' || status === 'needs-recovery'
   const waits = isSuspended(status)
   if (event.reason === 'definition-changed') return holdTurn(log, event, must)
-  must(log.place === 'turn' || log.place === 'calls', `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
-  must(waits === (log.place === 'calls'), waits ? 'no step is open' : 'the step is open')
-  must(!waits || !log.spent || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
+  const asksBefore = log.place === 'step' && log.approvals.size > 0
+  must(log.place === 'turn' || log.place === 'calls' || asksBefore, `may not stand here (${log.place}, behind ${log.previous ?? 'nothing'})`)
+  must(waits === (log.place === 'calls' || asksBefore), waits ? 'no step is open' : 'the step is open')
+  must(!waits || !log.spent || asksBefore || [...log.calls.values()].some((call) => !call.ended), 'nothing waits')
   const handedOn = [...log.children.values()].some(({ toolCallId }) => log.calls.get(toolCallId)?.ended === false)
   must(lists === (log.previous === 'awaiting-tools'), 'awaiting-tools and status disagree')
   must(status !== 'awaiting-subagent' || handedOn, 'no subagent is at work')
   must(status !== 'awaiting-approval' || log.approvals.size > 0, 'no approval is open')
   must(!waits || overlaysExpired === 0, 'the overlays of a suspended turn stay')
   must(steps === log.step, `counts ${steps} steps of ${log.step}`)
-  must(log.retry === undefined, 'the retry has no end')
+  must(log.retry === undefined || asksBefore, 'the retry has no end')
   checkSpent(log, event, must)
-  move(log, { place: 'closing', waits })
+  move(log, { place: 'closing', waits, ...(asksBefore && { heldAt: log.place }) })
 }
 
 function checkSpent({ spent }: LogState, { usage, cost }: TurnEndEvent, must: Must): void {

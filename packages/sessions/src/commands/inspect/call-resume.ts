@@ -55,17 +55,24 @@ function ofStopped({ state, effect, childKey }: ToolCallRecord): Next {
   return to('ends', 'The run is being stopped: the call is cancelled.')
 }
 
-function ofPending({ approval }: ToolCallRecord, { run, inbox, now }: CallSituation): Next {
+function ofPending({ approval, about }: ToolCallRecord, { run, inbox, now }: CallSituation): Next {
   if (!approval) return to('starts', 'It has not started: it starts.')
   const { approvalId, state } = approval
   const row = inbox.find(({ id }) => id === decisionId(run.id, approvalId))
   const decision = row?.kind === 'decision' ? (row.body.decision === 'approve' ? 'approved' : 'denied') : state
+  if (about === 'budget') return ofQuestion(approvalId, decision)
   if (decision === 'approved') return to('starts', 'It was approved and has not started: it starts.')
   if (decision === 'denied') return to('takes-answer', 'It was denied: the model is told so.')
   const { deadlineAt } = run.pendingApprovals.find((each) => each.approvalId === approvalId) ?? {}
   if (isPast(deadlineAt, now)) return to('takes-answer', `No decision came before ${timeOf(deadlineAt)}: it counts as denied.`)
   const until = deadlineAt === undefined ? '' : ` until ${timeOf(deadlineAt)}`
   return to('waits-for-approval', `It waits for approve or deny of ${approvalId}${until}.`)
+}
+
+function ofQuestion(approvalId: string, decision: 'approved' | 'denied' | 'requested'): Next {
+  if (decision === 'approved') return to('takes-answer', 'More was granted: the model is asked, if it is enough.')
+  if (decision === 'denied') return to('takes-answer', 'More was denied: the run ends as limit.')
+  return to('waits-for-approval', `No budget has room for the next call: it waits for grant or deny of ${approvalId}, or until there is room.`)
 }
 
 function ofRemote({ toolCallId, deadlineAt }: ToolCallRecord, { now }: CallSituation): Next {

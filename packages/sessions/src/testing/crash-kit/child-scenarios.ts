@@ -25,6 +25,15 @@ export const childScenarios = {
     },
     drive: driveToEnd,
   },
+  /** A subagent that has too little for its second model call, below a run that asks for more. */
+  childBudget: {
+    agents: (world) => {
+      const limits = { maxTotalTokens: 4_500 } as const
+      const helper = defineAgent({ ...agent('helper', { ...call('pay'), usage: { input: 1_000, output: 10 } }), description: 'Helps.', tools: [effectTool(world, 'pay', 'once')], limits })
+      return [{ ...agent('assistant', call('delegate_to_helper', { prompt: 'pay' })), subagents: [helper], limits: { onBudget: 'ask' } }]
+    },
+    drive: driveToEnd,
+  },
   /** Subagents in the background, three deep: each ends before the one that it has started. */
   background: {
     agents: (world) => {

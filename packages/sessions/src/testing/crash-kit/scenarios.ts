@@ -28,6 +28,11 @@ export const crashScenarios = {
     agents: (world) => [assistant([asking(world, 'pay'), asking(world, 'drop')], [calling('pay', 'drop'), done])],
     drive: driveToEnd,
   },
+  /** A second model call for which there is nothing left, until more is granted. */
+  budget: {
+    agents: (world) => [{ ...assistant([effectTool(world, 'pay', 'once')], [{ ...calling('pay'), usage: { input: 1_000, output: 10 } }, done]), limits: { maxTotalTokens: 4_500, onBudget: 'ask' } }],
+    drive: driveToEnd,
+  },
   /** A call that is answered from outside. */
   remote: {
     agents: () => [assistant([place], [calling('place'), done])],

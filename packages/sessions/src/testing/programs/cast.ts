@@ -1,4 +1,4 @@
-import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
+import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Limits, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
 import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
@@ -56,8 +56,9 @@ function castAgent(options: CastOptions, name: string, subagent: Agent | undefin
   })
 }
 
-function limitsOf({ maxSteps, maxTokens, maxCost, maxMs }: Setup) {
+function limitsOf({ maxSteps, maxTokens, maxCost, maxMs, asksForMore }: Setup): Partial<Limits> {
   return {
+    ...(asksForMore && { onBudget: 'ask' }),
     ...(maxSteps !== undefined && { maxSteps }),
     ...(maxTokens !== undefined && { maxTotalTokens: maxTokens }),
     ...(maxCost !== undefined && { maxCost }),

@@ -177,10 +177,10 @@ export class Clients {
     if (how === 'one') {
       const [approval] = approvals
       const [call] = calls
-      if (approval) return this.#once(() => this.#decide(session, approval.approvalId, how))
+      if (approval) return this.#once(() => this.#decide(session, approval, how))
       return call && this.#once(() => this.#answerCall(session, call, how))
     }
-    for (const { approvalId } of approvals) await this.#once(() => this.#decide(session, approvalId, how))
+    for (const approval of approvals) await this.#once(() => this.#decide(session, approval, how))
     for (const call of calls) await this.#once(() => this.#answerCall(session, call, how))
     if (run?.status === 'needs-recovery' && run.reason === 'definition-changed') held.add(run.runId)
     for (const { runId } of run?.heldRuns ?? []) held.add(runId)
@@ -196,10 +196,11 @@ export class Clients {
     copy.isMade = true
   }
 
-  async #decide(session: Session, approvalId: string, how: AnswerKind): Promise<void> {
+  async #decide(session: Session, { approvalId, about }: AskedApproval, how: AnswerKind): Promise<void> {
     const decision = how === 'no' ? 'deny' : 'approve'
+    const edited = about === 'budget' ? { tokens: 3_000, cost: '0.5' } : { ms: 50 }
     for (let times = how === 'again' ? 2 : 1; times > 0; times--) {
-      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId, how === 'edited' ? { input: { ms: 50 } } : {}))
+      const { repeated } = await (decision === 'deny' ? session.deny(approvalId) : session.approve(approvalId, how === 'edited' ? { input: edited } : {}))
       if (!repeated) this.#noteAnswer(approvalId, decision)
     }
   }
@@ -263,8 +264,10 @@ async function* eachOf(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines
 }
 
+type AskedApproval = Pick<ApprovalRequest, 'approvalId' | 'about'>
+
 interface Questions {
-  readonly approvals: readonly Pick<ApprovalRequest, 'approvalId'>[]
+  readonly approvals: readonly AskedApproval[]
   readonly calls: readonly PendingToolCall[]
   /** Runs of subagents that are held for their definition, or were. */
   readonly held: Set<string>

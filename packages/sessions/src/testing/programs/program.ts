@@ -29,6 +29,8 @@ export interface Setup {
   readonly maxTokens?: number
   /** Dollars that one turn may cost. Then each model has a price. */
   readonly maxCost?: string
+  /** Whoever answers approvals is asked before a turn ends for want of tokens or money. */
+  readonly asksForMore?: true
   /** How long one turn may take. */
   readonly maxMs?: number
   readonly compaction?: 'in-turn' | 'after-turn'

@@ -1,0 +1,243 @@
+import { createModels } from '@bowline/llm'
+import type { Step } from '@bowline/llm/testing'
+import { describe, expect, it } from 'vitest'
+import { createBudget, defineAgent } from '../../../src/index.ts'
+import type { Agent, AgentOptions, ApprovalDecision, Budget } from '../../../src/index.ts'
+import { conversation, model } from '../../support/conversation.ts'
+import { echo } from '../../support/tools.ts'
+import { handOver } from '../subagents/support.ts'
+
+const usage = { input: 1_000, output: 100 }
+const toolStep = (id: string): Step => ({ toolCalls: [{ id, name: 'echo', input: { text: id } }], usage })
+
+/** An agent whose model costs a dollar per thousand tokens in and two out, and gives 100 tokens at most: a step costs 1.20. */
+function paidAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent {
+  const scripted = model(steps)
+  const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1000', output: '2000' }, maxOutputTokens: 100 } } })
+  return defineAgent({ model: 'test:m', models, retry: false, tools: [echo('echo').tool], ...options, limits: { onBudget: 'ask', ...options.limits } })
+}
+
+const approve = (more: Partial<ApprovalDecision> = {}) => ({ approvals: [{ approvalId: 'approval_1', decision: 'approve' as const, ...more }] })
+const deny = (approvalId = 'approval_1') => ({ approvals: [{ approvalId, decision: 'deny' as const, reason: 'too dear' }] })
+
+describe('a budget that asks', () => {
+  it('A196: a call that has no room suspends the run before it is made, and says what was spent and what is left', async () => {
+    const talk = conversation()
+    const { result } = await talk.play(paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } }), 'go')
+    expect(result).toMatchObject({ status: 'awaiting-approval', reason: 'pending', steps: 2, pendingToolCalls: [] })
+    expect(result.pendingApprovals).toMatchObject([{ approvalId: 'approval_1', toolName: 'budget', about: 'budget', path: [], agent: [] }])
+    const { input } = result.pendingApprovals[0] ?? {}
+    expect(input).toMatchObject({ tokens: expect.any(Number) as number, cost: expect.stringMatching(/^\d+(\.\d+)?$/) as string })
+    expect(input).toMatchObject({ budgets: [{ name: 'run', left: { cost: 0.3 }, spent: { tokens: 1_100, cost: 1.2 }, reserved: { tokens: 0, cost: 0 } }] })
+    expect(talk.types().slice(-4)).toEqual(['step-start', 'approval-requested', 'turn-end', 'save-point'])
+    expect(talk.view()).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: 'approval_1', about: 'budget' }] })
+  })
+
+  it('A196: to approve grants what the call needs, and the turn goes on', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const before = talk.types().length
+    const { result } = await talk.play(agent, approve({ by: 'eve' }))
+    expect(result).toMatchObject({ status: 'completed', text: 'done', steps: 2, submission: { accepted: ['approval_1'], missing: [] } })
+    expect(talk.types().slice(before, before + 3)).toEqual(['turn-start', 'approval-resolved', 'message-start'])
+    expect(talk.types().filter((type) => type.startsWith('tool-execution'))).toEqual(['tool-execution-start', 'tool-execution-end'])
+    expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: what is granted lasts for the turn, in whichever process it goes on', async () => {
+    const talk = conversation()
+    const steps = [toolStep('a'), toolStep('b'), toolStep('c'), { text: 'done', usage }]
+    const agent = paidAgent(steps, { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const { result: second } = await talk.play(agent, approve({ input: { cost: '2' } }))
+    expect(second).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 1.1 } }] } }] })
+    const { result: third } = await talk.play(agent, { approvals: [{ approvalId: 'approval_2', decision: 'approve', input: { cost: 10.5 } }] })
+    expect(third).toMatchObject({ status: 'completed', text: 'done', steps: 4 })
+  })
+
+  it('A196: a grant that is not enough asks again', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, approve({ input: { cost: '0.1' } }))
+    expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 0.4 } }] } }] })
+    const { result: denied } = await talk.play(agent, deny('approval_2'))
+    expect(denied).toMatchObject({ status: 'limit', reason: 'max-cost' })
+  })
+
+  it.each([
+    ['money', { maxCost: '1.5' }, 'max-cost'],
+    ['tokens', { maxTotalTokens: 1_150 }, 'max-total-tokens'],
+  ] as const)('A196: to deny ends the turn as limit: %s', async (_what, limits, reason) => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a')], { limits })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, deny())
+    expect(result).toMatchObject({ status: 'limit', reason, steps: 2, pendingApprovals: [] })
+    expect(talk.types().slice(-5)).toEqual(['approval-resolved', 'step-end', 'turn-end', 'save-point', 'settled'])
+  })
+
+  it('A196: the first call of a turn asks too, with a budget of nothing', async () => {
+    const talk = conversation()
+    const agent = paidAgent([{ text: 'done', usage }], { limits: { maxCost: 0 } })
+    expect((await talk.play(agent, 'go')).result).toMatchObject({ status: 'awaiting-approval', steps: 1 })
+    expect((await talk.play(agent, approve())).result).toMatchObject({ status: 'completed', text: 'done' })
+  })
+
+  it.each([
+    ['a cost below nothing', { cost: '-1' }, /cost/],
+    ['half a token', { tokens: 1.5 }, /tokens/],
+    ['what is no amount', { cost: '1', euro: '2' }, /euro|additional/i],
+  ])('A196: refuses a grant of %s', async (_what, input, message) => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, approve({ input: input as never }))
+    expect(result).toMatchObject({ status: 'error', reason: 'refused', error: { code: 'invalid-input', message: expect.stringMatching(message) as string } })
+    expect((await talk.memory.load()).open?.calls).toMatchObject([{ about: 'budget', state: 'pending', approval: { state: 'requested' } }])
+  })
+
+  it('A196: the same decision twice is one, another is refused', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a'), { text: 'done', usage }, ], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    await talk.play(agent, approve({ input: { cost: '5' } }))
+    const { result: again } = await talk.play(agent, approve({ input: { cost: '5' } }))
+    expect(again.submission).toMatchObject({ accepted: [], repeated: ['approval_1'] })
+    const { result: other } = await talk.play(agent, approve({ input: { cost: '6' } }))
+    expect(other).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
+  })
+
+  it('A196: a run that is taken up while nobody has decided asks nothing new, and goes on when there is room', async () => {
+    const talk = conversation()
+    const budget = createBudget({ maxCost: '0.1' })
+    const agent = paidAgent([{ text: 'done', usage }])
+    await talk.play(agent, 'go', { budget })
+    expect((await talk.play(agent, undefined, { budget })).result.pendingApprovals).toMatchObject([{ approvalId: 'approval_1', input: { budgets: [{ name: 'shared' }] } }])
+    budget.grant('by its owner', { cost: '9' })
+    const { result, events } = await talk.play(agent, undefined, { budget })
+    expect(result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ approvalId: 'approval_1', decision: 'cancelled' })
+  })
+
+  it('A196: each budget without room is raised once per decision, under the id of the question', async () => {
+    const talk = conversation()
+    const grants: [string, unknown][] = []
+    const inner = createBudget({ maxCost: '0.1' })
+    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), get left() { return inner.left }, name: 'team', grant: (id, amount) => (grants.push([id, amount]), inner.grant(id, amount)) }
+    const agent = paidAgent([{ text: 'done', usage }], { limits: { maxCost: '0.1' } })
+    const { result } = await talk.play(agent, 'go', { budget })
+    expect(result.pendingApprovals).toMatchObject([{ input: { budgets: [{ name: 'run' }, { name: 'team' }] } }])
+    expect((await talk.play(agent, approve({ input: { cost: '3' } }), { budget })).result.status).toBe('completed')
+    expect(grants).toEqual([['approval_1', { cost: '3' }]])
+    expect(inner.granted).toEqual({ tokens: 0, cost: '3' })
+  })
+
+  it('A196: a budget that cannot be raised asks again', async () => {
+    const talk = conversation()
+    const inner = createBudget({ maxCost: '0.1' })
+    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), left: {} }
+    const agent = paidAgent([])
+    await talk.play(agent, 'go', { budget })
+    expect((await talk.play(agent, approve(), { budget })).result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2' }] })
+  })
+
+  it('A196: a budget whose grant fails ends the turn', async () => {
+    const talk = conversation()
+    const inner = createBudget({ maxCost: '0.1' })
+    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), left: {}, grant: () => Promise.reject(new Error('no bank')) }
+    const agent = paidAgent([])
+    await talk.play(agent, 'go', { budget })
+    const { result } = await talk.play(agent, approve(), { budget })
+    expect(result).toMatchObject({ status: 'error', reason: 'extension-error', error: { message: 'budget.grant failed: no bank' } })
+    expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: is decided in place where the run can ask', async () => {
+    const talk = conversation()
+    const asked: unknown[] = []
+    const agent = paidAgent([toolStep('a'), { text: 'done', usage }], { limits: { maxCost: '1.5' } })
+    const { result } = await talk.play(agent, 'go', {
+      onApproval: (request) => (asked.push([request.about, talk.types().at(-1)]), Promise.resolve({ approvalId: request.approvalId, decision: 'approve', input: { cost: '5' } })),
+    })
+    expect(result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(asked).toEqual([['budget', 'approval-requested']])
+  })
+
+  it('A196: in place, a decision that changes nothing leaves the next question open', async () => {
+    const talk = conversation()
+    let asked = 0
+    const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
+    const { result } = await talk.play(agent, 'go', {
+      onApproval: ({ approvalId }) => (asked++, Promise.resolve({ approvalId, decision: 'approve', input: {} })),
+    })
+    expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2' }] })
+    expect(asked).toBe(1)
+  })
+
+  it('A196: stopped while the question is open, the turn ends without it', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, undefined, { abortSignal: AbortSignal.abort() })
+    expect(result).toMatchObject({ status: 'aborted', steps: 2, pendingApprovals: [] })
+    expect(talk.view().pendingApprovals).toEqual([])
+    expect(talk.types().slice(-6)).toEqual(['turn-start', 'approval-resolved', 'step-end', 'turn-end', 'save-point', 'settled'])
+  })
+
+  it('A196: a new input takes the place of the turn, and its question is cancelled', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a'), { text: 'new', usage }], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    const { result } = await talk.play(agent, 'something else', { onInputWhilePending: 'cancel', limits: { maxCost: '99' } })
+    expect(result).toMatchObject({ status: 'completed', text: 'new' })
+    expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: without a word nothing asks: the turn ends', async () => {
+    const talk = conversation()
+    const { result } = await talk.play(paidAgent([toolStep('a')], { limits: { maxCost: '1.5', onBudget: 'end' } }), 'go')
+    expect(result).toMatchObject({ status: 'limit', reason: 'max-cost', steps: 1 })
+  })
+})
+
+describe('a budget that asks, and subagents', () => {
+  const tree = (childSteps: readonly Step[], rootSteps: readonly Step[], limits: { readonly maxCost: `${number}` } = { maxCost: '3' }) => {
+    const helper = paidAgent(childSteps, { name: 'helper', description: 'helps', limits: { onBudget: 'end' } })
+    return paidAgent(rootSteps, { subagents: [helper], limits })
+  }
+
+  it('A196: a run below asks at the root, and what is granted is that of the tree', async () => {
+    const talk = conversation()
+    const agent = tree([toolStep('x'), { text: 'found', usage }], [{ toolCalls: [handOver('a', 'helper')], usage }, { text: 'done', usage }])
+    const { result } = await talk.play(agent, 'go')
+    expect(result).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ about: 'budget', path: ['a'], agent: ['helper'] }] })
+    expect(talk.view().pendingApprovals).toMatchObject([{ about: 'budget', path: ['a'] }])
+    const [{ approvalId } = { approvalId: '' }] = result.pendingApprovals
+    const { result: done } = await talk.play(agent, { approvals: [{ approvalId, decision: 'approve', input: { cost: '20' } }] })
+    expect(done).toMatchObject({ status: 'completed', text: 'done' })
+    expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: denied below, the subagent ends as limit and the run above goes on, if it can', async () => {
+    const talk = conversation()
+    const agent = tree([toolStep('x')], [{ toolCalls: [handOver('a', 'helper')], usage }], { maxCost: '3' })
+    const { result } = await talk.play(agent, 'go')
+    const [{ approvalId } = { approvalId: '' }] = result.pendingApprovals
+    const { result: after } = await talk.play(agent, { approvals: [{ approvalId, decision: 'deny' }] })
+    expect(after).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ about: 'budget', path: [] }] })
+    expect(talk.view().messages.at(-1)).toMatchObject({ role: 'tool-result', output: { value: { result: 'limit' } } })
+  })
+
+  it('A196: one grant serves all runs of the tree that wait for it', async () => {
+    const talk = conversation()
+    const both: Step = { toolCalls: [handOver('a', 'helper'), handOver('b', 'helper')], usage }
+    const agent = tree([toolStep('x'), toolStep('y'), { text: 'one', usage }, { text: 'two', usage }], [both, { text: 'done', usage }], { maxCost: '3.5' })
+    const { result } = await talk.play(agent, 'go')
+    expect(result.pendingApprovals.map(({ path }) => path)).toEqual([['a'], ['b']])
+    const [{ approvalId } = { approvalId: '' }] = result.pendingApprovals
+    const { result: done } = await talk.play(agent, { approvals: [{ approvalId, decision: 'approve', input: { cost: '50' } }] })
+    expect(done).toMatchObject({ status: 'completed', text: 'done' })
+  })
+})
