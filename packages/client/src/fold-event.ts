@@ -1,5 +1,5 @@
 import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
-import type { RunView, ToolCallView } from '@bowline/agent-loop/events'
+import type { AgentEvent, RunView } from '@bowline/agent-loop/events'
 import { isFields } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
 import type { ClientEvent } from './client-event.ts'
@@ -31,6 +31,7 @@ function isState(state: unknown): boolean {
 /** The view to go on from when the events before it are out of reach. */
 export function viewOf(state: SessionView): RunView {
   const { run, status, messages, pendingToolCalls, pendingApprovals, usage } = state
+  const { toolCalls, output } = toldBy(state)
   const outcome = run ? run.outcome : state.outcome
   return {
     ...emptyView,
@@ -40,30 +41,23 @@ export function viewOf(state: SessionView): RunView {
     ...(outcome && { outcome }),
     ...(run && { runId: run.runId }),
     messages,
-    toolCalls: toolCallsOf(state),
+    toolCalls,
+    ...(output && { output }),
     pendingToolCalls,
     pendingApprovals,
     usage,
   }
 }
 
-function toolCallsOf({ messages, pendingToolCalls }: SessionView): readonly ToolCallView[] {
-  const calls = new Map<string, ToolCallView>()
+/** What the events of these messages and questions told of calls and of the output. Messages are not gathered: that would copy them each time. */
+function toldBy({ messages, pendingToolCalls }: SessionView): RunView {
+  let view = emptyView
+  const tell = (event: object): void => void (view = reduceEvents({ ...view, messages: [] }, { ...event, seq: view.seq + 1 } as AgentEvent))
   for (const message of messages) {
-    if (message.role === 'assistant') {
-      for (const part of message.content) {
-        if (part.type !== 'tool-call' || part.providerExecuted) continue
-        const { toolCallId, toolName, input } = part
-        calls.set(toolCallId, { toolCallId, toolName, input, state: 'pending', attempt: 0 })
-      }
-    } else if (message.role === 'tool-result') {
-      const call = calls.get(message.toolCallId)
-      if (call) calls.set(message.toolCallId, { ...call, state: message.status, result: message })
-    }
+    const { role } = message
+    if (role === 'assistant') tell({ type: 'message-start' })
+    if (role !== 'user') tell({ type: role === 'assistant' ? 'message-end' : 'tool-execution-end', message })
   }
-  for (const { toolCallId, toolName, input, path } of pendingToolCalls) {
-    // Those with a path are calls of child runs.
-    if (path.length === 0) calls.set(toolCallId, { toolCallId, toolName, input, state: 'remote', attempt: 0 })
-  }
-  return [...calls.values()]
+  tell({ type: 'awaiting-tools', pendingToolCalls })
+  return view
 }

@@ -1,9 +1,9 @@
-import { emptyView } from '@bowline/agent-loop/events'
+import { emptyView, type AgentEvent } from '@bowline/agent-loop/events'
 import fc from 'fast-check'
 import { randomRuns } from '../../../scripts/test-length.ts'
 import { describe, expect, it } from 'vitest'
 import { foldEvent, type ClientEvent } from '../src/index.ts'
-import { runEnd, runStart, textRun, textStep } from './support/events.ts'
+import { askStep, pendingCall, resultOf, runEnd, runStart, textRun, textStep } from './support/events.ts'
 import { collect, connect, startServer } from './support/setup.ts'
 import type { WireServer } from './support/wire-server.ts'
 
@@ -299,6 +299,37 @@ describe('run', () => {
     const events = await collect(run)
     expect(typesOf(events).filter((type) => type === 'resync')).toHaveLength(1)
     expect(await run.result()).toMatchObject({ status: 'completed', messages: server.view().messages })
+  })
+
+  it.each(['in the answer', 'by the call of final_output'])('C10, A191: after a log that was cut off the result has the output that was given %s', async (way) => {
+    const server = await startServer()
+    const output = { city: 'Oslo' }
+    const call = pendingCall('c1', 'final_output', output)
+    const answered = (event: AgentEvent): AgentEvent => (event.type === 'message-end' ? { ...event, message: { ...event.message, output } } : event)
+    server.onRun = (runId) => {
+      const run = { runId, turn: 1 }
+      if (way === 'in the answer') return server.add(textRun(run, 'where?', words).map(answered))
+      const ended: AgentEvent = { type: 'tool-execution-end', at: 1, ...run, step: 1, toolCallId: 'c1', executed: 'here', message: { ...resultOf(call, 'ok'), details: { output } }, durationMs: 0 }
+      return server.add([...runStart(run, 'where?'), ...askStep(run, 1, [call]).slice(0, 3), ended, ...runEnd(run, 'completed')])
+    }
+    server.cuts = [700]
+    server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
+    const run = connect(server).session('s1').send('where?')
+    const events = await collect(run)
+    expect(await run.result()).toMatchObject({ status: 'completed', output, text: '{"city":"Oslo"}' })
+    expect(events.reduce(foldEvent, emptyView)).toMatchObject({ output, toolCalls: server.view().toolCalls.map(({ durationMs: _took, ...known }) => known) })
+  })
+
+  it('C10: the output of an earlier turn is not taken for that of one without', async () => {
+    const server = await startServer()
+    server.add(textRun({ runId: 'r0', turn: 1 }, 'before', words).map((event) => (event.type === 'message-end' ? { ...event, message: { ...event.message, output: { city: 'Oslo' } } } : event)))
+    server.onRun = () => server.add(textRun({ runId: 'r1', turn: 2 }, 'hello', words))
+    server.exists = true
+    server.cuts = [700]
+    server.intercept = ({ path }) => (path.endsWith('/events') ? { status: 410, code: 'cursor-expired' } : undefined)
+    const result = await connect(server).session('s1').send('hello').result()
+    expect(result).toMatchObject({ status: 'completed', text: words.join('') })
+    expect(result).not.toHaveProperty('output')
   })
 
   it('C19: a frame of an unknown type is passed on as unknown and folds as nothing', async () => {
