@@ -96,9 +96,9 @@ export const structure = {
     { room: 'base', holds: ['arguments.ts', 'clock.ts', 'cursor.ts', 'problem.ts', 'client-error.ts', 'on-return.ts', 'patience.ts'] },
     { room: 'connection', holds: ['connection.ts', 'sse-parser.ts', 'http.ts', 'client-event.ts', 'event-stream.ts', 'fold-event.ts'] },
     { room: 'run', holds: ['client-tool.ts', 'tool-runner.ts', 'run-reader.ts', 'event-reader.ts', 'run.ts'] },
-    { room: 'session', holds: ['client-session.ts', 'client-options.ts', 'request-checks.ts', 'whole-state.ts', 'session.ts'] },
+    { room: 'session', holds: ['client-session.ts', 'client-options.ts', 'common-checks.ts', 'request-checks.ts', 'whole-state.ts', 'session.ts'] },
     'client.ts',
     'index.ts',
-    [{ room: 'react', holds: ['react', 'react.ts'] }, 'chat.ts'],
+    [{ room: 'react', holds: ['react', 'react.ts'] }, 'chat.ts', 'admin.ts'],
   ],
 }

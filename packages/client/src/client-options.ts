@@ -11,6 +11,11 @@ export interface ClientOptions extends ConnectionOptions {
   readonly ids?: () => string
 }
 
+export interface AdminOptions extends ConnectionOptions {
+  /** Makes the ids of schedules that are given none: never the same again. */
+  readonly ids?: () => string
+}
+
 const { checkFunction, checkRequired, methods, optional, optionalRecord, record, whole } = configChecks
 const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
 /** A longer timer runs out at once. */
@@ -43,4 +48,15 @@ export function checkClientOptions(options: unknown): void {
 /** Throws `invalid-config`. */
 export function checkConnectionOptions(options: unknown): void {
   record(connectionChecks)('options', options)
+}
+
+/** Throws `invalid-config`. */
+export function checkAdminOptions(options: unknown): void {
+  record<AdminOptions>({ ...connectionChecks, ids: checkFunction })('options', options)
+}
+
+/** 128 bits. `crypto.randomUUID` is missing on pages without https. */
+export function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

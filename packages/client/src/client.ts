@@ -1,4 +1,4 @@
-import { checkClientOptions, type ClientOptions } from './client-options.ts'
+import { checkClientOptions, randomId, type ClientOptions } from './client-options.ts'
 import { httpOf, queryOf } from './http.ts'
 import { checkCallOptions, checkSessionQuery } from './request-checks.ts'
 import type { CallOptions, ClientSession, SessionQuery } from './client-session.ts'
@@ -39,10 +39,4 @@ export function createClient(options: ClientOptions): Client {
       return http.json<SessionList>({ method: 'GET', path: `/api/agent/sessions${queryOf({ ...query })}` }, abortSignal)
     },
   }
-}
-
-/** 128 bits. `crypto.randomUUID` is missing on pages without https. */
-function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

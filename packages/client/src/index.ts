@@ -71,6 +71,7 @@ export type {
   StopReceipt,
   StopRequest,
   SwitchRequest,
+  TenantSpending,
   Ticket,
   ToolResolution,
 } from './wire-sessions.ts'

@@ -6,7 +6,7 @@ import type { ClientEvent } from './client-event.ts'
 import { SessionStore, emptySnapshot } from './react/session-store.ts'
 import type { SessionActions, SessionSnapshot } from './react/session-store.ts'
 import { checkTools } from './request-checks.ts'
-import { checkSessionId } from './session.ts'
+import { checkSessionId } from './common-checks.ts'
 import type { ClientTools } from './client-tool.ts'
 import type { ClientSession } from './client-session.ts'
 

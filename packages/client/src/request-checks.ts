@@ -3,10 +3,11 @@ import { isFields, type ArgumentCheck, type FieldChecks } from '@bowline/llm/arg
 import { inputChecks, isHeader, isHeaders, json, jsonObject, listOf } from './arguments.ts'
 import type { ApproveOptions, AttachOptions, CallOptions, InputOptions, OverlayOptions, PageOptions, SendOptions, SessionQuery } from './client-session.ts'
 import { toolsCheck } from './client-tool.ts'
-import type { RuntimeParams, ToolDeclaration, UserMessageInput } from './wire.ts'
+import { checkMessage, content } from './common-checks.ts'
+import type { RuntimeParams, ToolDeclaration } from './wire.ts'
 import type { ForkRequest, SwitchRequest } from './wire-sessions.ts'
 
-const { checkBoolean, checkContentPart, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
+const { checkBoolean, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
 const { number, oneOf, optional, optionalName, optionalRecord, record, required, whole } = inputChecks
 
 /** The last argument of a call. */
@@ -45,16 +46,6 @@ export const checkAttachOptions = options<AttachOptions>({
 
 export const checkTools = toolsCheck(inputChecks)
 
-const content: ArgumentCheck = (path, value) => {
-  // The server looks at images.
-  const part: ArgumentCheck = (place, given) => (isFields(given) && given['type'] === 'image' ? jsonObject : checkContentPart)(place, given)
-  if (Array.isArray(value)) listOf(part)(path, value)
-  else checkRequired(path, value, 'a text with at least one character, or a list of parts', isName)
-}
-const userMessage = record<UserMessageInput>({
-  role: (path, value) => checkRequired(path, value, 'user', (given) => given === 'user'),
-  content,
-})
 const shortMessage = record<{ role: string; content: unknown }>({ role: required(oneOf('user', 'assistant')), content })
 /** A stored message is for the server to look at. */
 const message: ArgumentCheck = (path, value) => (isFields(value) && 'id' in value ? jsonObject : shortMessage)(path, value)
@@ -83,13 +74,6 @@ export const hookSendChecks: FieldChecks<Omit<SendOptions, 'tools' | 'abortSigna
   },
 }
 export const checkSendOptions = options<SendOptions>({ ...hookSendChecks, tools: checkTools })
-
-/** A text or a message of the user. */
-export function checkMessage(input: unknown, otherForms = ''): void {
-  if (isFields(input)) userMessage('input', input)
-  else checkRequired('input', input, `a text with at least one character, a message of the user${otherForms}`, isName)
-  json('input', input)
-}
 
 export function checkSendInput(input: unknown): void {
   if (Array.isArray(input)) checkResultList('input', input)
@@ -126,8 +110,4 @@ export function checkResolution(given: unknown): void {
 function requireAnswer(path: string, value: unknown, answers: readonly string[]): void {
   const holdsAnswer = (given: unknown): boolean => isFields(given) && answers.some((name) => given[name] !== undefined)
   checkRequired(path, value, `an object with ${answers.join(' or ')}`, holdsAnswer)
-}
-
-function isName(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }

@@ -13,6 +13,7 @@ import type {
   SendOptions,
 } from './client-session.ts'
 import type { ClientTools } from './client-tool.ts'
+import { checkMessage, checkSessionId } from './common-checks.ts'
 import { EventReader } from './event-reader.ts'
 import {
   checkApproveOptions,
@@ -24,7 +25,6 @@ import {
   checkExportOptions,
   checkForkOptions,
   checkInputOptions,
-  checkMessage,
   checkOverlayOptions,
   checkPageOptions,
   checkResolution,
@@ -64,17 +64,11 @@ export interface SessionParts {
 
 type CheckOptions = (options: unknown) => void
 
-const { checkName, checkRequired } = inputChecks
-const sessionIdForm = /^[A-Za-z0-9][A-Za-z0-9_~-]{0,255}$/
+const { checkName } = inputChecks
 
 export function createSession(parts: SessionParts, id: string): ClientSession {
   checkSessionId('id', id)
   return new SessionHandle(parts, id)
-}
-
-export function checkSessionId(path: string, id: unknown): void {
-  const isSessionId = (given: unknown): boolean => typeof given === 'string' && sessionIdForm.test(given)
-  checkRequired(path, id, 'a session id: a letter or digit, then up to 255 of those and _ ~ -', isSessionId)
 }
 
 class SessionHandle implements ClientSession {

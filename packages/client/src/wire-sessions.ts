@@ -42,6 +42,23 @@ export interface Spent {
   readonly cost?: Cost
 }
 
+/** Where the tenant of the caller stands in the present window of its budget. */
+export interface TenantSpending {
+  readonly tenant: string
+  /** What it may spend in the window, as a decimal. Absent: it has no limit. */
+  readonly maxCost?: string
+  readonly currency: string
+  /** Absent: nothing was spent. */
+  readonly spent?: Cost
+  /** For model calls that are under way. Absent: there are none. */
+  readonly reserved?: Cost
+  /** A number for people: the budget itself is exact. Absent without a limit. */
+  readonly left?: number
+  /** Epoch milliseconds. */
+  readonly windowStartsAt: number
+  readonly windowEndsAt: number
+}
+
 /** What a session is a copy of. */
 export interface SessionOrigin {
   readonly sessionId: string

@@ -4,6 +4,7 @@ import { createElement } from 'react'
 import { renderToString } from 'react-dom/server'
 import { describe, expect, it } from 'vitest'
 import { argumentProblems, unlistedNames, type ArgumentRow, type Kind } from '../../../scripts/argument-table.ts'
+import * as admin from '../src/admin.ts'
 import * as chat from '../src/chat.ts'
 import * as client from '../src/index.ts'
 import * as react from '../src/react.ts'
@@ -19,9 +20,11 @@ const jsonKinds: readonly Kind[] = ['null', 'true', 'number', 'negative', 'fract
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
 
 /** Every request is answered with what all answers have in common. */
-const fetch: typeof globalThis.fetch = () => Promise.resolve(Response.json({ agents: [], sessions: [], messages: [] }))
+const fetch: typeof globalThis.fetch = () => Promise.resolve(Response.json({ agents: [], sessions: [], messages: [], labels: [], schedules: [] }))
 const session = (): client.ClientSession => connect().session('s1')
 const chats = (): chat.ChatClient => chat.createChatClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
+const admins = (): admin.Admin => admin.createAdmin({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
+const sessionAdmin = (): admin.SessionAdmin => admins().session('s1')
 const connect = (): client.Client => client.createClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
 const store = (): SessionStore => new SessionStore(session())
 const { signal } = new AbortController()
@@ -128,7 +131,44 @@ const methods: Readonly<Record<string, ArgumentRow>> = {
   'session.delete': options({}, (given) => session().delete(given)),
 }
 
+const scheduled = { id: 'i', input: message(), onMissed: 'once', onBusy: 'queue', abortSignal: signal }
+const scheduleRow = (rule: object, takes: Record<string, readonly Kind[]> = {}): ArgumentRow => ({
+  ...method(['schedule'], () => [{ ...scheduled, ...rule, input: message() }], (schedule) => sessionAdmin().schedules.create(schedule), {
+    ...places(none, 'schedule.onMissed', 'schedule.onBusy', 'schedule.input.role', 'schedule.input.content[0].type'),
+    ...{ 'schedule.input': ['text'], 'schedule.input.content': ['text', 'list'], ...places(anyText, 'schedule.input.content[0].text'), ...takes },
+  }),
+  open: ['schedule.input.content[0]'],
+})
+const scheduleMethod = (act: 'pause' | 'resume' | 'delete'): ArgumentRow =>
+  method(['scheduleId', 'options'], () => ['i', given], (id, options) => sessionAdmin().schedules[act](id, options))
+
+const adminRows: Readonly<Record<string, ArgumentRow>> = {
+  createAdmin: {
+    names: ['options'],
+    good: () => [
+      { ...{ baseUrl: 'http://127.0.0.1:1', token: 'bwl', fetch, clock: new JumpingClock(0), random: () => 0.5, ids: () => 'id' }, reconnect: { baseMs: 1, maxMs: 1, maxDownMs: 1, silenceMs: 1 } },
+    ],
+    call: admin.createAdmin,
+    takes: { 'options.baseUrl': ['empty'], 'options.token': ['text', 'empty', 'function'] },
+  },
+  'admin.session': method(['id'], () => ['s1'], (id) => admins().session(id)),
+  'admin.tenantSpending': options({}, (given) => admins().tenantSpending(given)),
+  'sessionAdmin.labels': options({ leaf: 'e' }, (given) => sessionAdmin().labels(given)),
+  'sessionAdmin.recover': method(['runId', 'decision', 'options'], () => ['r', 'stop', given], (id, decision, options) => sessionAdmin().recover(id, decision, options), places(none, 'decision')),
+  'sessionAdmin.ticket': options({}, (given) => sessionAdmin().ticket(given)),
+  'schedules.create': scheduleRow({ cron: '@daily', timeZone: 'UTC' }),
+  'schedules.create of every': scheduleRow({ every: 60_000 }),
+  'schedules.create of at': scheduleRow({ at: 60_000 }),
+  'schedules.list': options({}, (given) => sessionAdmin().schedules.list(given)),
+  'schedules.pause': scheduleMethod('pause'),
+  'schedules.resume': scheduleMethod('resume'),
+  'schedules.delete': scheduleMethod('delete'),
+  'notices.list': options({ state: 'failed', limit: 5, cursor: 'c' }, (given) => sessionAdmin().notices.list(given), places(none, 'options.state')),
+  'notices.resend': method(['noticeId', 'options'], () => ['n', given], (id, options) => sessionAdmin().notices.resend(id, options)),
+}
+
 const rows: Readonly<Record<string, ArgumentRow>> = {
+  ...adminRows,
   createClient: {
     names: ['options'],
     good: () => [
@@ -176,7 +216,8 @@ describe('the arguments of every export', () => {
       const keys = [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value))]
       return keys.filter((key) => key !== 'constructor' && typeof Reflect.get(value, key) === 'function' && !(key in Object.prototype)).map((key) => `${name}.${key}`)
     }
-    const exported = [...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session()), ...Object.keys(chat), ...methodsOf('chat', chats())]
+    const ofAdmin = [...methodsOf('admin', admins()), ...methodsOf('sessionAdmin', sessionAdmin()), ...methodsOf('schedules', sessionAdmin().schedules), ...methodsOf('notices', sessionAdmin().notices)]
+    const exported = [...ofAdmin, ...Object.keys(admin), ...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session()), ...Object.keys(chat), ...methodsOf('chat', chats())]
     const listed = Object.keys(rows).filter((name) => !name.includes(' '))
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])
   })
@@ -213,6 +254,11 @@ describe('the arguments of every export', () => {
     const declare = (inputSchema: object) => session().send('go', { declarations: [{ name: 'where', description: 'Where.', inputSchema }] })
     expect(() => declare({ type })).toThrow(expect.objectContaining({ code: 'invalid-input', message: expect.stringContaining('declarations[0].inputSchema.type must be object; received') as string }))
     for (const inputSchema of [{}, { type: ['object', 'null'] }, { anyOf: [] }]) expect(() => declare(inputSchema)).not.toThrow()
+  })
+
+  it.each([{}, { cron: '@daily', every: 60_000 }, { cron: undefined, at: undefined }])('S208: a schedule of the rule %j makes no request', async (rule) => {
+    const refused = sessionAdmin().schedules.create({ input: 'x', ...rule } as never)
+    await expect(refused).rejects.toMatchObject({ code: 'invalid-input', message: expect.stringContaining('schedule must be an object with exactly one of cron, every and at') as string })
   })
 
   it('S206: undefined is absent in the options of the connection', async () => {

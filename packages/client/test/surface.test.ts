@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { AgentEvent } from '@bowline/agent-loop/events'
 import { build } from 'esbuild'
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import * as admin from '../src/admin.ts'
 import * as chat from '../src/chat.ts'
 import * as root from '../src/index.ts'
 import * as react from '../src/react.ts'
@@ -29,6 +30,7 @@ const everything = "export * from './index.ts'; export { reduceEvents } from '@b
 describe('surface', () => {
   it('exports what is meant', () => {
     expect(Object.keys(root).sort()).toEqual(['ClientError', 'createClient', 'foldEvent'])
+    expect(Object.keys(admin)).toEqual(['createAdmin'])
     expect(Object.keys(chat)).toEqual(['createChatClient'])
     expect(Object.keys(react).sort()).toEqual(['useEvents', 'useSession'])
   })
@@ -56,6 +58,12 @@ describe('surface', () => {
     const { gzipBytes, inputs } = await bundle("export * from './chat.ts'")
     expect(gzipBytes).toBeLessThan(6_000)
     expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])
+  })
+
+  it('C1: the admin client is under 6 kB, and brings no library and nothing that reads streams', async () => {
+    const { gzipBytes, inputs } = await bundle("export * from './admin.ts'")
+    expect(gzipBytes).toBeLessThan(6_000)
+    expect(inputs.filter((input) => /node_modules|session\.ts|request-checks|run\.ts|event-stream/.test(input))).toEqual([])
   })
 
   it('C1: react adds under 3 kB', async () => {

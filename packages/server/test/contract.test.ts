@@ -32,6 +32,9 @@ interface Operation {
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>
 }
 
+/** The routes of a budget are there, and no model needs a price. */
+const unlimited = { tenantBudget: { maxCost: () => undefined, window: 'day' } } as const
+
 const document = async ({ get }: Bench) => (await (await get('/openapi.json')).json()) as Document
 
 /** A schema of the document as a validator, with the components it refers to. */
@@ -47,7 +50,7 @@ it('V94: the document is valid OpenAPI 3.1', async () => {
 })
 
 it('V94: the document has every route, and says of each what it takes', async () => {
-  const { paths } = await document(await bench())
+  const { paths } = await document(await bench({ runtimeOptions: unlimited }))
   const list = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
   expect(list).toMatchInlineSnapshot(`
     [
@@ -80,6 +83,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
+      "get /api/tenant/spending",
       "post /api/chat",
       "get /api/chat/{id}",
       "get /api/chat/{id}/stream",
@@ -103,6 +107,7 @@ it('V94: real answers of every route are those of the document, refusals include
     agents: { assistant: { description: 'Helps.' } },
     steps,
     tools: [remoteTool('place'), cut],
+    runtimeOptions: unlimited,
   })
   const described = await document(it)
   const checked = new Set<string>()
@@ -199,6 +204,7 @@ it('V94: real answers of every route are those of the document, refusals include
   for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
   await check('get', '/api/agents', '/api/agents')
+  for (const authorization of [admin, none, 'Bearer x']) await check('get', '/api/tenant/spending', '/api/tenant/spending', undefined, { authorization })
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: none })
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: 'Bearer x' })
   await check('post', '/api/agent/execute', '/api/agent/execute', { nothing: true })

@@ -6,6 +6,7 @@ export const scopes = [
   'approvals',
   'mcp',
   'metrics',
+  'spending',
   'admin',
 ] as const
 

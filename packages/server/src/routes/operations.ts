@@ -1,6 +1,6 @@
 import type { Metrics } from '../observe/metrics.ts'
 import type { Services } from '../services.ts'
-import { agentList, health, openApiDocument } from '../wire/answers.ts'
+import { agentList, health, openApiDocument, tenantSpending } from '../wire/answers.ts'
 import { defineRoute, type Route } from './route.ts'
 
 export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?.name }: Services): Route {
@@ -23,6 +23,18 @@ export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?
     scope: 'agents:read',
     answers: [{ status: 200, description: 'The agents.', schema: agentList }],
     handle: () => ({ status: 200, body: { agents: list } }),
+  })
+}
+
+/** There with a budget only. A caller sees its own tenant, whatever its scopes. */
+export function spendingRoute({ runtime }: Services): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/tenant/spending',
+    summary: 'What the tenant of the caller has spent and reserved in the present window of its budget, what is left, and when the window ends.',
+    scope: 'spending',
+    answers: [{ status: 200, description: 'The figures of now.', schema: tenantSpending }],
+    handle: async ({ principal }) => ({ status: 200, body: await runtime.tenantSpending(principal.tenant) }),
   })
 }
 

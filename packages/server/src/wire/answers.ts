@@ -12,6 +12,7 @@ import type {
   SessionSummary,
   SessionView,
   StopReceipt,
+  TenantSpending,
   Ticket,
 } from '@bowline/client'
 import { statuses } from '@bowline/agent-loop'
@@ -170,6 +171,16 @@ export const compactionResult = sameAs<CompactionResult>()(
     entryId: optional(z.string()),
   }),
 ).openapi('CompactionResult')
+
+const tenantCost = (description: string) => optional(object<NonNullable<TenantSpending['spent']>>(description))
+
+export const tenantSpending = sameAs<TenantSpending>()(
+  z.strictObject({
+    ...{ tenant: z.string(), currency: z.string(), maxCost: optional(z.string()) },
+    ...{ spent: tenantCost('What answers have cost in the window.'), reserved: tenantCost('For model calls that are under way.') },
+    ...{ left: optional(z.number()), windowStartsAt: z.int(), windowEndsAt: z.int() },
+  }),
+).openapi('TenantSpending')
 
 export const runReference = z.strictObject({ runId: z.string() }).openapi('RunReference')
 

@@ -23,9 +23,9 @@ const defaultStopGraceMs = 10_000
 export function createRuntime(options: RuntimeOptions): Runtime {
   checkRuntimeOptions(options)
   const parts = new RuntimeParts(options)
-  const { id, namespace, store, background, directory } = parts
+  const { id, namespace, store, background, directory, tenants } = parts
   const runtime: Runtime = {
-    ...{ id, namespace, store, background: background.mode },
+    ...{ id, namespace, store, background: background.mode, hasTenantBudget: tenants !== undefined },
     agents: [...directory.roots.values()],
     ...processMethods(parts),
     ...sessionMethods(parts),

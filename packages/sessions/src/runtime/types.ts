@@ -129,6 +129,8 @@ export interface Runtime extends AsyncDisposable {
   readonly store: SessionStore
   /** What becomes of work in the background: there is none, it ends with the process, or it outlives it. */
   readonly background: 'none' | 'in-process' | 'durable'
+  /** Whether it was made with `tenantBudget`. */
+  readonly hasTenantBudget: boolean
   /** The first is the default. */
   readonly agents: readonly Agent[]
   /** Opens the store, takes up the runs that a dead process left, and begins to claim. */

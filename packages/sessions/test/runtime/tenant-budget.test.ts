@@ -305,6 +305,7 @@ describe('a budget per tenant', () => {
     const without = createRuntime({ agents: [pricedAgent([])] })
     runtimes.push(without)
     await expect(without.tenantSpending('acme')).rejects.toMatchObject({ code: 'invalid-config' })
+    expect([without.hasTenantBudget, runtimeWith('1').runtime.hasTenantBudget]).toEqual([false, true])
     await expect(runtimeWith('1').runtime.tenantSpending('')).rejects.toMatchObject({ code: 'invalid-input' })
   })
 })
