@@ -5,7 +5,7 @@ import { onReturn } from './on-return.ts'
 export interface ReconnectOptions {
   /** Window of the first wait; it doubles with each try. Default 250. */
   readonly baseMs?: number
-  /** Default 10,000. */
+  /** The longest window. Default 10,000. */
   readonly maxMs?: number
   /** How long to try without contact before giving up. Default 120,000. */
   readonly maxDownMs?: number
