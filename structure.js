@@ -49,7 +49,7 @@ export const structure = {
     'testing',
   ],
   bridge: [
-    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'given-fields.ts', 'redact.ts', 'redact-cause.ts', 'settles-within.ts', 'notices.ts'] },
+    { room: 'base', holds: ['errors.ts', 'arguments.ts', 'check-schemas.ts', 'given-fields.ts', 'redact.ts', 'redact-cause.ts', 'settles-within.ts', 'notices.ts'] },
     { room: 'failures', holds: ['model-failure.ts', 'missing-agent.ts', 'error-body.ts'] },
     { room: 'contract', holds: ['agent.ts', 'check-agent.ts', 'context.ts', 'readable-events.ts', 'logger.ts'] },
     'worker',

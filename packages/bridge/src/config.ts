@@ -1,9 +1,8 @@
-import type { FieldChecks } from '@bowline/llm/arguments'
 import type { Runtime } from '@bowline/sessions'
 import { configChecks as check } from './arguments.ts'
 import { serverChecks } from './executors/remote/remote-server.ts'
 import type { RemoteServerOptions } from './executors/remote/remote-server.ts'
-import { workerChecks } from './executors/worker/options.ts'
+import { checkWorker } from './executors/worker/options.ts'
 import type { WorkerOptions } from './executors/worker/options.ts'
 import { bridgeOptionChecks } from './settings.ts'
 import type { BridgeOptions } from './settings.ts'
@@ -12,21 +11,24 @@ import type { BridgeOptions } from './settings.ts'
 export interface BridgeConfig extends BridgeOptions {
   /** Started in order before the bridge, stopped in reverse order after it. */
   readonly runtimes?: readonly Runtime[]
-  /** After `executors`, those of the command line after them. Their folder is that of the file, unless they name one. */
+  /**
+   * Programs whose agents are served, after those of `executors` and before those of the command line. They are started in
+   * the folder of this file unless they name another.
+   */
   readonly workers?: readonly WorkerOptions[]
-  /** After all workers. */
+  /** Other Bowline servers whose agents are served, after those of all workers. */
   readonly servers?: readonly RemoteServerOptions[]
 }
 
-const configFieldChecks: FieldChecks<BridgeConfig> = {
+export const checkConfig = check.record<BridgeConfig>({
   ...bridgeOptionChecks,
   runtimes: check.listOf(check.requiredMethods('start', 'stop')),
-  workers: check.listOf(check.record(workerChecks)),
+  workers: check.listOf(checkWorker),
   servers: check.listOf(check.record(serverChecks)),
-}
+})
 
 /** Checks the configuration and returns it. Throws `CONFIG`. */
 export function defineBridgeConfig(config: BridgeConfig): BridgeConfig {
-  check.record(configFieldChecks)('defineBridgeConfig.config', config)
+  checkConfig('defineBridgeConfig.config', config)
   return config
 }

@@ -54,6 +54,9 @@ export function redactionOf(bridge: object): BridgeRedaction {
   return ofBridges.get(bridge) ?? standardRedaction
 }
 
+/** What JSON can say of the option `redact`: patterns need code. */
+export const redactSchema = { type: 'object', additionalProperties: false, properties: { fields: { type: 'array', items: { type: 'string', minLength: 1 } } } }
+
 /** The check of the option `redact`. */
 export const checkRedact: ArgumentCheck = (path, value) => {
   if (value === undefined) return

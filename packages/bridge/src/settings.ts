@@ -5,13 +5,14 @@ import type { Clock, RedactConfig } from '@bowline/llm'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import type { StateStore } from '@bowline/sessions'
 import { configChecks as check } from './arguments.ts'
+import { needsCode, withSchema } from './check-schemas.ts'
 import type { BridgeExecutor } from './executors/executor.ts'
 import { givenFields } from './given-fields.ts'
 import { stderrLogger } from './logger.ts'
 import type { BridgeLogger } from './logger.ts'
 import type { BridgeNotice } from './notices.ts'
 import type { BridgeAction } from './bridge-contract.ts'
-import { checkRedact } from './redact.ts'
+import { checkRedact, redactSchema } from './redact.ts'
 
 export interface BridgeOptions {
   /** In order of precedence: an agent id in an earlier one wins. Default none. */
@@ -94,7 +95,7 @@ export interface BridgeSettings extends Settings {
 }
 
 export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
-  executors: check.listOf(checkExecutor),
+  executors: check.listOf(needsCode(checkExecutor)),
   defaultAgentId: check.optionalName,
   store: check.methods('get', 'compareAndSet', 'touch', 'delete', 'list'),
   maxInFlight: check.whole(1),
@@ -120,7 +121,7 @@ export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
   clock: check.methods('now', 'setTimer'),
   ids: check.methods('next'),
   logger: check.methods('info', 'warn', 'error'),
-  redact: checkRedact,
+  redact: withSchema(redactSchema, checkRedact),
 }
 
 /** Throws `CONFIG` for an unknown option or one that cannot be. An option that is `undefined` is absent. */

@@ -41,9 +41,10 @@ export interface ConfigPlace {
 export async function loadConfig(named: string | undefined, folder: string): Promise<LoadedConfig> {
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
   if (file === undefined) return { config: {}, place: { path: 'bowline-bridge', folder } }
-  const config = await loadDefault(file)
-  if (!isConfig(config)) throw new BridgeError('CONFIG', faultOf(file))
+  const given = await loadDefault(file)
+  if (!isRecord(given)) throw new BridgeError('CONFIG', faultOf(file))
   const place = { path: basename(file), folder: dirname(file) }
+  const config = extname(file) === '.json' ? withoutSchema(place.path, given) : given
   check.record(fieldChecks)(place.path, config)
   return { config, place }
 }
@@ -53,8 +54,10 @@ function faultOf(file: string): string {
   return `${file} must export the result of defineBridgeConfig as its default`
 }
 
-function isConfig(value: unknown): value is BridgeConfig {
-  return isRecord(value)
+/** `$schema` tells editors where the schema of the file is. */
+function withoutSchema(path: string, { $schema, ...config }: Readonly<Record<string, unknown>>): object {
+  check.checkText(`${path}.$schema`, $schema)
+  return config
 }
 
 function configFileIn(folder: string): string | undefined {

@@ -2,6 +2,7 @@ import { ClientError, createClient } from '@bowline/client'
 import type { AgentSummary, Client, ClientOptions, ReconnectOptions } from '@bowline/client'
 import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks as check } from '../../arguments.ts'
+import { withSchema } from '../../check-schemas.ts'
 import { BridgeError } from '../../errors.ts'
 import { givenFields } from '../../given-fields.ts'
 import type { LogFields } from '../../logger.ts'
@@ -31,7 +32,9 @@ export interface RemoteServerOptions {
 export const serverChecks: FieldChecks<RemoteServerOptions> = {
   id: check.checkName,
   baseUrl: check.checkName,
-  token: (path, value) => check.checkRequired(path, value, 'a text or a function', (given) => ['undefined', 'string', 'function'].includes(typeof given)),
+  token: withSchema({ type: 'string' }, (path, value) => {
+    check.checkRequired(path, value, 'a text or a function', (given) => ['undefined', 'string', 'function'].includes(typeof given))
+  }),
   agents: check.listOf(check.checkName),
   agentIdPrefix: check.checkText,
   onClose: check.oneOf('keep', 'delete'),

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { optionPath, type FieldChecks } from '@bowline/llm/arguments'
 import { checkId, configChecks as check } from '../../arguments.ts'
+import { withSchema } from '../../check-schemas.ts'
 import { BridgeError } from '../../errors.ts'
 import { givenFields } from '../../given-fields.ts'
 import { programFile } from '../../worker/program-file.ts'
@@ -33,12 +34,15 @@ export interface EntryWorkerOptions extends CommonWorkerOptions {
 }
 
 interface CommonWorkerOptions {
+  /** The id of its agent. */
   readonly id: string
+  /** The folder in which it is started, and to which `entry` is relative. Default: that of the configuration file, else of this process. */
   readonly cwd?: string
+  /** Environment variables in addition to the inherited ones; these win. */
   readonly env?: Readonly<Record<string, string>>
   /** All variables of this process but `BOWLINE_*`. Default: only what programs need to run. */
   readonly inheritEnv?: boolean
-  /** Default: what the worker says. */
+  /** What its agent can do, shown by discovery. Default: what the worker says. */
   readonly capabilities?: readonly string[]
   /** Processes of this worker. Default 1. */
   readonly instances?: number
@@ -51,21 +55,22 @@ interface CommonWorkerOptions {
   readonly handshake?: 'acp' | 'token'
   /** Ends the worker with all its children when this process is gone. Default true. */
   readonly guard?: boolean
-  /** Default 10,000. */
+  /** How long its start and handshake may take, in ms. Default 10,000. */
   readonly startTimeoutMs?: number
   /** What happens to a request for permission: somebody is asked, or it is refused. Default `ask`. */
   readonly permissions?: 'ask' | 'deny'
+  /** How often a lost worker is started again, and after which pauses. */
   readonly restart?: Partial<RestartLimits>
 }
 
 export interface RestartLimits {
-  /** Default 5. */
+  /** Starts within `windowMs`; with one more the worker is unavailable until the window has passed. Default 5. */
   readonly maxRestarts: number
-  /** Default 60,000. */
+  /** The time over which starts are counted. Default 60,000. */
   readonly windowMs: number
   /** The first pause; each one after it is twice as long. Default 250. */
   readonly backoffMs: number
-  /** Default 10,000. */
+  /** The longest pause. Default 10,000. */
   readonly maxBackoffMs: number
 }
 
@@ -99,13 +104,13 @@ const restartChecks: FieldChecks<RestartLimits> = {
   maxBackoffMs: check.whole(0),
 }
 
-export const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
+const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
   id: checkId,
   command: check.optionalName,
   entry: check.optionalName,
-  args: check.listOf(checkText),
+  args: check.listOf(check.required(check.checkText)),
   cwd: check.optionalName,
-  env: check.valuesOf(checkText),
+  env: check.valuesOf(check.required(check.checkText)),
   inheritEnv: check.checkBoolean,
   capabilities: check.listOf(check.checkName),
   instances: check.whole(1),
@@ -117,9 +122,12 @@ export const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions
   restart: check.optionalRecord<Partial<RestartLimits>>(restartChecks),
 }
 
+/** `programOf` refuses both and neither. */
+export const checkWorker = withSchema({ oneOf: [{ required: ['command'] }, { required: ['entry'] }] }, check.record(workerChecks))
+
 const optionChecks: FieldChecks<WorkerExecutorOptions> = {
   ...limitChecks,
-  workers: check.requiredList(check.record(workerChecks)),
+  workers: check.requiredList(checkWorker),
   cancelGraceMs: check.whole(0),
 }
 
@@ -186,8 +194,4 @@ function isFolder(path: string): boolean {
 
 function isEntry(worker: WorkerOptions): worker is EntryWorkerOptions {
   return 'entry' in worker && worker.entry !== undefined
-}
-
-function checkText(path: string, value: unknown): void {
-  check.checkRequired(path, value, 'a text', (given) => typeof given === 'string')
 }
