@@ -48,6 +48,8 @@ export interface TenantSpending {
   /** What it may spend in the window, as a decimal. Absent: it has no limit. */
   readonly maxCost?: string
   readonly currency: string
+  /** What was granted beside the limit in the window, as a decimal. Absent: nothing. */
+  readonly granted?: string
   /** Absent: nothing was spent. */
   readonly spent?: Cost
   /** For model calls that are under way. Absent: there are none. */

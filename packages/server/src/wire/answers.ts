@@ -176,7 +176,7 @@ const tenantCost = (description: string) => optional(object<NonNullable<TenantSp
 
 export const tenantSpending = sameAs<TenantSpending>()(
   z.strictObject({
-    ...{ tenant: z.string(), currency: z.string(), maxCost: optional(z.string()) },
+    ...{ tenant: z.string(), currency: z.string(), maxCost: optional(z.string()), granted: optional(z.string()) },
     ...{ spent: tenantCost('What answers have cost in the window.'), reserved: tenantCost('For model calls that are under way.') },
     ...{ left: optional(z.number()), windowStartsAt: z.int(), windowEndsAt: z.int() },
   }),
