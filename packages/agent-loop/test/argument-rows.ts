@@ -41,11 +41,13 @@ const agentOptions = () => ({
   ...{ onUnknownOutcome: 'stop', onFailedTurn: 'keep', ephemeral: () => [] },
 })
 
+const never = () => new Promise<never>(() => undefined)
+
 const runOptions = () => ({
   ...{ messages: [user], overlays: ['x'], runtimeParams: params(), channel: 'c', sessionKey: 's', source: 'me', context: { a: 1 }, runId: 'r' },
   remoteTools: [{ name: 'far', description: 'x', inputSchema: { type: 'object' } }],
   ...{ mode: 'live', onBreak: 'continue', driverTimeoutMs: 5, onInputWhilePending: 'refuse', onUnknownOutcome: 'stop', onFailedTurn: 'keep' },
-  ...{ limits: limits(), budget: loop.createBudget({}), abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds },
+  ...{ limits: limits(), session: { fork: never, switchTo: never, compact: never, send: never }, budget: loop.createBudget({}), abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds },
   ...{ random: () => 0.5, onApproval: () => Promise.resolve(undefined) },
 })
 
@@ -53,6 +55,7 @@ const runOptions = () => ({
 export const withoutRow: Readonly<Record<string, string>> = {
   AgentError: 'the error itself',
   eventTypes: 'a list',
+  grantSchema: 'a schema',
   emptyView: 'a value',
   nullCompaction: 'a compactor that looks at nothing',
   reduceEvents: 'total: it never throws',
@@ -119,7 +122,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     async call(input: loop.AgentInput, options: loop.RunOptions) {
       await agent().run(input, options).result()
     },
-    whole: ['run.options.budget', 'run.options.clock', 'run.options.ids'],
+    whole: ['run.options.session', 'run.options.budget', 'run.options.clock', 'run.options.ids'],
     data: ['run.options.messages[0]', 'run.options.context'],
     open: ['run.options.remoteTools[0].inputSchema'],
     takes: {

@@ -5,7 +5,7 @@ import type { CompactionTrigger } from '../events/message-events.ts'
 import type { ApprovalRequest, ToolEffect } from '../events/tool-events.ts'
 import type { InJson, RunTypesOf } from '../events/typed-events.ts'
 import type { CompactionResult } from './compaction.ts'
-import type { Accepted, AgentInput, ApprovalDecision } from './input.ts'
+import type { Accepted, AgentInput, ApprovalDecision, SessionActions } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { AgentRun, Budget, Limits } from './run.ts'
 import type {
@@ -128,6 +128,8 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly channel?: string
   /** Names the conversation: for prompt, tools and hooks. */
   readonly sessionKey?: string
+  /** What extensions may do with the session that the conversation is. */
+  readonly session?: SessionActions
   /** Who gave the input. Default `user`. */
   readonly source?: string
   /** Handed to tools, hooks and conditions. */

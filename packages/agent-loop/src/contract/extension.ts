@@ -6,7 +6,7 @@ import type { ToolEffect } from '../events/tool-events.ts'
 import type { ModelName, OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
 import type { Agent, AgentTools, SpawnChildOptions } from './agent.ts'
 import type { Guardrail } from './guardrail.ts'
-import type { Accepted, AgentInput } from './input.ts'
+import type { Accepted, AgentInput, SessionActions } from './input.ts'
 import type { PromptSections } from './prompt.ts'
 import type { AgentResult, Phase } from './run.ts'
 
@@ -55,6 +55,8 @@ export interface ExtensionContext {
   reload(): Promise<void>
   /** Writes `orchestration-step`, stored with the next commit. */
   logStep(fields: StepFields): void
+  /** Absent where nobody keeps the conversation as one of many, and for subagents. */
+  readonly session?: SessionActions
 }
 
 export interface StepFields {

@@ -1,4 +1,4 @@
-import type { ContentPart, JSONValue, UserMessage } from '@bowline/llm'
+import type { ContentPart, JSONObject, JSONValue, UserMessage } from '@bowline/llm'
 import type { PendingToolCall } from '../events/tool-events.ts'
 import type { ToolReturnValue } from './tool.ts'
 
@@ -46,3 +46,18 @@ export interface ApprovalDecision {
 export type Accepted =
   | { readonly ok: true; readonly inputId: string }
   | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }
+
+/**
+ * What may be done with the session of a run behind it: each begins when the run is at rest, so that awaiting one inside of a
+ * hook waits for itself. Not durable: a process that dies before has not done it. Rejects if the session is busy by then; a
+ * failure that nobody awaits is told to the host.
+ */
+export interface SessionActions {
+  /** Copies the conversation up to an entry, by default its end, into a session of its own. */
+  fork(options?: { readonly entryId?: string; readonly key?: string; readonly metadata?: JSONObject }): Promise<{ readonly key: string }>
+  /** Has the conversation go on behind an earlier entry; null: from its beginning. `summarize`: with a summary of what is left. */
+  switchTo(entryId: string | null, options?: { readonly summarize?: boolean; readonly instructions?: string }): Promise<void>
+  compact(options?: { readonly instructions?: string }): Promise<void>
+  /** Sends an input to another session of the same agent and owner, which is made if it is not there. */
+  send(key: string, input: AgentInput): Promise<{ readonly runId: string }>
+}

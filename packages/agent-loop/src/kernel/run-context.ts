@@ -1,7 +1,7 @@
 import type { Clock, FunctionTool, JSONValue, LanguageModelV4ProviderTool, Models, RuntimeParams, ToolChoice } from '@bowline/llm'
 import type { IdSource } from '../base/ids.ts'
 import type { Agent, OnFailedTurn, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
-import type { Accepted, AgentInput } from '../contract/input.ts'
+import type { Accepted, AgentInput, SessionActions } from '../contract/input.ts'
 import type { Journal, OpenTurn, QueuedInput } from '../contract/journal.ts'
 import type { CacheSetting } from '../contract/options.ts'
 import type { AgentRun, Budget, Limits, LocalBudget, Spending } from '../contract/run.ts'
@@ -101,6 +101,7 @@ export interface RunContext {
   readonly budgets: readonly Budget[]
   readonly source: string
   readonly sessionKey: string | undefined
+  readonly session: SessionActions | undefined
   readonly channel: string | undefined
   readonly context: JSONValue | undefined
   readonly onUnknownOutcome: OnUnknownOutcome

@@ -18,7 +18,7 @@ import type { RunOptions } from '../contract/agent.ts'
 import { checkToolName, checkToolSchema } from '../tools/tool.ts'
 
 const optionKeys: readonly (keyof RunOptions)[] = [
-  ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'source'] as const),
+  ...(['journal', 'messages', 'overlays', 'runtimeParams', 'remoteTools', 'pinned', 'channel', 'sessionKey', 'session', 'source'] as const),
   ...(['context', 'runId', 'mode', 'onBreak', 'driverTimeoutMs', 'onInputWhilePending', 'onUnknownOutcome'] as const),
   ...(['onFailedTurn', 'limits', 'budget', 'output', 'outputRepairs', 'abortSignal', 'clock', 'ids', 'random', 'onApproval'] as const),
 ]
@@ -42,6 +42,7 @@ export function checkRunOptions(options: RunOptions): void {
   checkRuntimeParams(options.runtimeParams)
   checkSignal('abortSignal', options.abortSignal)
   checkMethods('budget', options.budget, ['reserve', 'charge'])
+  checkMethods('session', options.session, ['fork', 'switchTo', 'compact', 'send'])
   if ('output' in options || 'outputRepairs' in options) checkOutput(options)
   if (options.journal !== undefined) checkJournal('journal', options.journal)
   if (options.pinned !== undefined) checkPinned(options.pinned)

@@ -49,6 +49,7 @@ export class RunParts implements RunContext {
   readonly random: () => number
   readonly source: string
   readonly sessionKey: string | undefined
+  readonly session: RunOptions['session']
   readonly channel: string | undefined
   readonly context: JSONValue | undefined
   readonly limits: Limits
@@ -99,6 +100,7 @@ export class RunParts implements RunContext {
     this.source = options.source ?? 'user'
     this.onApproval = options.onApproval
     this.sessionKey = options.sessionKey
+    this.session = options.session
     this.channel = options.channel
     this.path = Object.freeze([...ancestry.path])
     this.context = options.context === undefined ? undefined : contextOf(options.context)

@@ -1,4 +1,4 @@
-import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SubmittedResult } from '@bowline/agent-loop'
+import { AgentError, type AbortCause, type Accepted, type Agent, type AgentInput, type AgentResult, type AgentRun, type ApprovalDecision, type IdSource, type RunOptions, type SessionActions, type SubmittedResult } from '@bowline/agent-loop'
 import { mergeRuntimeParams, type Clock } from '@bowline/llm'
 import { backgroundTools } from '../children/background-tools.ts'
 import type { ChildContext } from '../children/child-context.ts'
@@ -35,6 +35,8 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly conversations: Conversations
   /** Undefined: no tenant is held to a budget. */
   readonly tenants?: TenantBudgets | undefined
+  /** What extensions of a run may do behind it. */
+  readonly actionsBehind: (claim: Claim) => SessionActions
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
@@ -116,11 +118,13 @@ async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
   for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }
 
-function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn }: ExecutionOptions, { run, session }: Claim, check: DefinitionCheck): RunOptions {
+function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }: ExecutionOptions, claim: Claim, check: DefinitionCheck): RunOptions {
+  const { run, session } = claim
   const { runtimeParams, channel, remoteTools } = settingsOf('the settings of the session', session.settings)
   return {
     ...{ runId: run.id, sessionKey: session.key, context: session.metadata, clock, ids, source: run.kind },
     runtimeParams: mergeRuntimeParams(runtimeParams, run.options?.runtimeParams),
+    ...(originOf(run) ? {} : { session: actionsBehind(claim) }),
     ...(run.options?.output && { output: run.options.output }),
     ...(channel === undefined ? {} : { channel }),
     ...(remoteTools ? { remoteTools } : {}),

@@ -5,6 +5,7 @@ import type { SessionContext } from '../commands/context.ts'
 import { endSession, expiredBefore } from '../commands/end-session.ts'
 import { fireSchedule } from '../commands/schedules/fire-schedule.ts'
 import { startOrphanedInputs } from '../commands/orphaned-inputs.ts'
+import { actionsBehind } from '../commands/session-actions.ts'
 import { ExpectedDrivers } from '../commands/run-driver.ts'
 import { requestStop, stopAwaited, stopBelow } from '../commands/stop.ts'
 import { removeAbandonedCopies } from '../commands/tree/partial-copy.ts'
@@ -123,6 +124,7 @@ export class RuntimeParts {
       ...{ store: this.#notifying, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
       ...{ conversations: this.#conversations, tenants: this.tenants },
       children: this.#makeChildContext(),
+      actionsBehind: (claim) => actionsBehind(this.#ownContext, claim, (error) => this.#onError(error, { during: 'extension', runId: claim.run.id, session: claim.run.session })),
       onRest: (claim, how) => this.#onRest(claim, how),
     })
   }

@@ -117,7 +117,7 @@ export interface Retention {
 }
 
 export interface ErrorContext {
-  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas' | 'notify'
+  readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas' | 'notify' | 'extension'
   readonly runId?: string
   readonly session?: string
 }

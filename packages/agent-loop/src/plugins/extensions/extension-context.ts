@@ -14,6 +14,7 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
   return Object.freeze({
     ...{ runId, turn: number, abortSignal: stop.signal, agent: run.path },
     ...(run.sessionKey !== undefined && { sessionKey: run.sessionKey }),
+    ...(run.session && { session: run.session }),
     ...(run.context !== undefined && { context: run.context }),
     ...(turn.agent.models && { models: turn.agent.models }),
     get step() {

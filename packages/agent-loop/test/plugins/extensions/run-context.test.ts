@@ -24,13 +24,16 @@ describe('the context of hooks', () => {
     })
     const talk = conversation()
     const agent = agentOf([call('echo'), { text: 'ok' }], { instructions: 'You help.', tools: [echo('echo').tool], extensions: [watch] })
-    const options = { sessionKey: 'key', context: { user: 'u' } }
+    const act = () => Promise.reject(new Error('not here'))
+    const session = { fork: act, switchTo: act, compact: act, send: act }
+    const options = { sessionKey: 'key', session, context: { user: 'u' } }
     await talk.play(agent, 'go', options)
     expect(errorsOf(talk.journal.log)).toEqual([])
     const { provider, modelId } = agent.model
     expect(seen).toEqual([1, 2].map((step) => [step, step * 10, 'turn', false, { provider, modelId }, 'You help.']))
     const [context] = contexts
     expect(context).toMatchObject({ runId: 'run_1', turn: 1, agent: [], sessionKey: 'key', context: { user: 'u' } })
+    expect(context?.session).toBe(session)
     expect(context?.contextUsage().tokens).toBeGreaterThan(0)
     const changes = [() => Object.assign(context ?? {}, { runId: 'x' }), () => Object.assign(context?.usage ?? {}, { inputTokens: 0 })]
     for (const change of [...changes, () => (context?.agent as string[] | undefined)?.push('x'), () => Object.assign(context?.model ?? {}, { modelId: 'x' })]) {
