@@ -76,6 +76,8 @@ async function reserveOrAsk(turn: Turn, plan: StepPlan): Promise<TurnOutcome | u
       raised.add(reserved.refusedBy)
       reserved = await reserveOn(turn, estimate)
     }
+    // What was decided may not have had its effect: another process goes on with it.
+    if (turn.stop.requested && 'refusedBy' in reserved) return undefined
     if ('refusedBy' in reserved) return suspended([await stillAsking(turn, estimate)])
     stateOf(turn).reservation = reserved
     if (isOpen(question)) await closeQuestion(turn, question)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createBudget, defineAgent } from '../../../src/index.ts'
 import type { Agent, AgentOptions, ApprovalDecision, Budget } from '../../../src/index.ts'
 import { conversation, model } from '../../support/conversation.ts'
-import { echo } from '../../support/tools.ts'
+import { echo, latch } from '../../support/tools.ts'
 import { handOver } from '../subagents/support.ts'
 
 const usage = { input: 1_000, output: 100 }
@@ -152,6 +152,30 @@ describe('a budget that asks', () => {
     const { result } = await talk.play(agent, approve(), { budget })
     expect(result).toMatchObject({ status: 'error', reason: 'extension-error', error: { message: 'budget.grant failed: no bank' } })
     expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: a run that is left while it raises a budget keeps its decision, and the next process raises it under the same id', async () => {
+    const talk = conversation()
+    const inner = createBudget({ maxCost: '0.1' })
+    const ids: string[] = []
+    const begun = latch()
+    const grant: Budget['grant'] = (id, amount) => {
+      ids.push(id)
+      if (ids.length > 1) return inner.grant(id, amount)
+      begun.resolve()
+      return new Promise<void>(() => undefined)
+    }
+    const budget: Budget = { reserve: (each) => inner.reserve(each), charge: (each) => inner.charge(each), left: {}, grant }
+    const agent = paidAgent([{ text: 'done', usage }])
+    await talk.play(agent, 'go', { budget })
+    const leaving = new AbortController()
+    const run = talk.run(agent, approve(), { budget, abortSignal: leaving.signal })
+    await begun.promise
+    leaving.abort({ kind: 'yield' })
+    expect(await run.result()).toMatchObject({ reason: 'yielded' })
+    expect((await talk.play(agent, undefined, { budget })).result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(ids).toEqual(['approval_1', 'approval_1'])
+    expect(talk.types().filter((type) => type === 'approval-requested')).toHaveLength(1)
   })
 
   it('A196: is decided in place where the run can ask', async () => {
