@@ -145,7 +145,7 @@ export class TenantBudgets {
       charge: ({ cost }) => charge(present(), cost),
       async grant(id, { cost }) {
         if (cost === undefined) return
-        await present().change((ledger) => (ledger.granted?.[id] === undefined ? { ...ledger, granted: { ...ledger.granted, [id]: String(cost) } } : undefined))
+        await present().change((ledger) => ({ ...ledger, granted: { ...ledger.granted, [id]: String(cost) } }))
       },
       get left() {
         return standing(present().latest, maxCost).left

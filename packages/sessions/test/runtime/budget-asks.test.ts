@@ -116,6 +116,14 @@ describe('a budget that asks, in a session', () => {
     expect((await session.info())?.status).toBe('waiting-for-user')
   })
 
+  it('A196: a run that is stopped while it asks has no call of it in its receipt', async () => {
+    const session = asking([looking], ofTenant('0.003')).session(acme)
+    const run = await session.send('go')
+    await run.result()
+    expect(await session.stop({ waitMs: 10_000 })).toMatchObject({ state: 'settled', calls: [{ toolName: 'look', status: 'result' }] })
+    expect(await run.result()).toMatchObject({ status: 'aborted', pendingApprovals: [] })
+  })
+
   it('A196: webhooks are told of the budget and of the question', async () => {
     const runtime = asking([looking], { ...ofTenant('0.003'), notify: { url: 'https://hooks.example/bowline', events: ['budget', 'awaiting-answer'], secret: 'a secret of this test, long enough' } })
     await (await runtime.session(acme).send('go')).result()

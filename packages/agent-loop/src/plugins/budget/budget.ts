@@ -109,10 +109,9 @@ function standingOf({ ownBudget }: Turn, budget: Budget): Standing {
   return { name: budget === ownBudget ? 'run' : name, left: leftOf(budget), ...(spent && { spent }), ...(reserved && { reserved }) }
 }
 
-/** It was answered, or there is room by now. The row of the run keeps what was granted. */
-async function closeQuestion(turn: Turn, question: Call): Promise<void> {
-  await finish(turn, question, { status: 'result', executed: 'no', output: { type: 'json', value: question.row.input ?? null } })
-  turn.log.writeRun('running')
+/** It was answered, or there is room by now. */
+function closeQuestion(turn: Turn, question: Call): MaybePromise<void> {
+  return finish(turn, question, { status: 'result', executed: 'no', output: { type: 'json', value: question.row.input ?? null } })
 }
 
 /** Whether the call fits cannot be guessed: a budget that fails ends the turn. */

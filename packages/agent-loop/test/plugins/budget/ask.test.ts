@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { createBudget, defineAgent } from '../../../src/index.ts'
 import type { Agent, AgentOptions, ApprovalDecision, Budget } from '../../../src/index.ts'
 import { conversation, model } from '../../support/conversation.ts'
-import { echo, latch } from '../../support/tools.ts'
+import { mortal } from '../../support/mortal.ts'
+import { echo, latch, remote } from '../../support/tools.ts'
 import { handOver } from '../subagents/support.ts'
 
 const usage = { input: 1_000, output: 100 }
@@ -54,6 +55,25 @@ describe('a budget that asks', () => {
     expect(second).toMatchObject({ status: 'awaiting-approval', pendingApprovals: [{ approvalId: 'approval_2', input: { budgets: [{ left: { cost: 1.1 } }] } }] })
     const { result: third } = await talk.play(agent, { approvals: [{ approvalId: 'approval_2', decision: 'approve', input: { cost: 10.5 } }] })
     expect(third).toMatchObject({ status: 'completed', text: 'done', steps: 4 })
+  })
+
+  it('A196: a run that waits for something else goes on with what it was granted', async () => {
+    const talk = conversation()
+    const far: Step = { toolCalls: [{ id: 'far', name: 'far', input: {} }], usage }
+    const agent = paidAgent([toolStep('a'), far, { text: 'done', usage }], { tools: [echo('echo').tool, remote('far')], limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    expect((await talk.play(agent, approve({ input: { cost: '20' } }))).result.status).toBe('awaiting-tools')
+    expect((await talk.play(agent, { toolResults: [{ toolCallId: 'far', output: 'here' }] })).result).toMatchObject({ status: 'completed', text: 'done' })
+  })
+
+  it('A196: a process that dies in the call leaves what was granted, and nobody is asked again', async () => {
+    const { talk, revive } = mortal('message-end', 'before', 2)
+    const agent = paidAgent([toolStep('a'), { text: 'lost', usage }, { text: 'done', usage }], { limits: { maxCost: '1.5' } })
+    await talk.play(agent, 'go')
+    expect((await talk.play(agent, approve({ input: { cost: '20' } }))).result.reason).toBe('journal-error')
+    revive()
+    expect((await talk.play(agent, undefined)).result).toMatchObject({ status: 'completed', text: 'done' })
+    expect(talk.types().filter((type) => type === 'approval-requested')).toHaveLength(1)
   })
 
   it('A196: a grant that is not enough asks again', async () => {
@@ -208,6 +228,28 @@ describe('a budget that asks', () => {
     expect(result).toMatchObject({ status: 'aborted', steps: 2, pendingApprovals: [] })
     expect(talk.view().pendingApprovals).toEqual([])
     expect(talk.types().slice(-6)).toEqual(['turn-start', 'approval-resolved', 'step-end', 'turn-end', 'save-point', 'settled'])
+  })
+
+  it('A196: stopped while somebody thinks about it in place, the turn ends without the question', async () => {
+    const talk = conversation()
+    const agent = paidAgent([toolStep('a')], { limits: { maxCost: '1.5' } })
+    const asked = latch()
+    const run = talk.run(agent, 'go', { onApproval: () => (asked.resolve(), new Promise(() => undefined)) })
+    await asked.promise
+    run.abort()
+    expect(await run.result()).toMatchObject({ status: 'aborted', pendingApprovals: [] })
+    expect(talk.view().pendingApprovals).toEqual([])
+  })
+
+  it('A196: a budget counts a grant of one id once, exactly', () => {
+    const budget = createBudget({ maxCost: '1', maxTotalTokens: 10 })
+    budget.grant('a', { cost: '0.1', tokens: 5 })
+    budget.grant('a', { cost: '0.1', tokens: 5 })
+    budget.grant('b', { cost: '0.2' })
+    expect(budget.left).toEqual({ tokens: 15, cost: 1.3 })
+    expect(budget.granted).toEqual({ tokens: 5, cost: '0.3' })
+    for (const amount of [{ cost: '-1' }, { tokens: 0.5 }, { money: 1 }]) expect(() => budget.grant('c', amount as never)).toThrow(expect.objectContaining({ code: 'invalid-config' }))
+    expect(() => budget.grant('', {})).toThrow(/^id/)
   })
 
   it('A196: a new input takes the place of the turn, and its question is cancelled', async () => {
