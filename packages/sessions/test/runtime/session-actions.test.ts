@@ -12,7 +12,7 @@ function acting(act: Act, name: 'onAgentEnd' | 'onSettled' = 'onSettled', steps:
   const hook: Hooks['onSettled'] = (_event, { session }) => {
     if (acted || !session) return
     acted = true
-    void Promise.allSettled([act(session)]).then(([result]) => done.resolve(result as PromiseSettledResult<unknown>))
+    void Promise.allSettled([act(session)]).then(([result]) => done.resolve(result))
   }
   const acts = defineExtension({ name: 'acts', hooks: { [name]: hook } })
   const made = setup({ steps, agent: { extensions: [acts], compaction: { keepRecentTokens: 1, minShrink: 0 } } })
