@@ -128,7 +128,7 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly channel?: string
   /** Names the conversation: for prompt, tools and hooks. */
   readonly sessionKey?: string
-  /** What extensions may do with the session that the conversation is. */
+  /** Lets extensions fork the session, go back in it, compact it, and send to another one. */
   readonly session?: SessionActions
   /** Who gave the input. Default `user`. */
   readonly source?: string

@@ -55,7 +55,7 @@ export interface ExtensionContext {
   reload(): Promise<void>
   /** Writes `orchestration-step`, stored with the next commit. */
   logStep(fields: StepFields): void
-  /** Absent where nobody keeps the conversation as one of many, and for subagents. */
+  /** Absent outside of a session, and for subagents. */
   readonly session?: SessionActions
 }
 
