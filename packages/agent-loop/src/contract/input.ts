@@ -48,9 +48,9 @@ export type Accepted =
   | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }
 
 /**
- * What may be done with the session of a run behind it: each begins when the run is at rest, so that awaiting one inside of a
- * hook waits for itself. Not durable: a process that dies before has not done it. Rejects if the session is busy by then; a
- * failure that nobody awaits is told to the host.
+ * Changes the session of a run. Each action begins when the run is at rest: a hook that awaits one waits for itself. Actions are
+ * not durable: if the process dies first, the action is lost. Rejects if another run has the session by then. The host hears of
+ * every failure.
  */
 export interface SessionActions {
   /** Copies the conversation up to an entry, by default its end, into a session of its own. */

@@ -90,7 +90,7 @@ export interface ChildHost {
   readonly depth?: number
   /** How deep the agents above it let work be handed on, counted from the root. */
   readonly maxDepth?: number
-  /** Of the run above it. */
+  /** The setting of the run above it. */
   readonly onBudget?: 'end' | 'ask'
   /** It writes `child-start`, `child-update` and `child-end` into the log itself. Default false: the loop writes them. */
   readonly logs?: boolean
@@ -257,7 +257,7 @@ export interface RunRow {
   readonly overflowUsed?: true
   /** What the retries of the turn have waited in all. */
   readonly waitedMs?: number
-  /** What was granted to the limits of the turn. */
+  /** Added to the limits of the turn by decisions. */
   readonly granted?: GrantedAmounts
   /** By extension. */
   readonly extensionState?: Readonly<Record<string, JSONValue>>

@@ -23,8 +23,8 @@ export interface Limits {
   /** Inputs that wait for a window. Default 100. */
   readonly maxQueuedInputs: number
   /**
-   * What becomes of a turn whose next model call has no room in `maxTotalTokens`, in `maxCost`, or in a budget that is shared.
-   * `end`: it ends as `limit`. `ask`: it is suspended with an approval request `about: 'budget'`; to approve that grants more,
+   * What happens when `maxTotalTokens`, `maxCost` or a shared budget has too little left for the next model call.
+   * `end`: the turn ends as `limit`. `ask`: it is suspended with an approval request `about: 'budget'`; to approve that grants more,
    * to deny it ends the turn as `limit`. Subagents ask when a run above them does. Default `end`.
    */
   readonly onBudget: 'end' | 'ask'
@@ -133,9 +133,9 @@ export interface Budget {
   readonly left: { readonly tokens?: number; readonly cost?: number }
   /** Runs of subagents that a `ChildHost` starts reserve on it themselves: what they have used is not charged again. */
   readonly coversChildren?: boolean
-  /** What people who are asked for more are told it is, such as `tenant`. Default `shared`. */
+  /** Its name in questions for more budget, such as `tenant`. Default `shared`. */
   readonly name?: string
-  /** What was spent, and what is set aside for calls that are under way. For people who are asked for more. */
+  /** Spent, and reserved for running model calls. Shown in questions for more budget. */
   readonly spent?: BudgetAmounts
   readonly reserved?: BudgetAmounts
   /** Raises its limits. An id that it knows raises nothing. Absent: only its owner can give it more, and approving tries again. */
@@ -148,7 +148,7 @@ export interface BudgetAmounts {
   readonly cost?: number
 }
 
-/** What a budget gets beside its limits. */
+/** An amount to add to the limits of a budget. */
 export interface BudgetGrant {
   /** Input and output. */
   readonly tokens?: number

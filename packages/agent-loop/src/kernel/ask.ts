@@ -92,7 +92,7 @@ async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
     if (turn.stop.leaving) return yieldRun(turn)
     if (turn.stop.stopped) return giveUp(turn, aborted(turn.stop, []))
     if (refused && isSuspended(refused.status)) {
-      // Whoever is asked the same again after his decision would say the same again.
+      // The decision has changed nothing: asking in place again would never end.
       const question = turn.question?.row.approval?.inputHash
       if (question !== asked && (await isDecided(turn))) {
         asked = question

@@ -11,7 +11,7 @@ const questionName = 'budget'
 
 const amounts: JSONSchema7 = { type: 'object', properties: { tokens: { type: 'number' }, cost: { type: 'number' } } }
 
-/** What a decision about a budget may say: the question is asked with the amount that its call needs. */
+/** The input of a question about a budget, and of the decision: by default the amount that the call needs. */
 export const grantSchema: JSONSchema7 = {
   type: 'object',
   properties: {
@@ -28,7 +28,7 @@ export const grantSchema: JSONSchema7 = {
 
 const questionTool = buildTool({ name: questionName, description: 'More for the budgets of the run. Granting nothing tries again.', inputSchema: grantSchema })
 
-/** Where a budget stands, for whoever is asked. */
+/** One budget, as the question shows it. */
 export interface Standing {
   readonly name: string
   readonly left: BudgetAmounts
@@ -79,7 +79,7 @@ export function isOpen(question: Call | undefined): question is Call {
   return question !== undefined && !isSettled(question)
 }
 
-/** What the decision grants. */
+/** The amount that the decision grants. */
 export function grantOf({ row }: Call): BudgetGrant {
   const { tokens, cost } = row.input as unknown as BudgetGrant
   // A small number has an exponent as text.

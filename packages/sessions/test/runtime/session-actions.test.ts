@@ -76,6 +76,17 @@ describe('what an extension does behind a turn', () => {
     await runtime.stop()
   })
 
+  it('A199: a runtime that is stopped leaves no action waiting', async () => {
+    const asked = Promise.withResolvers<PromiseSettledResult<unknown>>()
+    const acts = defineExtension({ name: 'acts', hooks: { onTurnStart: (_event, { session }) => void (session && Promise.allSettled([session.fork()]).then(([result]) => asked.resolve(result))) } })
+    const begun = Promise.withResolvers<void>()
+    const { runtime } = setup({ steps: () => (begun.resolve(), new Promise<never>(() => undefined)), agent: { extensions: [acts] } })
+    await runtime.session('room:1').send('go')
+    await begun.promise
+    await runtime.stop({ graceMs: 0 })
+    expect((await asked.promise).status).toBe('rejected')
+  })
+
   it('A199: bad options are refused by name', async () => {
     const { runtime, session, done } = acting((actions) => actions.fork({ keys: 'x' } as never))
     await (await session.send('go')).result()

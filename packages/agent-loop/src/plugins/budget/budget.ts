@@ -30,7 +30,7 @@ export const budgetPlugin: Plugin = {
   name: 'budget',
   hooks: {
     beforeStep: reserve,
-    // Of the first call of a step the reservation is made before the step begins, unless it may have to ask.
+    // A run that never asks has reserved the first call of the step before the step began.
     beforeAttempt: (turn, plan) => (stateOf(turn).reservation ? undefined : reserve(turn, plan)),
     count(turn, answered) {
       if (turn.budgets.length === 0) return
