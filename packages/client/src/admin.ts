@@ -6,7 +6,7 @@ import { checkMessage, checkSessionId } from './common-checks.ts'
 import { httpOf, queryOf, type Http, type HttpRequest } from './http.ts'
 import type { NoticeList, NoticeView } from './wire-notices.ts'
 import type { ScheduleList, ScheduleRequest, ScheduleView } from './wire-schedules.ts'
-import type { Label, LabelList, TenantSpending, Ticket } from './wire-sessions.ts'
+import type { Identity, Label, LabelList, TenantSpending, Ticket } from './wire-sessions.ts'
 
 export type { AdminOptions } from './client-options.ts'
 
@@ -14,6 +14,8 @@ export type { AdminOptions } from './client-options.ts'
 export interface Admin {
   /** No request is made. Throws `invalid-input`. */
   session(id: string): SessionAdmin
+  /** Who the token stands for and what it may do. Any token will do. */
+  me(options?: CallOptions): Promise<Identity>
   /**
    * What the tenant of the token has spent in the present window of its budget, and what is left. Needs the scope `spending`.
    * Rejects with `route-not-found` if the server holds no tenant to a budget.
@@ -92,6 +94,7 @@ export function createAdmin(options: AdminOptions): Admin {
       checkSessionId('id', id)
       return sessionAdmin(requestsBelow(http, `/api/agent/session/${encodeURIComponent(id)}`), id, ids)
     },
+    me: requestsBelow(http, '/api').read('/me'),
     tenantSpending: requestsBelow(http, '/api/tenant').read('/spending'),
   }
 }

@@ -42,6 +42,19 @@ export interface Spent {
   readonly cost?: Cost
 }
 
+/** Who the server takes the caller for. */
+export interface Identity {
+  readonly id: string
+  readonly tenant: string
+  /** `admin` contains all others. */
+  readonly scopes: readonly Scope[]
+  /** Epoch milliseconds from which the token is refused. Absent: it does not expire. */
+  readonly expiresAt?: number
+}
+
+/** What a caller may do within its tenant. */
+export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'admin'
+
 /** Where the tenant of the caller stands in the present window of its budget. */
 export interface TenantSpending {
   readonly tenant: string

@@ -152,6 +152,7 @@ const adminRows: Readonly<Record<string, ArgumentRow>> = {
     takes: { 'options.baseUrl': ['empty'], 'options.token': ['text', 'empty', 'function'] },
   },
   'admin.session': method(['id'], () => ['s1'], (id) => admins().session(id)),
+  'admin.me': options({}, (given) => admins().me(given)),
   'admin.tenantSpending': options({}, (given) => admins().tenantSpending(given)),
   'sessionAdmin.labels': options({ leaf: 'e' }, (given) => sessionAdmin().labels(given)),
   'sessionAdmin.recover': method(['runId', 'decision', 'options'], () => ['r', 'stop', given], (id, decision, options) => sessionAdmin().recover(id, decision, options), places(none, 'decision')),

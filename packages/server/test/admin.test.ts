@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
-import { bench, say, stores } from './support/bench.ts'
+import { bench, refusal, say, stores } from './support/bench.ts'
 import { allFrames } from './support/frames.ts'
 
 const minuteMs = 60_000
@@ -113,6 +113,23 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await expect(mine.recover('no/body', 'stop')).rejects.toMatchObject({ code: 'unknown-run' })
   })
 
+  it('D57: each caller who is known learns who it is and what it may do, and nothing else of itself', async () => {
+    const clock = manualClock(noon)
+    const expiresAt = noon + minuteMs
+    const callers = { reader: ['sessions:read'], owner: ['admin'], nobody: [] } satisfies Record<string, Scope[]>
+    const tokens = await Promise.all(Object.entries(callers).map(([id, scopes]) => createToken({ id, tenant: 'acme', scopes })))
+    const [reader = '', owner = '', nobody = ''] = tokens.map(({ token }) => token)
+    const configs = tokens.map(({ config }) => (config.id === 'reader' ? { ...config, expiresAt: new Date(expiresAt).toISOString() } : config))
+    const { url, get } = await bench({ store: make(), clock, auth: { tokens: configs } })
+    const me = async (token: string) => connect(url, { token }).me()
+    expect(await me(reader)).toEqual({ id: 'reader', tenant: 'acme', scopes: ['sessions:read'], expiresAt })
+    expect(await me(owner)).toEqual({ id: 'owner', tenant: 'acme', scopes: ['admin'] })
+    expect(await me(nobody)).toEqual({ id: 'nobody', tenant: 'acme', scopes: [] })
+    await refusal(get('/api/me'), 401, 'unauthenticated')
+    await clock.advance(minuteMs)
+    await expect(me(reader)).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
+  })
+
   it('V103, A197: a tenant that is held to a budget reads its own spending, with the scope for it', async () => {
     const clock = manualClock(noon)
     const callers: readonly (readonly [id: string, tenant: string, scopes: readonly Scope[]])[] = [
@@ -136,6 +153,13 @@ describe.each(stores)('the admin client against $name', ({ make }) => {
     await clock.advance(86_400_000)
     expect(await spending(payer)).not.toHaveProperty('spent')
   })
+})
+
+it('D57: what a verifier knows beside the principal is not told, and a server without credentials says so', async () => {
+  const known = { id: 'page', tenant: 'acme', scopes: ['agents:read'], mail: 'somebody@acme.example' } as const
+  const { url } = await bench({ auth: () => Promise.resolve({ ...known, scopes: [...known.scopes] }) })
+  expect(await connect(url).me()).toEqual({ id: 'page', tenant: 'acme', scopes: ['agents:read'] })
+  expect(await connect((await bench()).url).me()).toEqual({ id: 'local', tenant: 'local', scopes: ['admin'] })
 })
 
 it('V103: without a budget there is no route for it, and a limit that cannot be asked for is a fault of the server', async () => {
@@ -165,7 +189,7 @@ it('the example of the README of the client runs as it stands, against this serv
   const before = await failed()
   const script = example.replace('http://127.0.0.1:8787', url)
   const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env: { ...process.env, BOWLINE_TOKEN: token } })
-  expect(stdout).toBe('active 0.002 0.008 USD\n')
+  expect(stdout).toBe("active 0.002 0.008 USD acme [ 'admin' ]\n")
   expect((await runtime.session(key).schedules.list()).map(({ id, status }) => [id, status])).toEqual([['news', 'paused']])
   await expect.poll(async () => (await failed()).map(({ id, attempts }) => [id, attempts > (before[0]?.attempts ?? 0)]), { timeout: 20_000 }).toEqual([[before[0]?.id, true]])
 })

@@ -83,6 +83,7 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
+      "get /api/me",
       "get /api/tenant/spending",
       "post /api/chat",
       "get /api/chat/{id}",
@@ -204,7 +205,9 @@ it('V94: real answers of every route are those of the document, refusals include
   for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
   await check('get', '/api/agents', '/api/agents')
-  for (const authorization of [admin, none, 'Bearer x']) await check('get', '/api/tenant/spending', '/api/tenant/spending', undefined, { authorization })
+  for (const path of ['/api/me', '/api/tenant/spending']) {
+    for (const authorization of [admin, none, 'Bearer x']) await check('get', path, path, undefined, { authorization })
+  }
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: none })
   await check('get', '/api/agents', '/api/agents', undefined, { authorization: 'Bearer x' })
   await check('post', '/api/agent/execute', '/api/agent/execute', { nothing: true })

@@ -7,7 +7,7 @@ type RouteConfig = Parameters<typeof createRoute>[0]
 type Responses = RouteConfig['responses']
 
 const everywhere: readonly ProblemCode[] = ['invalid-query', 'host-not-allowed', 'origin-not-allowed', 'internal']
-const withScope: readonly ProblemCode[] = ['unauthenticated', 'scope-missing', 'rate-limited', 'auth-unavailable']
+const withCaller: readonly ProblemCode[] = ['unauthenticated', 'rate-limited', 'auth-unavailable']
 const withStore: readonly ProblemCode[] = ['store-unavailable', 'store-full', 'store-corrupt']
 const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'unsupported-media-type']
 
@@ -15,7 +15,8 @@ const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'uns
 function problemsOf(route: Route): readonly ProblemCode[] {
   return [
     ...everywhere,
-    ...(route.scope ? [...withScope, ...withStore] : []),
+    ...(route.scope ? [...withCaller, ...withStore] : []),
+    ...(route.scope && route.scope !== 'any' ? (['scope-missing'] as const) : []),
     ...(route.work ? (['draining'] as const) : []),
     ...(route.body ? withBody : []),
     ...(route.problems ?? []),
@@ -38,7 +39,7 @@ function configOf(route: Route, basePath: string): RouteConfig {
     path: basePath + path,
     summary,
     operationId: `${method} ${path}`,
-    ...(scope && { security: [{ bearer: [] }], description: `Needs the scope \`${scope}\`.` }),
+    ...(scope && { security: [{ bearer: [] }], description: scope === 'any' ? 'Needs credentials, and no scope.' : `Needs the scope \`${scope}\`.` }),
     request: {
       ...(names.length > 0 && { params: z.object(Object.fromEntries(names.map((name) => [name, z.string()]))) }),
       ...(query && { query }),

@@ -96,7 +96,7 @@ export function refuse(error: unknown, context: Context, redaction: Redaction): 
 const jsonForm = /\bapplication\/(?:problem\+)?json\b/i
 
 /** Who asks, whether that is too often, and whether they may. */
-async function authorize(route: Route, scope: Scope, context: Context, pipeline: Pipeline): Promise<Principal> {
+async function authorize(route: Route, scope: Scope | 'any', context: Context, pipeline: Pipeline): Promise<Principal> {
   const { authenticator, tickets, rateLimits } = pipeline
   const request = context.req.raw
   const record = context.get('record')
@@ -112,7 +112,7 @@ async function authorize(route: Route, scope: Scope, context: Context, pipeline:
   const headers = await rateLimits.take(route.rate ?? (route.work ? 'work' : 'read'), principal)
   // On every answer from here on, also on refusals.
   for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value)
-  if (!allows(principal, scope)) throw new ProblemError('scope-missing', `The scope ${scope} is needed.`)
+  if (scope !== 'any' && !allows(principal, scope)) throw new ProblemError('scope-missing', `The scope ${scope} is needed.`)
   return principal
 }
 

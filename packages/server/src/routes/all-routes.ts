@@ -9,7 +9,7 @@ import { executeRoute } from './execute.ts'
 import { exportRoute } from './export.ts'
 import { followUpRoute, overlayRoute, steerRoute } from './input.ts'
 import { mcpRoutes } from './mcp.ts'
-import { agentsRoute, healthRoute, metricsRoute, openApiRoute, readyRoute, spendingRoute } from './operations.ts'
+import { agentsRoute, healthRoute, identityRoute, metricsRoute, openApiRoute, readyRoute, spendingRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
 import { noticeRoutes } from './notices.ts'
@@ -45,6 +45,7 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     exportRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),
+    identityRoute(),
     ...(services.runtime.hasTenantBudget ? [spendingRoute(services)] : []),
     ...(chat ? chatRoutes(services) : []),
     healthRoute(),

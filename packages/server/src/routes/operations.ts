@@ -1,6 +1,6 @@
 import type { Metrics } from '../observe/metrics.ts'
 import type { Services } from '../services.ts'
-import { agentList, health, openApiDocument, tenantSpending } from '../wire/answers.ts'
+import { agentList, health, identity, openApiDocument, tenantSpending } from '../wire/answers.ts'
 import { defineRoute, type Route } from './route.ts'
 
 export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?.name }: Services): Route {
@@ -23,6 +23,18 @@ export function agentsRoute({ runtime, agents, defaultAgent = runtime.agents[0]?
     scope: 'agents:read',
     answers: [{ status: 200, description: 'The agents.', schema: agentList }],
     handle: () => ({ status: 200, body: { agents: list } }),
+  })
+}
+
+export function identityRoute(): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/api/me',
+    summary: 'Who the caller is, and what it may do.',
+    scope: 'any',
+    answers: [{ status: 200, description: 'The caller.', schema: identity }],
+    // A verifier may know more of somebody than the server tells.
+    handle: ({ principal: { id, tenant, scopes, expiresAt } }) => ({ status: 200, body: { id, tenant, scopes, ...(expiresAt !== undefined && { expiresAt }) } }),
   })
 }
 

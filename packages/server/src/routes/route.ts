@@ -12,8 +12,8 @@ export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   /** With `{name}` for parameters. */
   readonly path: string
   readonly summary: string
-  /** Absent: public. */
-  readonly scope?: Scope
+  /** Absent: public. `any`: the caller must be known, and needs no scope. */
+  readonly scope?: Scope | 'any'
   /** Without an Authorization header a ticket in `?ticket=` is as good. */
   readonly takesTicket?: true
   /** What it decides. */

@@ -4,6 +4,7 @@ import type {
   ApprovalReceipt,
   BranchList,
   CompactionResult,
+  Identity,
   InputReceipt,
   JsonObject,
   LabelList,
@@ -18,6 +19,7 @@ import type {
 import { statuses } from '@bowline/agent-loop'
 import type { ChatHistory } from '@bowline/client/chat'
 import type { SubmissionReceipt } from '@bowline/agent-loop'
+import { scopes } from '../auth/principal.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
@@ -91,6 +93,10 @@ const agentSummary = sameAs<AgentSummary>()(
 export interface AgentList {
   readonly agents: readonly AgentSummary[]
 }
+
+export const identity = sameAs<Identity>()(
+  z.strictObject({ id: z.string(), tenant: z.string(), scopes: z.array(z.enum(scopes)), expiresAt: optional(z.int()) }),
+).openapi('Identity')
 
 export const agentList = sameAs<AgentList>()(z.strictObject({ agents: z.array(agentSummary) })).openapi('AgentList')
 
