@@ -7,7 +7,7 @@ const programs = [
   'packages/client/tsconfig.json',
   'packages/client/tsconfig.browser.json',
   'packages/agent-loop/tsconfig.browser.json',
-  'apps/demo/src/page/tsconfig.json',
+  'apps/studio/src/page/tsconfig.json',
   'apps/demo/test/e2e/tsconfig.json',
 ]
 

@@ -1,9 +1,6 @@
-/** What the offline model understands, in the order of the chips. The page, the model and its fallback share this list. */
-export interface Phrase {
-  readonly say: string
-  readonly see: string
-}
+import type { Phrase } from '@bowline/studio/info'
 
+/** What the offline model understands, in the order in which the page offers it. */
 export const phrases: readonly Phrase[] = [
   { say: 'tell me a story', see: 'reasoning, then streamed Markdown with a table and code' },
   { say: 'what is the weather in Oslo and Lima', see: 'two tools in parallel, one slower than the other' },

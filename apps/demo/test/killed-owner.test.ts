@@ -9,7 +9,7 @@ import type { Client, ClientEvent, ClientSession, SessionView } from '@bowline/c
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { rounds, testSeed } from '../../../scripts/test-length.ts'
-import type { DemoInfo } from '../src/info.ts'
+import type { StudioInfo } from '@bowline/studio/info'
 import { openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
@@ -57,7 +57,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
       if (tab.some(tellsOfDeath)) disturbed++
     }
     await demo.printed(times('is back', death))
-    const { servers } = (await (await request('/demo/info')).json()) as DemoInfo
+    const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(servers?.filter(({ pid }) => pid !== undefined).map(({ name }) => name), where).toEqual(['A', 'B'])
   }
   // Else no moment was in the middle of anything.
@@ -123,7 +123,7 @@ function times(form: string, count: number): RegExp {
 /** Kills as the button of the page does. The server that is asked may be the one that dies, before it has answered. */
 async function killOwner(sessionId: string | undefined, delayMs: number): Promise<void> {
   const { post } = await openPage(demo.url)
-  await post('/demo/kill', { delayMs, sessionId }).catch((error: unknown) => expect((error as Error).message).toBe('fetch failed'))
+  await post('/studio/kill', { delayMs, sessionId }).catch((error: unknown) => expect((error as Error).message).toBe('fetch failed'))
 }
 
 /** The same each time for one seed. */

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastFrame, openPage } from './browse.ts'
+import { phrases } from '../src/phrases.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
 import type { DemoEnv, DemoProcess } from './demo-process.ts'
 
@@ -36,18 +37,18 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
   it('D5: with the cookie the API answers, without it nothing does', async () => {
     expect((await browser().request('/api/agent/sessions')).status).toBe(200)
     expect((await fetch(new URL('/api/agent/sessions', demo().url))).status).toBe(401)
-    expect((await fetch(new URL('/demo/info', demo().url))).status).toBe(401)
+    expect((await fetch(new URL('/studio/info', demo().url))).status).toBe(401)
     expect((await browser().request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
   })
 
-  it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
+  it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
     const response = await browser().request(path, { headers: { origin: 'http://127.0.0.1:1' } })
     expect(response.status).toBe(403)
     expect(response.headers.get('set-cookie')).toBeNull()
     expect(await response.json()).toMatchObject({ code: 'origin-not-allowed' })
   })
 
-  it.each(['/', '/demo/info', '/api/agent/sessions'])('D5: another host name gets 403 for %s', async (path) => {
+  it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another host name gets 403 for %s', async (path) => {
     const { port } = new URL(demo().url)
     const status = await new Promise((resolve, reject) => {
       const request = httpRequest({ host: '127.0.0.1', port, path, headers: { host: `rebound.example:${port}` } }, (response) => {
@@ -71,14 +72,14 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
   )
 
   it('D25: the kill route takes only a delay of 0 to 5 s, and only by POST', async () => {
-    for (const delayMs of [-1, 5001, '1', null]) expect((await browser().post('/demo/kill', { delayMs })).status).toBe(400)
-    expect((await browser().request('/demo/kill')).status).toBe(404)
+    for (const delayMs of [-1, 5001, '1', null]) expect((await browser().post('/studio/kill', { delayMs })).status).toBe(400)
+    expect((await browser().request('/studio/kill')).status).toBe(404)
     expect((await browser().request('/healthz')).status).toBe(200)
   })
 
   it('D8: tells the page which model answers', async () => {
-    const info: unknown = await (await browser().request('/demo/info')).json()
-    expect(info).toEqual({ provider: 'offline', modelId: 'bowline-offline', offline: true, canKill: true })
+    const info: unknown = await (await browser().request('/studio/info')).json()
+    expect(info).toMatchObject({ model: { provider: 'offline', modelId: 'bowline-offline', offline: true }, canKill: true, phrases })
   })
 })
 
@@ -86,12 +87,12 @@ describe('a demo in production, for whose model there is no key', { timeout: 60_
   const { browser } = openDemo({ NODE_ENV: 'production', DEMO_MODEL: 'anthropic:claude-opus-5' })
 
   it('D25: has no kill route', async () => {
-    expect((await browser().post('/demo/kill', { delayMs: 0 })).status).toBe(404)
-    expect(await (await browser().request('/demo/info')).json()).toMatchObject({ canKill: false })
+    expect((await browser().post('/studio/kill', { delayMs: 0 })).status).toBe(404)
+    expect(await (await browser().request('/studio/info')).json()).toMatchObject({ canKill: false })
   })
 
   it('D9: tells the page the name of the key, and stays up', async () => {
-    expect(await (await browser().request('/demo/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
+    expect(await (await browser().request('/studio/info')).json()).toMatchObject({ problem: { variable: 'ANTHROPIC_API_KEY' } })
     const execute = await browser().post('/api/agent/execute', { input: { role: 'user', content: 'hi' }, context: {} })
     expect(await lastFrame(execute)).toMatchObject({ type: 'execute-complete', status: 'completed' })
   })

@@ -23,7 +23,7 @@ describe('the files of the page', () => {
     await writeFile(join(page, 'assets/page-1.js.gz'), gzipSync(script))
     await writeFile(join(folder, 'secret.js'), 'secret')
     const api = { fetch: async () => new Response(new ReadableStream({ start: (controller) => void (more = controller) }).pipeThrough(new TextEncoderStream())) }
-    const info = { provider: 'offline', modelId: 'x', offline: true, canKill: false }
+    const info = { canKill: false }
     const fetch = createDemoFetch({ port: 8787, token: 'token', info, pageFolder: page, api })
     get = async (path, headers = {}, method = 'GET') => fetch(new Request(host + path, { headers, method }))
   })

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { DemoInfo } from '../src/info.ts'
+import type { StudioInfo } from '@bowline/studio/info'
 import { createDemoFetch } from '../src/server/demo-fetch.ts'
 import type { ServerProcess } from '../src/server/process-messages.ts'
 import { createServerGroup } from '../src/server/server-group.ts'
 
-const info: DemoInfo = { provider: 'offline', modelId: 'model', offline: true, canKill: true }
+const info: StudioInfo = { canKill: true }
 const port = 8787
 const peer = { remoteAddress: '127.0.0.1' }
 
@@ -29,16 +29,16 @@ const both = [
   { name: 'B', up: up(102, 'runtime_b') },
 ]
 
-describe('GET /demo/info of one of several processes', () => {
-  const serversOf = async (response: Response) => ((await response.json()) as DemoInfo).servers
+describe('GET /studio/info of one of several processes', () => {
+  const serversOf = async (response: Response) => ((await response.json()) as StudioInfo).servers
 
   it('names all of them, and the one that executes the run of the session', async () => {
     const ask = member(both, 'runtime_b')
-    expect(await serversOf(await ask('/demo/info?session=mine'))).toEqual([
+    expect(await serversOf(await ask('/studio/info?session=mine'))).toEqual([
       { name: 'A', pid: 101, isOwner: false },
       { name: 'B', pid: 102, isOwner: true },
     ])
-    for (const path of ['/demo/info', '/demo/info?session=other']) {
+    for (const path of ['/studio/info', '/studio/info?session=other']) {
       expect(await serversOf(await ask(path))).toEqual([
         { name: 'A', pid: 101, isOwner: false },
         { name: 'B', pid: 102, isOwner: false },
@@ -49,21 +49,21 @@ describe('GET /demo/info of one of several processes', () => {
   it('names no owner while the run is still that of a process that died, down or started again', async () => {
     const after = [[{ name: 'A' }, both[1]], [{ name: 'A', up: up(103, 'runtime_c') }, both[1]]] as ServerProcess[][]
     for (const processes of after) {
-      const servers = await serversOf(await member(processes, 'runtime_a')('/demo/info?session=mine'))
+      const servers = await serversOf(await member(processes, 'runtime_a')('/studio/info?session=mine'))
       expect(servers?.map(({ isOwner }) => isOwner)).toEqual([false, false])
     }
-    expect(await serversOf(await member(after[0] ?? [])('/demo/info'))).toEqual([
+    expect(await serversOf(await member(after[0] ?? [])('/studio/info'))).toEqual([
       { name: 'A', isOwner: false },
       { name: 'B', pid: 102, isOwner: false },
     ])
   })
 
   it('refuses what is no id of a session', async () => {
-    expect((await member(both)('/demo/info?session=../x')).status).toBe(400)
+    expect((await member(both)('/studio/info?session=../x')).status).toBe(400)
   })
 })
 
-describe('POST /demo/kill to one of several processes', () => {
+describe('POST /studio/kill to one of several processes', () => {
   const killed: unknown[] = []
 
   beforeEach(() => {
@@ -80,7 +80,7 @@ describe('POST /demo/kill to one of several processes', () => {
     killed.splice(0)
   })
 
-  const kill = (ask: ReturnType<typeof member>, body: object) => ask('/demo/kill', { method: 'POST', body: JSON.stringify(body) })
+  const kill = (ask: ReturnType<typeof member>, body: object) => ask('/studio/kill', { method: 'POST', body: JSON.stringify(body) })
 
   it('D24: kills the process that executes the run of the session, whichever is asked', async () => {
     const response = await kill(member(both, 'runtime_a'), { delayMs: 0, sessionId: 'mine' })

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
-import type { DemoInfo } from '../src/info.ts'
+import type { StudioInfo } from '@bowline/studio/info'
 import { lastFrame, openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, spawnDemo, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
@@ -26,7 +26,7 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
   it('D1, V86: runs on two processes behind one address, which serve the same sessions', async () => {
     expect(demo.output().match(/http:/g)).toHaveLength(1)
     const { post, request } = await openPage(demo.url)
-    const { servers } = (await (await request('/demo/info')).json()) as DemoInfo
+    const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(servers?.map(({ name }) => name)).toEqual(['A', 'B'])
     expect(new Set(servers?.map(({ pid }) => pid)).size).toBe(2)
     const execute = await post('/api/agent/execute', { sessionId: 'mine', input: { role: 'user', content: 'hello' }, context: {} })
@@ -39,22 +39,22 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
   it('D5: both keep out what is not the page', async () => {
     for (let time = 0; time < 2; time++) {
       expect((await fetch(new URL('/api/agent/sessions', demo.url))).status).toBe(401)
-      expect((await fetch(new URL('/demo/info', demo.url), { headers: { origin: 'http://127.0.0.1:1' } })).status).toBe(403)
+      expect((await fetch(new URL('/studio/info', demo.url), { headers: { origin: 'http://127.0.0.1:1' } })).status).toBe(403)
     }
   })
 
   it('D24: one that is killed is started again, and meanwhile the other one answers', async () => {
     const { post, request } = await openPage(demo.url)
-    const { pid } = (await (await post('/demo/kill', { delayMs: 0 })).json()) as { pid: number }
+    const { pid } = (await (await post('/studio/kill', { delayMs: 0 })).json()) as { pid: number }
     const [, name] = await demo.printed(/Server (\w) ended \(SIGKILL\)/)
-    const { servers } = (await (await request('/demo/info')).json()) as DemoInfo
+    const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(servers?.find((server) => server.name === name)?.pid).not.toBe(pid)
     await demo.printed(new RegExp(`Server ${name} is back`))
   })
 
   it('SIGTERM ends all of it with 0', async () => {
     const { request } = await openPage(demo.url)
-    const { servers = [] } = (await (await request('/demo/info')).json()) as DemoInfo
+    const { servers = [] } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(await demo.stop()).toBe(0)
     for (const { pid = 0 } of servers) expect(() => process.kill(pid, 0)).toThrow('ESRCH')
   })

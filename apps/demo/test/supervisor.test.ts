@@ -14,7 +14,7 @@ async function run(folder: string, args: readonly string[], env: DemoEnv = {}) {
 /** The server's process: a kill that is only announced names it. */
 async function serverOf({ url }: DemoProcess): Promise<number> {
   const { post } = await openPage(url)
-  const { pid } = (await (await post('/demo/kill', { delayMs: 5000 })).json()) as { pid: number }
+  const { pid } = (await (await post('/studio/kill', { delayMs: 5000 })).json()) as { pid: number }
   return pid
 }
 
@@ -66,7 +66,7 @@ describe('a demo that runs', { timeout: 60_000 }, () => {
     const execute = (context: object) =>
       post('/api/agent/execute', { sessionId: 'kept', input: { role: 'user', content: 'hello' }, ...context })
     expect(await lastFrame(await execute({ context: {} }))).toMatchObject({ status: 'completed' })
-    expect((await post('/demo/kill', { delayMs: 0 })).status).toBe(202)
+    expect((await post('/studio/kill', { delayMs: 0 })).status).toBe(202)
     await demo.printed(/The server ended \(SIGKILL\)[^]*The server is back\./)
     expect((await request('/api/agent/session/kept')).status).toBe(200)
     expect(await lastFrame(await execute({}))).toMatchObject({ status: 'completed' })

@@ -1,7 +1,7 @@
 import type { Server } from '@bowline/server'
-import type { DemoInfo } from '../info.ts'
+import type { StudioInfo } from '@bowline/studio/info'
 import { killRoute } from './kill-route.ts'
-import { createPageFiles } from './page-files.ts'
+import { createPageFiles } from '@bowline/studio/page-files'
 import { cookieHeader, holdsToken } from './page-token.ts'
 import type { ServerGroup } from './server-group.ts'
 import { isSessionId } from './session-key.ts'
@@ -9,7 +9,7 @@ import { isSessionId } from './session-key.ts'
 export interface DemoFetchOptions {
   readonly port: number
   readonly token: string
-  readonly info: DemoInfo
+  readonly info: StudioInfo
   /** The processes, if there are several. */
   readonly group?: ServerGroup
   /** Where the built page is. */
@@ -34,11 +34,11 @@ export function createDemoFetch({ port, token, info, group, pageFolder, api }: D
     if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api.fetch(request, peer)
     if (!origins.includes(origin)) return refuse(403, 'host-not-allowed')
     if (!origins.includes(request.headers.get('origin') ?? origin)) return refuse(403, 'origin-not-allowed')
-    if (pathname.startsWith('/demo/')) {
+    if (pathname.startsWith('/studio/')) {
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
-      if (request.method === 'GET' && pathname === '/demo/info') return infoRoute(info, group, searchParams.get('session'))
+      if (request.method === 'GET' && pathname === '/studio/info') return infoRoute(info, group, searchParams.get('session'))
       const mayKill = info.canKill && loopbackAddresses.includes(peer?.remoteAddress ?? '')
-      if (request.method === 'POST' && pathname === '/demo/kill' && mayKill) return killRoute(request, group)
+      if (request.method === 'POST' && pathname === '/studio/kill' && mayKill) return killRoute(request, group)
       return refuse(404, 'route-not-found')
     }
     const file = await pageFile(request)
@@ -47,10 +47,10 @@ export function createDemoFetch({ port, token, info, group, pageFolder, api }: D
   }
 }
 
-async function infoRoute(info: DemoInfo, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
+async function infoRoute(info: StudioInfo, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
   if (sessionId !== null && !isSessionId(sessionId)) return refuse(400, 'invalid-query')
   const servers = await group?.describe(sessionId ?? undefined)
-  return Response.json({ ...info, ...(servers && { servers }) } satisfies DemoInfo, { headers: { 'cache-control': 'no-store' } })
+  return Response.json({ ...info, ...(servers && { servers }) } satisfies StudioInfo, { headers: { 'cache-control': 'no-store' } })
 }
 
 function refuse(status: number, code: string): Response {

@@ -1,5 +1,5 @@
 import type { SessionStore } from '@bowline/sessions'
-import type { ServerInfo } from '../info.ts'
+import type { ServerInfo } from '@bowline/studio/info'
 import type { ServerProcess } from './process-messages.ts'
 import { sessionKeyOf } from './session-key.ts'
 

@@ -11,7 +11,7 @@ export function dataFolderFrom(env: Environment): string {
 
 /** `DEMO_PAGE`: where the supervisor has put the built page. */
 export function pageFolderFrom(env: Environment): string {
-  return resolve(env.DEMO_PAGE || join(repository, 'apps/demo/dist/page'))
+  return resolve(env.DEMO_PAGE || join(repository, 'apps/studio/dist/page'))
 }
 
 /** `DEMO_PORT`. 0 takes any free port. */

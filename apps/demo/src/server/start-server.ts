@@ -5,9 +5,10 @@ import type { Principal } from '@bowline/server'
 import { serve } from '@bowline/server/node'
 import type { RunningServer } from '@bowline/server/node'
 import { createRuntime } from '@bowline/sessions'
-import type { DemoInfo } from '../info.ts'
+import type { StudioInfo } from '@bowline/studio/info'
 import { offlineModel } from '../model/offline-model.ts'
 import { createPace, speedFrom } from '../pace.ts'
+import { phrases } from '../phrases.ts'
 import { createDemoAgent, demoAgentName } from './agents.ts'
 import { chooseModel } from './choose-model.ts'
 import type { ModelChoice } from './choose-model.ts'
@@ -69,14 +70,13 @@ export async function createDemoRuntime(env: Environment) {
   return { choice, runtime: createRuntime({ agents: [agent], store }) }
 }
 
-function infoOf(choice: ModelChoice, env: Environment): DemoInfo {
+function infoOf(choice: ModelChoice, env: Environment): StudioInfo {
   const { model, offline, keyVariable, problem } = choice
   return {
-    provider: model.provider.split('.')[0] ?? model.provider,
-    modelId: model.modelId,
-    offline,
+    model: { provider: model.provider.split('.')[0] ?? model.provider, modelId: model.modelId, offline },
     ...(keyVariable !== undefined && { keyVariable }),
     ...(problem && { problem }),
     canKill: env.NODE_ENV !== 'production',
+    phrases,
   }
 }

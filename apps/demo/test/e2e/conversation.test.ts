@@ -154,7 +154,7 @@ describeWithServer('a model that takes its time', heldModel, (stage) => {
       await tab.reaches('completed')
       expect(await tab.announced('polite')).toEqual([])
       await tab.say('where am I')
-      const question = 'Ask the browser for a place: the agent waits for your answer in the conversation.'
+      const question = 'Get location: the agent waits for your answer in the conversation.'
       await eventually(async () => expect(await tab.announced('assertive')).toEqual([question]))
       await tab.page.reload()
       await eventually(async () => expect(await tab.announced('assertive')).toEqual([question]))

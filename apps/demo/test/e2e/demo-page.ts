@@ -74,7 +74,7 @@ export class DemoPage {
     return this.page.evaluate(async () => {
       const askedAt = performance.now()
       for (let count = 0; count < 5; count++) {
-        await (await fetch('/demo/info')).json()
+        await (await fetch('/studio/info')).json()
         await new Promise(requestAnimationFrame)
       }
       return (performance.now() - askedAt) / 5

@@ -1,7 +1,7 @@
 import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { chromiumOptions, isChromiumMissing } from '../../../../scripts/chromium.ts'
-import { buildPage } from '../../src/supervisor/build-page.ts'
+import { buildPage } from '@bowline/studio/build-page'
 import { keepDemo } from './kept-demo.ts'
 
 declare module 'vitest' {

@@ -1,0 +1,42 @@
+/**
+ * What the host of the page offers besides the API: `GET /studio/info`, with `?session=` about the run of that session too. A host is
+ * the demo, or the small server that stands between the page and a Bowline server elsewhere.
+ */
+export interface StudioInfo {
+  /** Which model answers, if the host knows. */
+  readonly model?: ModelInfo
+  /** Where the provider's key comes from. */
+  readonly keyVariable?: string
+  readonly problem?: { readonly variable: string; readonly message: string }
+  /** The address of the Bowline server, if that is not the host itself. */
+  readonly server?: string
+  /** Whether the server may be killed from the page. */
+  readonly canKill: boolean
+  /** The server processes. Absent if there is only one ever. */
+  readonly servers?: readonly ServerInfo[]
+  /** What to try. */
+  readonly phrases?: readonly Phrase[]
+  /** How often something was done to the world outside since the data folder was made, by what was done. */
+  readonly effects?: Readonly<Record<string, number>>
+}
+
+export interface ModelInfo {
+  readonly provider: string
+  readonly modelId: string
+  /** It needs no network. */
+  readonly offline: boolean
+}
+
+export interface ServerInfo {
+  readonly name: string
+  /** Absent while it is down. */
+  readonly pid?: number
+  /** Whether it executes the run of the session that was asked for. */
+  readonly isOwner: boolean
+}
+
+/** Something to say to the agent, and what there is to see then. */
+export interface Phrase {
+  readonly say: string
+  readonly see: string
+}

@@ -1,0 +1,145 @@
+import { useSession } from '@bowline/client/react'
+import { lazy, Suspense, useCallback, useState } from 'react'
+import type { PageCommand } from './commands/command-menu.tsx'
+import { KeysDialog } from './commands/keys-dialog.tsx'
+import { useKeys } from './commands/use-keys.ts'
+import { adviceFor } from './conversation/advice.ts'
+import type { ConversationActions } from './conversation/conversation-panel.tsx'
+import { formatCost } from './conversation/spend-line.tsx'
+import type { Moment } from './past/moment.ts'
+import { sumSpent } from './past/spending.ts'
+import { useLog } from './past/use-log.ts'
+import { usePast } from './past/use-past.ts'
+import { PageShell } from './page-shell.tsx'
+import { killServer } from './session/host-routes.ts'
+import { pageClient } from './session/page-client.ts'
+import { useAccess } from './session/use-access.ts'
+import { useActivity } from './session/use-activity.ts'
+import { useChildren } from './session/use-children.ts'
+import { useConnectionWord } from './session/use-connection-word.ts'
+import { useCurrentSession } from './session/use-current-session.ts'
+import { useFold } from './session/use-fold.ts'
+import { useInfo } from './session/use-info.ts'
+import { useSessionView } from './session/use-session-view.ts'
+import { useTheme } from './session/use-theme.ts'
+import { useSessions } from './sessions/use-sessions.ts'
+import { emptyTimeline, foldTimeline } from './timeline/fold.ts'
+
+const CommandMenu = lazy(() => import('./commands/command-menu.tsx').then(({ CommandMenu }) => ({ default: CommandMenu })))
+
+const timelineFold = { empty: emptyTimeline, add: foldTimeline }
+/** The run that the first screen kills: one tool ends soon and is kept, the other one is hit. */
+const crashPhrase = 'what is the weather in Oslo and Lima'
+
+export function App() {
+  const current = useCurrentSession()
+  const { sessionId, addressed, pick, startNew } = current
+  const session = useSession({ client: pageClient, sessionId })
+  const { view, connection, error } = session
+  const log = useLog(pageClient, sessionId, session.events)
+  const past = usePast(sessionId, log, session)
+  const timeline = useFold(sessionId, log, timelineFold)
+  const activity = useActivity(sessionId, session, past.moment.margins, () => pick(sessionId))
+  const word = useConnectionWord(connection.state)
+  const info = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
+  const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
+  const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}`)
+  const stored = useSessionView(pageClient, sessionId, past.moment.plan.length > 0 ? `${past.moment.plan.length}/${view.status}` : undefined)
+  const findChild = useChildren(pageClient, sessionId, view.children)
+  const { theme, next: nextTheme } = useTheme()
+  const [menu, setMenu] = useState(false)
+  const [keys, setKeys] = useState(false)
+  const { show } = past
+  const showEvent = useCallback((seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined), [log, show])
+  const fork = async (entryId: string | undefined): Promise<void> => {
+    const forked = await session.fork({ ...(entryId !== undefined && { entryId }) })
+    if (forked) pick(forked.id)
+  }
+  const crash = async (): Promise<void> => {
+    await killServer({ at: 'after-result' }, sessionId)
+    await activity.send(crashPhrase, 'start')
+  }
+  const actions: ConversationActions | undefined = access.write
+    ? {
+        onSend: activity.send,
+        onStop: activity.stop,
+        onAnswer: (answer) => session.submitToolResults([answer]),
+        onResolve: (toolCallId, resolution) => session.resolveTool(toolCallId, resolution),
+        onDecide: (approvalId, { decision, inputHash, input }) =>
+          decision === 'deny'
+            ? session.deny(approvalId, { inputHash })
+            : session.approve(approvalId, { inputHash, ...(input !== undefined && { input: input as NonNullable<Parameters<typeof session.approve>[1]>['input'] & {} }) }),
+        onFork: (entryId) => void fork(entryId),
+      }
+    : undefined
+  const at = past.shown ?? log.length
+  const step = (by: number): void => show(Math.max(1, Math.min(log.length, at + by)))
+  const commands: readonly PageCommand[] = [
+    { name: 'New session', run: startNew },
+    { name: 'Change the colours', run: nextTheme },
+    { name: 'Show the keys', keys: '?', run: () => setKeys(true) },
+    { name: 'Back to now', keys: 'Escape', run: () => show(undefined) },
+    { name: 'Go to the first event', run: () => show(1) },
+    ...(access.write ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void activity.send(say, 'start') }))] : []),
+    ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({ name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`, run: () => pick(id) })),
+  ]
+  useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
+  const total = sumSpent(past.moment.spending.runs)
+  // How a turn failed stands below its last message.
+  const trouble = error === undefined || error === view.error ? undefined : error
+  return (
+    <>
+      <PageShell
+        header={{
+          ...{ info, theme, connection: word, onTheme: nextTheme, onCommands: () => setMenu(true), onReconnect: () => session.reconnect() },
+          spent: total.currency === undefined || total.cost === undefined ? undefined : `${total.estimated ? '~' : ''}${formatCost(total.cost, total.currency)}`,
+          onKill: (request) => killServer(request, sessionId),
+        }}
+        sessions={{
+          ...{ sessions: sessions.list, current: sessionId, onPick: pick, onNew: startNew },
+          onDelete: access.delete
+            ? async (id) => {
+                await pageClient.session(id).delete()
+                if (id === sessionId) startNew()
+                else sessions.refresh()
+              }
+            : undefined,
+        }}
+        conversation={{
+          ...{ sessionId, timeline, actions },
+          moment: past.moment,
+          past: past.shown !== undefined,
+          onLeavePast: () => show(undefined),
+          loading: session.status === 'loading',
+          connected: connection.state !== 'waiting' && connection.state !== 'closed',
+          sent: activity.sent,
+          stopping: activity.stopping,
+          trouble: trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message),
+          keyVariable: info?.keyVariable,
+          phrases: info?.phrases ?? [],
+          effects: info?.effects,
+          planTools: stored?.orchestration?.tools,
+          onCrash: info?.canKill ? () => void crash() : undefined,
+          onOpenChild(childRunId) {
+            const child = findChild(childRunId)
+            return child === undefined ? undefined : () => pick(child)
+          },
+        }}
+        announcer={{ view: past.moment.view, margins: past.moment.margins, loading: session.status === 'loading' || past.shown !== undefined }}
+        timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: showEvent }}
+        scrubber={{ log, shown: past.shown, onShow: show, onFork: access.write ? () => void fork(lastEntry(past.moment)) : undefined }}
+        inspector={{
+          ...{ sessionId, log, moment: past.moment, event: past.event, onShow: show, onPick: pick },
+          onSwitch: access.write ? (leaf) => session.switchTo(leaf) : undefined,
+        }}
+      />
+      <Suspense>{menu && <CommandMenu commands={commands} open={menu} onOpen={setMenu} />}</Suspense>
+      <KeysDialog open={keys} onOpen={setKeys} />
+    </>
+  )
+}
+
+/** The newest message that stands outside of calls and their results: a branch may begin behind it. */
+function lastEntry({ view }: Moment): string | undefined {
+  return view.messages.findLast((message) => message.role === 'user' || (message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')))?.id
+}

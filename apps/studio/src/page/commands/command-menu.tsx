@@ -1,0 +1,48 @@
+import { Command } from 'cmdk'
+import { Dialog } from 'radix-ui'
+
+export interface PageCommand {
+  readonly name: string
+  readonly keys?: string
+  readonly run: () => void
+}
+
+interface CommandMenuProps {
+  readonly commands: readonly PageCommand[]
+  readonly open: boolean
+  readonly onOpen: (open: boolean) => void
+}
+
+/** All that the page can do, found by typing. */
+export function CommandMenu({ commands, open, onOpen }: CommandMenuProps) {
+  return (
+    <Dialog.Root open={open} onOpenChange={onOpen}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="overlay" />
+        <Dialog.Content aria-describedby={undefined} className="dialog top-[12vh] w-[min(34rem,94vw)] translate-y-0 p-0">
+          <Dialog.Title className="sr-only">Commands</Dialog.Title>
+          <Command label="Commands" className="flex flex-col">
+            <Command.Input placeholder="What would you like to do?" className="border-b border-line bg-transparent px-4 py-3 outline-none" />
+            <Command.List className="max-h-80 overflow-y-auto p-2">
+              <Command.Empty className="px-3 py-4 text-sm text-ink-soft">Nothing is called that.</Command.Empty>
+              {commands.map(({ name, keys, run }) => (
+                <Command.Item
+                  key={name}
+                  value={name}
+                  className="menu-item"
+                  onSelect={() => {
+                    onOpen(false)
+                    run()
+                  }}
+                >
+                  {name}
+                  {keys !== undefined && <kbd className="ml-auto">{keys}</kbd>}
+                </Command.Item>
+              ))}
+            </Command.List>
+          </Command>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}

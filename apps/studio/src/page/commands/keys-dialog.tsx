@@ -1,0 +1,43 @@
+import { Dialog } from 'radix-ui'
+
+interface KeysDialogProps {
+  readonly open: boolean
+  readonly onOpen: (open: boolean) => void
+}
+
+const keys: readonly (readonly [keys: string, meaning: string])[] = [
+  ['Ctrl+K', 'commands'],
+  ['?', 'this list'],
+  ['Enter', 'send; while a run is open: steer it'],
+  ['Shift+Enter', 'a new line'],
+  ['Ctrl+Shift+Enter', 'queue it as the next message'],
+  ['A', 'approve what the agent asks'],
+  ['D', 'deny it'],
+  ['[', 'one event back'],
+  [']', 'one event forward'],
+  ['Escape', 'back to now'],
+]
+
+export function KeysDialog({ open, onOpen }: KeysDialogProps) {
+  return (
+    <Dialog.Root open={open} onOpenChange={onOpen}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="overlay" />
+        <Dialog.Content aria-describedby={undefined} className="dialog w-[min(28rem,92vw)]">
+          <Dialog.Title className="text-lg font-semibold">Keys</Dialog.Title>
+          <dl className="mt-4 grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-sm">
+            {keys.map(([key, meaning]) => (
+              <div key={key} className="contents">
+                <dt>
+                  <kbd>{key}</kbd>
+                </dt>
+                <dd>{meaning}</dd>
+              </div>
+            ))}
+          </dl>
+          <Dialog.Close className="button mt-6 ml-auto flex">Close</Dialog.Close>
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  )
+}

@@ -1,0 +1,54 @@
+import { toolCallOf } from '@bowline/agent-loop/events'
+import type { OpenMessage, RunView, ToolCallView } from '@bowline/agent-loop/events'
+import { ApprovalCard } from './approval-card.tsx'
+import { ChildCard } from './child-card.tsx'
+import type { ConversationActions } from './conversation-panel.tsx'
+import { LocationCard } from './location-card.tsx'
+import { RecoveryCard } from './recovery-card.tsx'
+import { RemoteCard } from './remote-card.tsx'
+import { ToolCard } from './tool-card.tsx'
+
+interface CallCardProps {
+  readonly toolCallId: string
+  readonly view: RunView
+  readonly connected: boolean
+  readonly onOpenChild: (childRunId: string) => (() => void) | undefined
+  /** Absent where nothing may be done. */
+  readonly actions: Pick<ConversationActions, 'onAnswer' | 'onResolve' | 'onDecide'> | undefined
+}
+
+/** The card of one call with what the reader can do about it. */
+export function CallCard({ toolCallId, view, connected, onOpenChild, actions }: CallCardProps) {
+  const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
+  if (!call) return null
+  // Questions of the agents that it has started are asked here, too.
+  const isHere = (asked: { readonly toolCallId: string; readonly path: readonly string[] }): boolean => (asked.path[0] ?? asked.toolCallId) === toolCallId
+  const pending = view.pendingToolCalls.filter(isHere)
+  const approvals = view.pendingApprovals.filter(isHere)
+  const lost = pending.some((waiting) => waiting.toolCallId === toolCallId && waiting.unknown)
+  return (
+    <ToolCard call={call} progress={view.progress[toolCallId]} lost={lost} asked={approvals.length > 0} unreachable={!connected}>
+      {view.children
+        .filter((child) => child.toolCallId === toolCallId)
+        .map((child) => (
+          <ChildCard key={child.childRunId} child={child} onOpen={onOpenChild(child.childRunId)} />
+        ))}
+      {actions && approvals.map((request) => <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />)}
+      {actions &&
+        pending
+          .filter((waiting) => !waiting.unknown)
+          .map((waiting) => {
+            const Card = waiting.toolName === 'get_location' ? LocationCard : RemoteCard
+            return <Card key={waiting.toolCallId} call={waiting} onAnswer={actions.onAnswer} />
+          })}
+      {actions && lost && <RecoveryCard call={call} onResolve={(resolution) => actions.onResolve(toolCallId, resolution)} />}
+    </ToolCard>
+  )
+}
+
+function callBeingWritten(open: OpenMessage | undefined, toolCallId: string): ToolCallView | undefined {
+  const block = open?.blocks.find((candidate) => candidate.type === 'tool-call' && candidate.toolCallId === toolCallId)
+  if (block?.type !== 'tool-call') return undefined
+  const { toolName, toolCall, inputText } = block
+  return { toolCallId, toolName, input: toolCall?.input ?? inputText, state: 'pending', attempt: 0 }
+}

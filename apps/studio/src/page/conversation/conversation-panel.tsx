@@ -1,0 +1,188 @@
+import { isEnded } from '@bowline/agent-loop/events'
+import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
+import { StickToBottom, useStickToBottomContext } from 'use-stick-to-bottom'
+import { History as HistoryIcon } from 'lucide-react'
+import type { Phrase } from '../../info.ts'
+import type { Moment } from '../past/moment.ts'
+import { sumSpent } from '../past/spending.ts'
+import type { Resolution, ToolAnswer } from '../session/actions.ts'
+import type { Delivery, SentInput } from '../session/use-activity.ts'
+import { damageOf } from '../story/crashes.ts'
+import { CrashNote } from '../story/crash-note.tsx'
+import { Welcome } from '../story/welcome.tsx'
+import type { Timeline } from '../timeline/fold.ts'
+import type { Advice } from './advice.ts'
+import type { Decision } from './approval-card.tsx'
+import { CallCard } from './call-card.tsx'
+import { CompactionNote } from './compaction-note.tsx'
+import { Composer } from './composer.tsx'
+import { EntryList } from './entry-list.tsx'
+import { Answer, Notice, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
+import { PendingInputs, WithdrawnInputs } from './pending-inputs.tsx'
+import { PlanTrack } from './plan-track.tsx'
+import { RetryList } from './retry-list.tsx'
+import { describeSpent } from './spend-line.tsx'
+import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
+
+export interface ConversationActions {
+  readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
+  readonly onStop: () => void
+  readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
+  readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<unknown>
+  readonly onDecide: (approvalId: string, decision: Decision) => Promise<unknown>
+  /** From the message of this id. */
+  readonly onFork: (entryId: string) => void
+}
+
+export interface ConversationProps {
+  readonly sessionId: string
+  /** What is shown: the present, or a moment of the past. */
+  readonly moment: Moment
+  /** It is a moment of the past: nothing can be done in it. */
+  readonly past: boolean
+  readonly onLeavePast: () => void
+  readonly timeline: Timeline
+  /** What stands in the log is not all here yet. */
+  readonly loading: boolean
+  readonly connected: boolean
+  /** Sent, and not yet in the log. */
+  readonly sent: readonly SentInput[]
+  readonly stopping: boolean
+  readonly trouble: Advice | undefined
+  readonly keyVariable: string | undefined
+  readonly phrases: readonly Phrase[]
+  readonly effects: Readonly<Record<string, number>> | undefined
+  /** Names of the tools that may be used in the present step of the orchestration. */
+  readonly planTools: readonly string[] | undefined
+  readonly onCrash: (() => void) | undefined
+  readonly onOpenChild: (childRunId: string) => (() => void) | undefined
+  /** Absent where the token may only read. */
+  readonly actions: ConversationActions | undefined
+}
+
+export function ConversationPanel(props: ConversationProps) {
+  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, actions } = props
+  const { view, margins, plan } = moment
+  const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
+  const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
+  const send = (text: string): void => void actions?.onSend(text, 'start')
+  return (
+    <section aria-label="Conversation" className="flex min-h-0 min-w-0 flex-col">
+      <h2 className="sr-only">Conversation</h2>
+      {plan.length > 0 && <PlanTrack plan={plan} tools={past ? undefined : planTools} />}
+      {past && (
+        <p data-testid="past" className="flex flex-wrap items-center gap-2 border-b border-line bg-model/10 px-4 py-1.5 text-sm">
+          <HistoryIcon className="size-4 text-model" aria-hidden="true" />
+          The past, as of event {moment.seq}.
+          <button type="button" className="button ml-auto py-0.5" onClick={onLeavePast}>
+            Back to now
+          </button>
+        </p>
+      )}
+      <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant">
+        <StickToBottom.Content className="mx-auto flex w-full max-w-3xl flex-col px-4 py-6" scrollClassName="conversation-scroll">
+          <div className="flex flex-col gap-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
+            {empty && <Welcome phrases={phrases} onCrash={actions && onCrash} onSend={send} />}
+            <WithdrawnInputs texts={margins.withdrawn['']} />
+            <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
+            {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
+            <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
+            {view.status === 'queued' && !view.open && <Waiting />}
+            {trouble && <AdviceBox advice={trouble} />}
+          </div>
+        </StickToBottom.Content>
+        <ToTheEnd />
+      </StickToBottom>
+      {actions && !past ? (
+        <Composer
+          {...{ busy, stopping, phrases: empty ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
+          asking={view.pendingApprovals.length > 0}
+          hint={hintFor(view, connected, busy)}
+        />
+      ) : (
+        <p className="mx-auto w-full max-w-3xl px-4 py-3 text-sm text-ink-soft">
+          {past ? 'Nothing can be sent into the past. Fork from here to try another way.' : 'Your token may read only: nothing can be sent.'}
+        </p>
+      )}
+    </section>
+  )
+}
+
+function ToTheEnd() {
+  const { isAtBottom, scrollToBottom } = useStickToBottomContext()
+  if (isAtBottom) return null
+  return (
+    <button type="button" className="button absolute bottom-3 left-1/2 -translate-x-1/2 shadow-md" onClick={() => void scrollToBottom()}>
+      To the end
+    </button>
+  )
+}
+
+function Call({ toolCallId, moment, past, connected, onOpenChild, actions }: ConversationProps & { readonly toolCallId: string }) {
+  return <CallCard {...{ toolCallId, connected, onOpenChild }} view={moment.view} actions={past ? undefined : actions} />
+}
+
+function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
+  const { message, moment, past, timeline, effects, keyVariable, actions } = props
+  const { view, margins, spending, crashes, starts } = moment
+  if (message.role === 'tool-result') return null
+  const id = message.id ?? ''
+  const note = margins.notes[id]
+  const retries = margins.retries[id]
+  const spent = spending.steps[id]
+  return (
+    <div>
+      {message.role === 'assistant' ? (
+        <Answer message={message} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />
+      ) : margins.notices.includes(id) ? (
+        <Notice message={message} />
+      ) : (
+        <UserBubble message={message} steered={margins.steered.includes(id)} />
+      )}
+      {message.role === 'assistant' && (
+        <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-ink-soft tabular-nums">
+          {spent && <span data-testid="step-spending">{describeSpent(sumSpent([spent]))}</span>}
+          {actions && !past && message.content.every((part) => part.type !== 'tool-call') && (
+            <button type="button" className="rounded underline-offset-2 hover:underline" onClick={() => actions.onFork(id)}>
+              Fork from here
+            </button>
+          )}
+        </p>
+      )}
+      {retries && <RetryList retries={retries} />}
+      {crashes.byMessage[id]?.map((crash) => (
+        <CrashNote
+          key={crash.seq}
+          {...{ crash, timeline, effects }}
+          damage={damageOf(crash, view, starts, (toolCallId) => crash.unsure.some((call) => call.toolCallId === toolCallId))}
+        />
+      ))}
+      {margins.compactions[id]?.map((compaction) => (
+        <CompactionNote key={compaction.compactionId} compaction={compaction} />
+      ))}
+      {note && <TurnNoteLine note={note} keyVariable={keyVariable} />}
+      <WithdrawnInputs texts={margins.withdrawn[id]} />
+    </div>
+  )
+}
+
+const busyKeys = 'Enter steers it, before its next step. Ctrl+Shift+Enter queues the next message.'
+
+function hintFor(view: RunView, connected: boolean, busy: boolean): string {
+  if (!connected) return 'No contact to the server. The run is safe in the store; the page keeps trying.'
+  switch (view.status) {
+    case 'queued':
+    case 'running':
+      return `The agent is at work. ${busyKeys}`
+    case 'waiting-for-subagent':
+      return `The agent waits for a subagent. ${busyKeys}`
+    case 'waiting-for-retry':
+      return `The model did not answer. The call is made again in a moment. ${busyKeys}`
+    case 'waiting-for-user':
+      return `The run waits for your answer above. ${busyKeys}`
+    case 'needs-recovery':
+      return `The run waits for your decision above. ${busyKeys}`
+    default:
+      return busy ? 'On its way to the agent.' : 'Enter sends, Shift+Enter makes a new line.'
+  }
+}

@@ -1,0 +1,145 @@
+import { isDelta, isSuspended } from '@bowline/agent-loop/events'
+import type { AgentEvent, CallReceipt, Compaction, RetryStartEvent, TurnEndEvent, TurnStatus } from '@bowline/agent-loop/events'
+
+/** Notes that the conversation shows beside its messages. Built from events only, so that a reload shows the same. */
+export interface Margins {
+  /** How turns ended that did not simply complete, under the id of their last message. */
+  readonly notes: Readonly<Record<string, TurnNote>>
+  /** Attempts that failed and those that came after them, under the id of the message that was to be answered. */
+  readonly retries: Readonly<Record<string, readonly Retry[]>>
+  /** Inputs that have been accepted as runs of their own and have not started, oldest first. */
+  readonly queued: readonly QueuedInput[]
+  /** Inputs whose run ended before it started, under the id of the message before them; under '' without one. */
+  readonly withdrawn: Readonly<Record<string, readonly string[]>>
+  /** Compactions that were made, under the id of the message that stood last. */
+  readonly compactions: Readonly<Record<string, readonly Compaction[]>>
+  /** Ids of messages that no reader wrote: they tell of background work, or of a mistake in an answer. */
+  readonly notices: readonly string[]
+  /** Ids of messages that came into a turn while it was under way. */
+  readonly steered: readonly string[]
+  /** Inputs of the user, in the order of the log. */
+  readonly inputs: readonly LoggedInput[]
+  readonly lastSeq: number
+  readonly lastMessageId?: string
+  /** The key in `retries` of the one that has not ended. */
+  readonly openRetry?: string
+}
+
+export interface TurnNote {
+  readonly status: Exclude<TurnStatus, 'completed'>
+  readonly reason: string
+  readonly receipt?: readonly CallReceipt[]
+  readonly error?: NonNullable<TurnEndEvent['error']>
+}
+
+export interface Retry extends Pick<RetryStartEvent, 'attempt' | 'maxAttempts' | 'delayMs' | 'notBefore' | 'cause' | 'model' | 'error'> {
+  readonly state: 'announced' | 'under-way' | 'answered' | 'failed'
+}
+
+export interface QueuedInput {
+  readonly runId: string
+  readonly text: string
+}
+
+export interface LoggedInput {
+  readonly seq: number
+  readonly text: string
+}
+
+export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], withdrawn: {}, compactions: {}, notices: [], steered: [], inputs: [], lastSeq: 0 }
+
+export function foldMargins(margins: Margins, event: AgentEvent): Margins {
+  if (isDelta(event) || event.seq === undefined || event.seq <= margins.lastSeq) return margins
+  return { ...margins, ...change(margins, event, event.seq), lastSeq: event.seq }
+}
+
+function change(margins: Margins, event: AgentEvent, seq: number): Partial<Margins> {
+  switch (event.type) {
+    case 'run-queued':
+      return queued(margins, event, seq)
+    case 'user-message':
+      return {
+        lastMessageId: event.messageId,
+        ...started(margins, event.runId),
+        ...(event.source === 'notification' && { notices: [...margins.notices, event.messageId] }),
+      }
+    case 'runtime-input':
+      return steering(margins, event, seq)
+    case 'turn-start':
+      return started(margins, event.runId)
+    case 'turn-end':
+      return ended(margins, event)
+    case 'message-start':
+      return retried(margins, 'under-way')
+    case 'message-end':
+      return { lastMessageId: event.messageId }
+    case 'compaction-end':
+      return event.compaction ? compacted(margins, event.compaction) : {}
+    case 'retry-start':
+      return announced(margins, event)
+    case 'retry-end':
+      return retried(margins, event.success ? 'answered' : 'failed')
+    default:
+      return {}
+  }
+}
+
+function queued(margins: Margins, { runId, input }: Extract<AgentEvent, { type: 'run-queued' }>, seq: number): Partial<Margins> {
+  const text = textOf(input)
+  return text === undefined ? {} : { queued: [...margins.queued, { runId, text }], inputs: [...margins.inputs, { seq, text }] }
+}
+
+/** For inputs that this page has sent. */
+function textOf(input: unknown): string | undefined {
+  const content = typeof input === 'object' && input !== null && 'content' in input ? input.content : input
+  return typeof content === 'string' ? content : undefined
+}
+
+function started({ queued }: Margins, runId: string): Partial<Margins> {
+  return queued.some((input) => input.runId === runId) ? { queued: queued.filter((input) => input.runId !== runId) } : {}
+}
+
+function steering(margins: Margins, { message, source }: Extract<AgentEvent, { type: 'runtime-input' }>, seq: number): Partial<Margins> {
+  if (message?.id === undefined) return {}
+  if (source !== 'steer') return { lastMessageId: message.id, notices: [...margins.notices, message.id] }
+  const inputs = [...margins.inputs, { seq, text: textOf(message) ?? '' }]
+  return { lastMessageId: message.id, steered: [...margins.steered, message.id], inputs }
+}
+
+function ended(margins: Margins, event: TurnEndEvent): Partial<Margins> {
+  const { queued, withdrawn, lastMessageId = '' } = margins
+  const unread = queued.find((input) => input.runId === event.runId)
+  if (!unread) return note(margins, event)
+  return {
+    ...started(margins, event.runId),
+    withdrawn: { ...withdrawn, [lastMessageId]: [...(withdrawn[lastMessageId] ?? []), unread.text] },
+    // A stop is that of the input alone: the message before it may be complete.
+    ...(event.status !== 'aborted' && note(margins, event)),
+  }
+}
+
+function note({ notes, lastMessageId }: Margins, event: TurnEndEvent): Partial<Margins> {
+  const { status, reason, receipt, error } = event
+  if (status === 'completed' || isSuspended(status)) return {}
+  if (lastMessageId === undefined) return {}
+  const ended: TurnNote = { status, reason, ...(receipt && { receipt }), ...(error && { error }) }
+  return { notes: { ...notes, [lastMessageId]: ended } }
+}
+
+function compacted({ compactions, lastMessageId = '' }: Margins, compaction: Compaction): Partial<Margins> {
+  return { compactions: { ...compactions, [lastMessageId]: [...(compactions[lastMessageId] ?? []), compaction] } }
+}
+
+function announced({ retries, lastMessageId = '' }: Margins, event: RetryStartEvent): Partial<Margins> {
+  const { attempt, maxAttempts, delayMs, notBefore, cause, model, error } = event
+  const retry: Retry = { attempt, maxAttempts, delayMs, notBefore, cause, ...(model && { model }), error, state: 'announced' }
+  return { retries: { ...retries, [lastMessageId]: [...(retries[lastMessageId] ?? []), retry] }, openRetry: lastMessageId }
+}
+
+/** Sets what has become of the retry that is open, if there is one. Its end comes after that of its message. */
+function retried({ retries, openRetry = '' }: Margins, state: Retry['state']): Partial<Margins> {
+  const list = retries[openRetry]
+  const last = list?.at(-1)
+  if (!list || last?.state === 'answered' || last?.state === 'failed' || !last) return {}
+  return { retries: { ...retries, [openRetry]: list.with(-1, { ...last, state }) } }
+}

@@ -1,0 +1,32 @@
+export type PanelName = 'sessions' | 'conversation' | 'timeline' | 'inspector'
+
+interface PanelSwitchProps {
+  readonly shown: PanelName
+  readonly onShow: (panel: PanelName) => void
+}
+
+const panels: readonly { readonly name: PanelName; readonly label: string; readonly where: string }[] = [
+  { name: 'sessions', label: 'Sessions', where: 'md:hidden' },
+  { name: 'conversation', label: 'Conversation', where: '' },
+  { name: 'timeline', label: 'Timeline', where: '' },
+  { name: 'inspector', label: 'Inspector', where: '' },
+]
+
+/** Chooses what is in sight where there is no room for all panels. */
+export function PanelSwitch({ shown, onShow }: PanelSwitchProps) {
+  return (
+    <nav aria-label="Panels" className="col-span-full flex gap-1 border-b border-line bg-surface px-3 py-1.5 xl:hidden">
+      {panels.map(({ name, label, where }) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={shown === name}
+          onClick={() => onShow(name)}
+          className={`flex-1 rounded-lg px-2 py-1.5 text-sm font-medium text-ink-soft hover:bg-sunken aria-pressed:bg-accent-soft aria-pressed:text-ink md:flex-none ${where}`}
+        >
+          {label}
+        </button>
+      ))}
+    </nav>
+  )
+}

@@ -1,0 +1,58 @@
+import type { DurableEvent } from '@bowline/agent-loop/events'
+import { Tabs } from 'radix-ui'
+import { lazy, Suspense } from 'react'
+import type { Moment } from '../past/moment.ts'
+import { EventTab } from './event-tab.tsx'
+import { StateTab } from './state-tab.tsx'
+
+const BranchesTab = lazy(() => import('./branches-tab.tsx').then(({ BranchesTab }) => ({ default: BranchesTab })))
+
+interface InspectorPanelProps {
+  readonly sessionId: string
+  readonly moment: Moment
+  readonly log: readonly DurableEvent[]
+  /** The event that `moment` is behind. */
+  readonly event: DurableEvent | undefined
+  readonly onShow: (count: number) => void
+  /** Absent where the token may only read. */
+  readonly onSwitch: ((leaf: string) => Promise<unknown>) | undefined
+  readonly onPick: (sessionId: string) => void
+}
+
+const tabs = [
+  ['state', 'State'],
+  ['event', 'Event'],
+  ['branches', 'Branches'],
+] as const
+
+/** What is behind the conversation: the state at the event that is shown, that event itself, and the tree. */
+export function InspectorPanel({ sessionId, moment, log, event, onShow, onSwitch, onPick }: InspectorPanelProps) {
+  return (
+    <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">
+      <Tabs.Root defaultValue="state" className="flex min-h-0 flex-col">
+        <Tabs.List aria-label="Inspector" className="flex gap-1 border-b border-line px-3 py-1.5">
+          {tabs.map(([value, text]) => (
+            <Tabs.Trigger
+              key={value}
+              value={value}
+              className="rounded-md px-2.5 py-1 text-sm font-medium text-ink-soft hover:bg-sunken data-[state=active]:bg-accent-soft data-[state=active]:text-ink"
+            >
+              {text}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        <Tabs.Content value="state" tabIndex={0} className="min-h-0 flex-1 overflow-y-auto p-4">
+          <StateTab moment={moment} />
+        </Tabs.Content>
+        <Tabs.Content value="event" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto">
+          <EventTab {...{ log, event, onShow }} />
+        </Tabs.Content>
+        <Tabs.Content value="branches" tabIndex={0} className="min-h-0 flex-1 overflow-y-auto">
+          <Suspense fallback={<p className="p-4 text-sm text-ink-soft">Loading …</p>}>
+            <BranchesTab {...{ sessionId, onSwitch, onPick }} seq={moment.seq} />
+          </Suspense>
+        </Tabs.Content>
+      </Tabs.Root>
+    </section>
+  )
+}

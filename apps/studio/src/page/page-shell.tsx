@@ -1,0 +1,94 @@
+import { TriangleAlert } from 'lucide-react'
+import { useState } from 'react'
+import type { ReactNode } from 'react'
+import { ErrorBoundary } from 'react-error-boundary'
+import { Announcer } from './announce/announcer.tsx'
+import { ConversationPanel } from './conversation/conversation-panel.tsx'
+import type { ConversationProps } from './conversation/conversation-panel.tsx'
+import { PageHeader } from './header/page-header.tsx'
+import { PanelSwitch } from './header/panel-switch.tsx'
+import type { PanelName } from './header/panel-switch.tsx'
+import { InspectorPanel } from './inspector/inspector-panel.tsx'
+import { Scrubber } from './past/scrubber.tsx'
+import { SessionsPanel } from './sessions/sessions-panel.tsx'
+import { light } from './timeline/light.ts'
+import { TimelinePanel } from './timeline/timeline-panel.tsx'
+
+interface PageShellProps {
+  readonly header: Parameters<typeof PageHeader>[0]
+  readonly sessions: Parameters<typeof SessionsPanel>[0]
+  readonly conversation: ConversationProps
+  readonly announcer: Parameters<typeof Announcer>[0]
+  readonly timeline: Omit<Parameters<typeof TimelinePanel>[0], 'onLight' | 'children'>
+  readonly scrubber: Parameters<typeof Scrubber>[0]
+  readonly inspector: Parameters<typeof InspectorPanel>[0]
+}
+
+/**
+ * The panels: beside each other on a wide window, with the timeline below; on a narrower one the inspector and the timeline, and
+ * on a phone the sessions too, take the place of the conversation. A panel out of sight keeps its state.
+ */
+export function PageShell({ header, sessions, conversation, announcer, timeline, scrubber, inspector }: PageShellProps) {
+  const [panel, setPanel] = useState<PanelName>('conversation')
+  const { onPick, onNew } = sessions
+  const { sessionId } = conversation
+  const andShow = <Args extends readonly unknown[]>(action: (...args: Args) => void) => (...args: Args): void => {
+    action(...args)
+    setPanel('conversation')
+  }
+  const where = (name: PanelName, from: string): string => (panel === name ? 'grid' : `hidden ${from}`)
+  return (
+    <div className="grid h-full grid-cols-1 grid-rows-[auto_auto_minmax(0,1fr)] md:grid-cols-[15rem_minmax(0,1fr)] xl:grid-cols-[16rem_minmax(0,1fr)_24rem] xl:grid-rows-[auto_minmax(0,1fr)_auto] 2xl:grid-cols-[18rem_minmax(0,1fr)_28rem]">
+      <PageHeader {...header} />
+      <PanelSwitch shown={panel} onShow={setPanel} />
+      <main className="contents">
+        <div className={`min-h-0 ${where('sessions', 'md:grid')}`}>
+          <Guarded name="sessions">
+            <SessionsPanel {...sessions} onPick={andShow(onPick)} onNew={andShow(onNew)} />
+          </Guarded>
+        </div>
+        <div className={`min-h-0 min-w-0 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}>
+          <Guarded name="conversation" key={sessionId}>
+            <ConversationPanel {...conversation} />
+          </Guarded>
+        </div>
+        <div className={`min-h-0 min-w-0 ${where('inspector', 'xl:grid')}`}>
+          <Guarded name="inspector">
+            <InspectorPanel {...inspector} onPick={andShow(inspector.onPick)} />
+          </Guarded>
+        </div>
+        <div className={`min-h-0 min-w-0 xl:col-span-3 xl:max-h-72 ${where('timeline', 'xl:grid')}`}>
+          <Guarded name="timeline">
+            <TimelinePanel {...timeline} onLight={light}>
+              <Scrubber {...scrubber} />
+            </TimelinePanel>
+          </Guarded>
+        </div>
+        {/* Outside of the panels: what is out of sight is not read out. */}
+        <Announcer key={sessionId} {...announcer} />
+      </main>
+    </div>
+  )
+}
+
+/** An error in one panel leaves the others as they are. */
+function Guarded({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <ErrorBoundary
+      fallbackRender={({ error, resetErrorBoundary }) => (
+        <div role="alert" className="m-4 self-start rounded-xl border border-bad/40 bg-bad-soft px-4 py-3 text-sm">
+          <p className="flex items-center gap-2 font-medium">
+            <TriangleAlert className="size-4 text-bad" aria-hidden="true" />
+            The {name} could not be drawn. The run is not touched by that.
+          </p>
+          <p className="mt-1 text-ink-soft">{error instanceof Error ? error.message : String(error)}</p>
+          <button type="button" className="button mt-3" onClick={resetErrorBoundary}>
+            Try again
+          </button>
+        </div>
+      )}
+    >
+      {children}
+    </ErrorBoundary>
+  )
+}

@@ -1,0 +1,42 @@
+import { createHighlighterCore } from 'shiki/core'
+import type { HighlighterCore } from 'shiki/core'
+import { createJavaScriptRegexEngine } from 'shiki/engine/javascript'
+import type { ColouredLine } from '../conversation/code-block.tsx'
+
+const languages = {
+  bash: () => import('shiki/langs/bash.mjs'),
+  css: () => import('shiki/langs/css.mjs'),
+  html: () => import('shiki/langs/html.mjs'),
+  javascript: () => import('shiki/langs/javascript.mjs'),
+  json: () => import('shiki/langs/json.mjs'),
+  python: () => import('shiki/langs/python.mjs'),
+  sql: () => import('shiki/langs/sql.mjs'),
+  tsx: () => import('shiki/langs/tsx.mjs'),
+  typescript: () => import('shiki/langs/typescript.mjs'),
+  yaml: () => import('shiki/langs/yaml.mjs'),
+}
+
+type Language = keyof typeof languages
+
+const aliases: Readonly<Record<string, Language>> = { js: 'javascript', py: 'python', sh: 'bash', shell: 'bash', ts: 'typescript', yml: 'yaml' }
+
+let highlighter: Promise<HighlighterCore> | undefined
+
+/** Returns the lines of the code with their colours for light and dark; undefined for a language that the page does not know. */
+export async function highlight(code: string, name: string): Promise<readonly ColouredLine[] | undefined> {
+  const language = aliases[name] ?? name
+  if (!Object.hasOwn(languages, language)) return undefined
+  // The engine that needs no WebAssembly: the page forbids what is not its own script.
+  highlighter ??= createHighlighterCore({
+    themes: [import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')],
+    engine: createJavaScriptRegexEngine({ forgiving: true }),
+  })
+  const shiki = await highlighter
+  await shiki.loadLanguage(await languages[language as Language]())
+  const { tokens } = shiki.codeToTokens(code, {
+    lang: language,
+    themes: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    defaultColor: 'light-dark()',
+  })
+  return tokens.map((line) => line.map(({ content, htmlStyle }) => ({ content, ...(htmlStyle && { style: { color: htmlStyle['color'] ?? '' } }) })))
+}

@@ -1,0 +1,28 @@
+interface JsonTextProps {
+  readonly label: string
+  readonly value: unknown
+  /** Without a height of its own. */
+  readonly tall?: boolean
+}
+
+/** So much of a text is shown: a page must not hang on one long value. */
+const mostCharacters = 50_000
+
+/** A labelled value, as text when it is text and as JSON otherwise. */
+export function JsonText({ label, value, tall = false }: JsonTextProps) {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined')
+  const cut = text.length - mostCharacters
+  return (
+    <div>
+      <div className="label mb-1">{label}</div>
+      <pre
+        tabIndex={0}
+        aria-label={label}
+        className={`overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-xs break-words whitespace-pre-wrap ${tall ? '' : 'max-h-64'}`}
+      >
+        {cut > 0 ? text.slice(0, mostCharacters) : text}
+      </pre>
+      {cut > 0 && <p className="mt-1 text-xs text-ink-soft">{cut.toLocaleString('en')} more characters are not shown.</p>}
+    </div>
+  )
+}

@@ -1,0 +1,35 @@
+import type { DurableEvent, ViewMessage } from '@bowline/agent-loop/events'
+import { foldMoment, momentBefore } from './moment.ts'
+import type { Moment } from './moment.ts'
+
+const checkpointEvery = 100
+
+/** The moments of one log, which may grow at its end. A look costs the events since the checkpoint before it. */
+export interface History {
+  /** Returns the moment behind the first `count` events of the log. */
+  at(log: readonly DurableEvent[], count: number): Moment
+}
+
+/** `copied`: what the session began with, if that is not in its log. */
+export function createHistory(copied: readonly ViewMessage[] = []): History {
+  const checkpoints: Moment[] = [momentBefore(copied)]
+  let last: { readonly count: number; readonly moment: Moment } | undefined
+  return {
+    at(log, count) {
+      let from = Math.min(Math.floor(count / checkpointEvery), checkpoints.length - 1)
+      let moment = checkpoints[from] ?? momentBefore(copied)
+      from *= checkpointEvery
+      if (last && last.count <= count && last.count > from) {
+        from = last.count
+        moment = last.moment
+      }
+      for (const [place, event] of log.slice(from, count).entries()) {
+        moment = foldMoment(moment, event)
+        const folded = from + place + 1
+        if (folded === checkpoints.length * checkpointEvery) checkpoints.push(moment)
+      }
+      last = { count, moment }
+      return moment
+    },
+  }
+}

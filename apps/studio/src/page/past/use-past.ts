@@ -1,0 +1,41 @@
+import type { DurableEvent, ViewMessage } from '@bowline/agent-loop/events'
+import type { UseSessionResult } from '@bowline/client/react'
+import { useMemo, useState } from 'react'
+import { createHistory } from './history.ts'
+import type { Moment } from './moment.ts'
+
+export interface Past {
+  /** The present, with what is being written just now, or the moment that was chosen. */
+  readonly moment: Moment
+  /** How many events are shown, if that is a moment of the past. */
+  readonly shown: number | undefined
+  /** The event that the moment is behind. */
+  readonly event: DurableEvent | undefined
+  readonly show: (count: number | undefined) => void
+}
+
+/** The session at any event of its log. */
+export function usePast(sessionId: string, log: readonly DurableEvent[], { view, status }: UseSessionResult): Past {
+  const [chosen, setChosen] = useState<{ readonly sessionId: string; readonly count: number }>()
+  const copied = useMemo(() => copiedMessages(log, view.messages), [log[0]?.seq, sessionId, status === 'loading'])
+  const history = useMemo(() => createHistory(copied), [sessionId, log[0]?.seq, copied])
+  const present = useMemo(() => history.at(log, log.length), [history, log])
+  const shown = chosen?.sessionId === sessionId && chosen.count <= log.length ? chosen.count : undefined
+  const moment = useMemo(() => (shown === undefined ? { ...present, view } : history.at(log, shown)), [history, log, present, view, shown])
+  return {
+    moment,
+    shown,
+    event: log[(shown ?? log.length) - 1],
+    show: (count) => setChosen(count === undefined ? undefined : { sessionId, count }),
+  }
+}
+
+/** Messages that no event of the log tells: those that a fork or an import began with. */
+function copiedMessages(log: readonly DurableEvent[], messages: readonly ViewMessage[]): readonly ViewMessage[] {
+  if (!log.some((event) => event.type === 'session-start' && event.copied)) return none
+  const told = new Set(log.flatMap((event) => ('messageId' in event ? [event.messageId] : event.type === 'tool-execution-end' ? [event.message.id] : [])))
+  const first = messages.findIndex(({ id }) => id !== undefined && told.has(id))
+  return first < 0 ? messages : messages.slice(0, first)
+}
+
+const none: readonly ViewMessage[] = []

@@ -1,0 +1,21 @@
+import type { StudioInfo } from '../../info.ts'
+import type { KillRequest } from '../header/kill-button.tsx'
+
+/** What the host of the page offers besides the API, and which process executes the run of this session. */
+export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Promise<StudioInfo> {
+  const response = await fetch(`/studio/info?session=${sessionId}`, { signal: abortSignal })
+  if (!response.ok) throw new Error(`/studio/info: ${response.status}`)
+  return (await response.json()) as StudioInfo
+}
+
+/**
+ * Of several servers it kills the one that executes the run of this session by then. Never rejects: a server that dies before it
+ * has answered has done what it was asked for.
+ */
+export async function killServer(request: KillRequest, sessionId: string): Promise<void> {
+  await fetch('/studio/kill', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...request, sessionId }),
+  }).catch(() => undefined)
+}

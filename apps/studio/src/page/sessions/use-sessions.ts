@@ -1,0 +1,28 @@
+import type { Client, SessionSummary } from '@bowline/client'
+import { useCallback, useEffect, useState } from 'react'
+
+export interface Sessions {
+  readonly list: readonly SessionSummary[]
+  readonly refresh: () => void
+}
+
+/** The list of sessions, read again whenever `reason` changes and whenever the reader comes back to the page. */
+export function useSessions(client: Client, reason: string): Sessions {
+  const [list, setList] = useState<readonly SessionSummary[]>([])
+  const [wish, setWish] = useState(0)
+  const refresh = useCallback(() => setWish((count) => count + 1), [])
+  useEffect(() => {
+    const leaving = new AbortController()
+    client.sessions({ limit: 100, abortSignal: leaving.signal }).then(
+      ({ sessions }) => setList(sessions),
+      // The last list stays. Whatever is wrong shows in the conversation, which has a connection of its own.
+      () => undefined,
+    )
+    window.addEventListener('focus', refresh)
+    return () => {
+      window.removeEventListener('focus', refresh)
+      leaving.abort()
+    }
+  }, [client, reason, wish, refresh])
+  return { list, refresh }
+}
