@@ -3,7 +3,8 @@ import { offlineModel } from '../src/model/offline-model.ts'
 import { chooseModel } from '../src/server/choose-model.ts'
 
 async function choose(env: Record<string, string>) {
-  const { model, ...rest } = await chooseModel(env, () => offlineModel())
+  const { model, spare, ...rest } = await chooseModel(env, () => ({ model: offlineModel(), spare: offlineModel({ isSpare: true }) }))
+  expect(spare?.modelId).toBe(rest.offline ? 'bowline-offline-spare' : undefined)
   return { provider: model.provider, modelId: model.modelId, ...rest }
 }
 

@@ -1,4 +1,7 @@
+import { classifyError } from '@bowline/llm'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { randomRuns } from '../../../scripts/test-length.ts'
 import { offlineModel } from '../src/model/offline-model.ts'
 import type { Prompt, StreamPart, ToolOutput } from '../src/model/language-model.ts'
 import { createPace } from '../src/pace.ts'
@@ -84,25 +87,137 @@ describe('the offline model', () => {
     expect(report.at(-1)).toMatchObject({ finishReason: { unified: 'stop' } })
   })
 
-  it.each([
-    ['index the docs', 'index_docs'],
-    ['where am I', 'get_location'],
-    ['pay the invoice', 'pay_invoice'],
-  ])('calls the tool of "%s" once and answers from its result, whatever the outcome', async (say, toolName) => {
-    expect(callsOf(await partsFor(ask(say)))).toEqual([{ name: toolName, input: expect.any(Object) as unknown }])
-    const outcomes: ToolOutput[] = [
-      { type: 'json', value: { files: 24, words: 9000, place: 'Pier 7', receipt: 'R-1' } },
-      { type: 'text', value: 'fine' },
-      { type: 'error-text', value: 'it broke' },
-      { type: 'error-json', value: { reason: 'it broke' } },
-      { type: 'execution-denied' },
-      { type: 'content', value: [{ type: 'text', text: 'fine' }] },
-    ]
-    for (const output of outcomes) {
-      const parts = await partsFor(ask(say, answered(toolName, output)))
-      expect(callsOf(parts)).toEqual([])
-      expect(textOf(parts)).not.toBe('')
+  const outcomes: Readonly<Record<string, ToolOutput>> = {
+    json: { type: 'json', value: { files: 24, words: 9000, place: 'Pier 7', receipt: 'R-1', report: 'q3-draft', deleted: true, text: 'said', status: 'completed', agent: 'x', page: 'p', says: 's', days: 3 } },
+    list: { type: 'json', value: [null, 7] },
+    null: { type: 'json', value: null },
+    text: { type: 'text', value: 'fine' },
+    'error text': { type: 'error-text', value: 'it broke' },
+    'error json': { type: 'error-json', value: { reason: 'it broke' } },
+    denied: { type: 'execution-denied' },
+    'denied with a reason': { type: 'execution-denied', reason: 'it broke' },
+    content: { type: 'content', value: [{ type: 'text', text: 'fine' }] },
+  }
+
+  /** What each row asks for, one list for each answer that still calls tools. */
+  const rows: readonly { readonly say: string; readonly calls: readonly (readonly string[])[] }[] = [
+    { say: 'what is the weather in Oslo and Lima', calls: [['get_weather', 'get_weather']] },
+    { say: 'index the docs', calls: [['index_docs']] },
+    { say: 'where am I', calls: [['get_location']] },
+    { say: 'delete the report', calls: [['delete_report']] },
+    { say: 'research knots', calls: [['delegate_to_researcher']] },
+    { say: 'Find out what the library has about knots.', calls: [['search_library'], ['read_page', 'read_page', 'read_page']] },
+    { say: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\n<background-task id="bg_2" …', calls: [['background_output', 'background_output']] },
+    { say: 'ask the worker', calls: [['delegate']] },
+    { say: 'ask the colleague', calls: [['delegate']] },
+    { say: 'make a plan', calls: [['plan_start'], ['plan_tide', 'plan_crew'], ['plan_write'], ['plan_review']] },
+    { say: 'long talk', calls: [['read_logbook'], ['read_logbook'], ['read_logbook']] },
+    { say: 'pay the invoice', calls: [['pay_invoice']] },
+  ]
+  const pages: ToolOutput = { type: 'json', value: { pages: ['a', 'b', 'c', 'd'] } }
+
+  /** Answers each call with the good outcome until the model stops calling. Returns what it says then. */
+  async function endOf(say: string, history: Prompt): Promise<string> {
+    const prompt = [...history]
+    for (let answers = 0; answers <= 5; answers++) {
+      const parts = await partsFor(ask(say, ...prompt))
+      const calls = callsOf(parts) as { readonly name: string }[]
+      if (calls.length === 0) return textOf(parts)
+      prompt.push(...calls.map(({ name }, index) => answered(name, outcomes['json'] as ToolOutput, `call_r${answers}_${index}`)))
     }
+    throw new Error(`${say} comes to no end.`)
+  }
+
+  it.each(rows)('calls the tools of "$say", and comes to an end whatever the outcome of each is', async ({ say, calls }) => {
+    for (const [name, output] of Object.entries(outcomes)) {
+      const history: Prompt = []
+      for (const [place, names] of calls.entries()) {
+        const parts = await partsFor(ask(say, ...history))
+        expect(callsOf(parts), say).toMatchObject(names.map((tool) => ({ name: tool })))
+        expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } })
+        const answers = (given: ToolOutput) => names.map((tool, index) => answered(tool, given, `call_${place}_${index}`))
+        const text = await endOf(say, [...history, ...answers(output)])
+        expect(text, `${say}: ${name} of ${names[0]}`).not.toMatch(/^$|undefined|NaN|\[object/)
+        history.push(...answers(names[0] === 'search_library' ? pages : (outcomes['json'] as ToolOutput)))
+      }
+    }
+  })
+
+  it('D6: no history makes it throw, and the same one gives the same parts again', async () => {
+    const text = fc.oneof(fc.constantFrom(...rows.map(({ say }) => say), ...phrases.map(({ say }) => say), '<conversation>\n[user]\nfail'), fc.string())
+    const tools = fc.constantFrom(...new Set(rows.flatMap(({ calls }) => calls.flat())), 'unknown')
+    const json = fc.jsonValue().map((value): ToolOutput => ({ type: 'json', value: value as never }))
+    const result = fc.tuple(tools, fc.oneof(json, fc.constantFrom(...Object.values(outcomes)))).map(([tool, output]) => answered(tool, output))
+    const user = text.map((said): Prompt[number] => ({ role: 'user', content: [{ type: 'text', text: said }] }))
+    const models = [offlineModel({ pace: still }), offlineModel({ pace: still, isSpare: true })]
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(user, result), { maxLength: 6 }), async (prompt) => {
+        for (const model of models) {
+          const parts = await partsFor(prompt, model)
+          expect(['finish', 'error']).toContain(parts.at(-1)?.type)
+          expect(JSON.stringify(await partsFor(prompt, model))).toBe(JSON.stringify(parts))
+        }
+      }),
+      randomRuns(200),
+    )
+  })
+
+  it('asks for a report by its name, and says what a person made of the arguments', async () => {
+    const calls = (say: string) => partsFor(ask(say)).then(callsOf)
+    expect(await calls('delete the report')).toEqual([{ name: 'delete_report', input: { report: 'q3-draft', forever: true } }])
+    expect(await calls('please delete the report q1-final')).toMatchObject([{ input: { report: 'q1-final' } }])
+    const after = (output: ToolOutput) => partsFor(ask('delete the report', answered('delete_report', output))).then(textOf)
+    expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: true, forever: true } })).toBe('`q3-draft` is **deleted** for good.')
+    expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: true, forever: false } })).toContain('in the bin')
+    expect(await after({ type: 'json', value: { report: 'q1-final', deleted: true, forever: true } })).toContain('what you have made of my arguments')
+    expect(await after({ type: 'json', value: { report: 'q3-draft', deleted: false, forever: true } })).toContain('nothing to delete')
+    expect(await after({ type: 'execution-denied', reason: 'we need it' })).toContain('**not** deleted `q3-draft`: we need it')
+    expect(await after({ type: 'error-text', value: 'disk full' })).toContain('not deleted as far as I know. What I was told: disk full')
+  })
+
+  it('sends the researcher into the background', async () => {
+    expect(callsOf(await partsFor(ask('research the sheet bend')))).toEqual([
+      { name: 'delegate_to_researcher', input: { prompt: 'Find out what the library has about the sheet bend.', description: 'research the sheet bend', run_in_background: true } },
+    ])
+  })
+
+  it('fails as an overloaded provider does, in the middle of an answer; the spare model answers', async () => {
+    const parts = await partsFor(ask('fail'))
+    expect(textOf(parts)).not.toBe('')
+    const last = parts.at(-1)
+    expect(classifyError(last?.type === 'error' ? last.error : undefined)).toMatchObject({ kind: 'overloaded', retryable: true, status: 503 })
+    await expect(offlineModel({ pace: still }).doGenerate({ prompt: ask('fail') })).rejects.toThrow('overloaded')
+    const spare = offlineModel({ pace: still, isSpare: true })
+    expect(spare.modelId).toBe('bowline-offline-spare')
+    expect(textOf(await partsFor(ask('fail'), spare))).toContain('**spare model**')
+  })
+
+  it('writes the summary of a compaction, whatever the conversation speaks of', async () => {
+    const conversation = '<conversation>\n[user]\npay the invoice, then fail\n\n[call of pay_invoice] {}\n</conversation>\n\nWrite the summary now.'
+    const parts = await partsFor(ask(conversation))
+    expect(callsOf(parts)).toEqual([])
+    expect(textOf(parts)).toMatch(/^## Goal\n/)
+    expect(textOf(parts)).toContain('- "pay the invoice, then fail"')
+    expect(textOf(parts)).toContain('Tools used: pay_invoice')
+    for (const heading of ['Rules from the user', 'Done', 'In progress', 'Blocked', 'Decisions and reasons', 'Next', 'Exact facts']) expect(textOf(parts)).toContain(`## ${heading}\n`)
+  })
+
+  it('is slow when it is asked to be: a pause before each word', async () => {
+    const time = manualTime()
+    const { stream } = await offlineModel({ pace: createPace(1, time.clock) }).doStream({ prompt: ask('be slow') })
+    const reader = stream.getReader()
+    await reader.read()
+    await reader.read()
+    let arrived = false
+    const delta = reader.read().then(() => (arrived = true))
+    await time.settle()
+    time.advance(1499)
+    await time.settle()
+    expect(arrived).toBe(false)
+    time.advance(1)
+    await delta
+    await reader.cancel()
+    expect(time.timers()).toBe(0)
   })
 
   it('never says that an invoice is paid when the outcome is not known', async () => {
@@ -149,7 +264,7 @@ describe('the offline model', () => {
   })
 
   it('gives the same content whole as streamed', async () => {
-    for (const { say } of phrases) {
+    for (const { say } of phrases.filter((phrase) => phrase.say !== 'fail')) {
       const whole = await offlineModel({ pace: still }).doGenerate({ prompt: ask(say) })
       const text = whole.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
       expect(text).toBe(textOf(await partsFor(ask(say))))

@@ -79,7 +79,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
 
   it('D8: tells the page which model answers', async () => {
     const info: unknown = await (await browser().request('/studio/info')).json()
-    expect(info).toMatchObject({ model: { provider: 'offline', modelId: 'bowline-offline', offline: true }, canKill: true, phrases })
+    expect(info).toMatchObject({ model: { provider: 'offline', modelId: 'bowline-offline', offline: true }, effects: { payments: 0, deletions: 0 }, canKill: true, phrases })
   })
 })
 

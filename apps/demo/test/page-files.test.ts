@@ -24,7 +24,7 @@ describe('the files of the page', () => {
     await writeFile(join(folder, 'secret.js'), 'secret')
     const api = { fetch: async () => new Response(new ReadableStream({ start: (controller) => void (more = controller) }).pipeThrough(new TextEncoderStream())) }
     const info = { canKill: false }
-    const fetch = createDemoFetch({ port: 8787, token: 'token', info, pageFolder: page, api })
+    const fetch = createDemoFetch({ port: 8787, token: 'token', info, effects: async () => ({ payments: 0, deletions: 0 }), pageFolder: page, api })
     get = async (path, headers = {}, method = 'GET') => fetch(new Request(host + path, { headers, method }))
   })
   afterAll(() => removeDataFolder(folder))

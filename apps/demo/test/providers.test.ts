@@ -1,6 +1,6 @@
 import { LLMock, type Fixture } from '@copilotkit/aimock'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createDemoRuntime } from '../src/server/start-server.ts'
+import { createDemo } from '../src/server/create-demo.ts'
 import { makeDataFolder, removeDataFolder } from './demo-process.ts'
 
 interface Wire {
@@ -35,12 +35,12 @@ const wires: readonly Wire[] = [
 describe.each(wires)('the demo over $name', ({ provider, env }) => {
   const wire = new LLMock({ port: 0 })
   let dataFolder: string
-  let demo: Awaited<ReturnType<typeof createDemoRuntime>>
+  let demo: Awaited<ReturnType<typeof createDemo>>
 
   beforeAll(async () => {
     await wire.start()
     dataFolder = await makeDataFolder()
-    demo = await createDemoRuntime({ ...env(wire.url), DEMO_DATA: dataFolder, DEMO_STORE: 'memory:', DEMO_SPEED: '0' })
+    demo = await createDemo({ ...env(wire.url), DEMO_DATA: dataFolder, DEMO_STORE: 'memory:', DEMO_SPEED: '0' })
     await demo.runtime.start()
   })
 

@@ -6,8 +6,15 @@ import { promisify } from 'node:util'
 import { LLMock } from '@copilotkit/aimock'
 import { expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
+import { phrases } from '../src/phrases.ts'
 
 const folder = join(import.meta.dirname, '..')
+
+it('the table of the README lists what the offline model understands, in its words and its order', async () => {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8')
+  const rows = [...readme.matchAll(/^\| "(.+)" \| (.+) \|$/gm)].map(([, say, see]) => ({ say, see }))
+  expect(rows).toEqual(phrases)
+})
 
 it('the example of the root README runs as it stands, against a wire server', { timeout: 60_000 }, async () => {
   const readme = await readFile(join(folder, '../../README.md'), 'utf8')

@@ -4,7 +4,8 @@ import { createDemoFetch } from '../src/server/demo-fetch.ts'
 import type { ServerProcess } from '../src/server/process-messages.ts'
 import { createServerGroup } from '../src/server/server-group.ts'
 
-const info: StudioInfo = { canKill: true }
+const info = { canKill: true }
+const effects = async () => ({ payments: 0, deletions: 0 })
 const port = 8787
 const peer = { remoteAddress: '127.0.0.1' }
 
@@ -19,7 +20,7 @@ function member(processes: readonly ServerProcess[], owner?: string) {
   }
   const group = createServerGroup({ listRuns } as unknown as Parameters<typeof createServerGroup>[0], () => processes)
   const api = { fetch: () => Promise.reject(new Error('The API was asked.')) }
-  const fetch = createDemoFetch({ port, token: 'secret', info, group, pageFolder: import.meta.dirname, api })
+  const fetch = createDemoFetch({ port, token: 'secret', info, effects, group, pageFolder: import.meta.dirname, api })
   return (path: string, init: RequestInit = {}) =>
     fetch(new Request(`http://127.0.0.1:${port}${path}`, { ...init, headers: { cookie: `bowline-demo-${port}=secret` } }), peer)
 }

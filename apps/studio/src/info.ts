@@ -25,6 +25,8 @@ export interface ModelInfo {
   readonly modelId: string
   /** It needs no network. */
   readonly offline: boolean
+  /** Its costs are counted with prices that nobody takes. */
+  readonly madeUpPrices?: boolean
 }
 
 export interface ServerInfo {

@@ -1,3 +1,4 @@
+import { reasonOf } from './intent.ts'
 import type { Intent } from './intent.ts'
 
 export const indexDocs: Intent = {
@@ -11,7 +12,7 @@ export const indexDocs: Intent = {
         { type: 'call', toolName: 'index_docs', input: { folder: 'docs' } },
       ]
     }
-    return [{ type: 'text', text: isIndex(result.value) ? summary(result.value) : `The index is not complete: ${String(result.value)}` }]
+    return [{ type: 'text', text: isIndex(result.value) ? summary(result.value) : `The index is not complete: ${reasonOf(result)}` }]
   },
 }
 

@@ -1,3 +1,4 @@
+import { fieldsOf, reasonOf, textIn } from './intent.ts'
 import type { Intent, ToolAnswer } from './intent.ts'
 
 export const invoice: Intent = {
@@ -18,10 +19,10 @@ export const invoice: Intent = {
 function describe(result: ToolAnswer): string {
   if (result.outcome === 'result') return `Invoice 2041 is **paid**.${receiptOf(result.value)}`
   if (result.outcome === 'denied') return 'Invoice 2041 was **not paid**: the payment was not allowed.'
-  return `I cannot say that invoice 2041 is paid. What I was told: ${String(result.value)}`
+  return `I cannot say that invoice 2041 is paid. What I was told: ${reasonOf(result)}`
 }
 
 function receiptOf(value: unknown): string {
-  if (typeof value !== 'object' || value === null || !('receipt' in value)) return ''
-  return typeof value.receipt === 'string' ? ` The receipt is \`${value.receipt}\`.` : ''
+  const receipt = textIn(fieldsOf(value)['receipt'])
+  return receipt && ` The receipt is \`${receipt}\`.`
 }

@@ -1,3 +1,4 @@
+import { fieldsOf, textIn } from './intent.ts'
 import type { Intent, ToolAnswer } from './intent.ts'
 
 export const location: Intent = {
@@ -21,8 +22,6 @@ function describe(result: ToolAnswer): string {
   return 'Your browser keeps the place to itself, and that is fine. Ask again when you want to share it.'
 }
 
-function placeOf(value: unknown): string | undefined {
-  if (typeof value === 'string' && value !== '') return value
-  if (typeof value !== 'object' || value === null || !('place' in value)) return undefined
-  return typeof value.place === 'string' ? value.place : undefined
+function placeOf(value: unknown): string {
+  return textIn(value) || textIn(fieldsOf(value)['place'])
 }

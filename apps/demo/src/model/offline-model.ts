@@ -1,3 +1,4 @@
+import { APICallError } from '@ai-sdk/provider'
 import { systemClock } from '@bowline/llm'
 import { createPace } from '../pace.ts'
 import type { Pace } from '../pace.ts'
@@ -12,54 +13,82 @@ export interface OfflineModelOptions {
   readonly pace?: Pace
   /** Makes the id of a block or a call. Default: counted from the history, so equal histories give equal ids. */
   readonly ids?: (prompt: Prompt) => NextId
+  /** The model that takes over when the other one has failed. Default false. */
+  readonly isSpare?: boolean
 }
 
 type NextId = (kind: 'block' | 'call') => string
 
 /** A model without key and network. It must give the same parts for the same history, and never throw for an input. */
 export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4 {
-  const { pace = createPace(1, systemClock), ids = idsFromHistory } = options
+  const { pace = createPace(1, systemClock), ids = idsFromHistory, isSpare = false } = options
+  const passagesFor = (prompt: Prompt): readonly Passage[] => {
+    const question = { ...readPrompt(prompt), isSpare }
+    return pickIntent(question.text).answer(question)
+  }
   return {
     specificationVersion: 'v4',
     provider: 'offline',
-    modelId: 'bowline-offline',
+    modelId: isSpare ? 'bowline-offline-spare' : 'bowline-offline',
     supportedUrls: {},
     async doStream(call) {
-      return { stream: toStream((abortSignal) => streamParts(call.prompt, abortSignal, pace, ids(call.prompt)), call.abortSignal) }
+      return { stream: toStream((abortSignal) => streamParts(call.prompt, passagesFor(call.prompt), { abortSignal, pace, next: ids(call.prompt) }), call.abortSignal) }
     },
-    async doGenerate(call) {
-      const passages = passagesFor(call.prompt)
-      const next = ids(call.prompt)
+    async doGenerate({ prompt }) {
+      const passages = passagesFor(prompt)
+      const next = ids(prompt)
       return {
-        content: passages.map((passage) =>
-          passage.type === 'call'
-            ? { type: 'tool-call', toolCallId: next('call'), toolName: passage.toolName, input: JSON.stringify(passage.input) }
-            : { type: passage.type, text: passage.text },
-        ),
+        content: passages.flatMap((passage) => contentOf(passage, next)),
         finishReason: finishReasonOf(passages),
-        usage: usageOf(call.prompt, passages),
+        usage: usageOf(prompt, passages),
         warnings: [],
       }
     },
   }
 }
 
-function passagesFor(prompt: Prompt): readonly Passage[] {
-  const question = readPrompt(prompt)
-  return pickIntent(question.text).answer(question)
+type Content = Awaited<ReturnType<LanguageModelV4['doGenerate']>>['content'][number]
+
+function contentOf(passage: Passage, next: NextId): readonly Content[] {
+  switch (passage.type) {
+    case 'call':
+      return [{ type: 'tool-call', toolCallId: next('call'), toolName: passage.toolName, input: JSON.stringify(passage.input) }]
+    case 'text':
+    case 'reasoning':
+      return [{ type: passage.type, text: passage.text }]
+    case 'failure':
+      throw errorOf(passage)
+    default:
+      return passage satisfies never
+  }
 }
 
-async function* streamParts(prompt: Prompt, abortSignal: AbortSignal, pace: Pace, next: NextId): AsyncGenerator<StreamPart> {
-  const passages = passagesFor(prompt)
+interface Streaming {
+  readonly abortSignal: AbortSignal
+  readonly pace: Pace
+  readonly next: NextId
+}
+
+async function* streamParts(prompt: Prompt, passages: readonly Passage[], { abortSignal, pace, next }: Streaming): AsyncGenerator<StreamPart> {
   const latency = seededLatency(JSON.stringify(prompt))
   yield { type: 'stream-start', warnings: [] }
   for (const passage of passages) {
+    if (passage.type === 'failure') {
+      yield { type: 'error', error: errorOf(passage) }
+      return
+    }
+    const delayMs = passage.type === 'call' ? undefined : passage.delayMs
     for (const part of passage.type === 'call' ? callParts(passage, next('call')) : textParts(passage, next('block'))) {
-      if (part.type.endsWith('-delta')) await pace.wait(latency(), abortSignal)
+      if (part.type.endsWith('-delta')) await pace.wait(delayMs ?? latency(), abortSignal)
       yield part
     }
   }
   yield { type: 'finish', finishReason: finishReasonOf(passages), usage: usageOf(prompt, passages) }
+}
+
+/** The error that a client of a provider makes of such an answer. */
+function errorOf({ status, message }: Extract<Passage, { type: 'failure' }>): APICallError {
+  return new APICallError({ message, statusCode: status, url: 'offline:', requestBodyValues: {} })
 }
 
 function* textParts(passage: Extract<Passage, { text: string }>, id: string): Generator<StreamPart> {
@@ -93,7 +122,8 @@ function usageOf(prompt: Prompt, passages: readonly Passage[]) {
 }
 
 function textOf(passage: Passage): string {
-  return passage.type === 'call' ? JSON.stringify(passage.input) : passage.text
+  if (passage.type === 'call') return JSON.stringify(passage.input)
+  return passage.type === 'text' || passage.type === 'reasoning' ? passage.text : ''
 }
 
 function idsFromHistory(prompt: Prompt): NextId {

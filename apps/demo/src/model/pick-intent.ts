@@ -1,12 +1,22 @@
+import { delegate, opinion } from './delegate.ts'
+import { deleteReport } from './delete-report.ts'
 import { fallback } from './fallback.ts'
 import { indexDocs } from './index-docs.ts'
 import type { Intent } from './intent.ts'
 import { invoice } from './invoice.ts'
 import { location } from './location.ts'
+import { longTalk, summary } from './long-talk.ts'
+import { plan } from './plan.ts'
+import { library, news, research } from './research.ts'
 import { story } from './story.ts'
+import { fail, slow } from './trouble.ts'
 import { weather } from './weather.ts'
 
-const intents: readonly Intent[] = [weather, indexDocs, location, invoice, story]
+/** First what programs ask: their texts may quote anything that people say. */
+const intents: readonly Intent[] = [
+  ...[summary, news, library, opinion],
+  ...[weather, indexDocs, location, deleteReport, research, delegate, plan, longTalk, invoice, story, fail, slow],
+]
 
 /** The first intent whose key words are in the text; the fallback understands everything. */
 export function pickIntent(text: string): Intent {

@@ -2,7 +2,7 @@ import type { Question, ToolAnswer } from './intent.ts'
 import type { Prompt, ToolMessage, ToolOutput } from './language-model.ts'
 
 /** The last user message and what the tools answered since. */
-export function readPrompt(prompt: Prompt): Question {
+export function readPrompt(prompt: Prompt): Omit<Question, 'isSpare'> {
   const last = prompt.findLastIndex((message) => message.role === 'user')
   const user = prompt[last]
   return {

@@ -1,3 +1,4 @@
+import { reasonOf } from './intent.ts'
 import type { Intent, Passage, ToolAnswer } from './intent.ts'
 
 const defaultCities = ['Oslo', 'Lima']
@@ -34,7 +35,7 @@ function report(results: readonly ToolAnswer[]): string {
   const rows = results.map((result) =>
     isReading(result.value)
       ? `| ${result.value.city} | ${result.value.sky} | ${result.value.celsius} °C |`
-      : `| – | no answer | ${String(result.value).replaceAll('|', '/')} |`,
+      : `| – | no answer | ${reasonOf(result).replaceAll('|', '/')} |`,
   )
   const readings = results.map((result) => result.value).filter(isReading)
   return ['| city | sky | temperature |', '| ---- | --- | ----------- |', ...rows, '', comparison(readings)].join('\n')

@@ -3,6 +3,8 @@ import type { Environment } from './settings.ts'
 
 export interface ModelChoice {
   readonly model: LanguageModelV4
+  /** Takes over when the model fails for good. */
+  readonly spare?: LanguageModelV4
   readonly offline: boolean
   /** The variable to look at when the provider refuses the key. */
   readonly keyVariable?: string
@@ -49,10 +51,12 @@ const wires: Readonly<Record<string, Wire>> = {
   },
 }
 
+export type OfflineModels = Required<Pick<ModelChoice, 'model' | 'spare'>>
+
 /** Which model answers, by the environment alone. Never rejects: a mistake becomes a `problem` that names its variable. */
-export async function chooseModel(env: Environment, offline: () => LanguageModelV4): Promise<ModelChoice> {
+export async function chooseModel(env: Environment, offline: () => OfflineModels): Promise<ModelChoice> {
   const fallBack = (variable: string, message: string): ModelChoice => ({
-    model: offline(),
+    ...offline(),
     offline: true,
     problem: { variable, message },
   })
@@ -61,7 +65,7 @@ export async function chooseModel(env: Environment, offline: () => LanguageModel
   const name = named ?? Object.keys(wires).find((candidate) => env[wires[candidate]?.keyVariable ?? ''])
   if (name === undefined) {
     return modelId === undefined
-      ? { model: offline(), offline: true }
+      ? { ...offline(), offline: true }
       : fallBack('DEMO_MODEL', `DEMO_MODEL names ${modelId}, but no provider has a key. Set one, such as OPENAI_API_KEY.`)
   }
   const wire = Object.hasOwn(wires, name) ? wires[name] : undefined

@@ -1,5 +1,6 @@
 import type { Server } from '@bowline/server'
 import type { StudioInfo } from '@bowline/studio/info'
+import type { Effects } from './effects.ts'
 import { killRoute } from './kill-route.ts'
 import { createPageFiles } from '@bowline/studio/page-files'
 import { cookieHeader, holdsToken } from './page-token.ts'
@@ -9,7 +10,8 @@ import { isSessionId } from './session-key.ts'
 export interface DemoFetchOptions {
   readonly port: number
   readonly token: string
-  readonly info: StudioInfo
+  readonly info: Omit<StudioInfo, 'effects' | 'servers'>
+  readonly effects: () => Promise<Effects>
   /** The processes, if there are several. */
   readonly group?: ServerGroup
   /** Where the built page is. */
@@ -26,7 +28,7 @@ function originsOf(port: number): readonly string[] {
 }
 
 /** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
-export function createDemoFetch({ port, token, info, group, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
+export function createDemoFetch({ port, token, info, effects, group, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
   const pageFile = createPageFiles(pageFolder)
   return async (request, peer) => {
@@ -36,7 +38,7 @@ export function createDemoFetch({ port, token, info, group, pageFolder, api }: D
     if (!origins.includes(request.headers.get('origin') ?? origin)) return refuse(403, 'origin-not-allowed')
     if (pathname.startsWith('/studio/')) {
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
-      if (request.method === 'GET' && pathname === '/studio/info') return infoRoute(info, group, searchParams.get('session'))
+      if (request.method === 'GET' && pathname === '/studio/info') return infoRoute({ info, effects }, group, searchParams.get('session'))
       const mayKill = info.canKill && loopbackAddresses.includes(peer?.remoteAddress ?? '')
       if (request.method === 'POST' && pathname === '/studio/kill' && mayKill) return killRoute(request, group)
       return refuse(404, 'route-not-found')
@@ -47,10 +49,10 @@ export function createDemoFetch({ port, token, info, group, pageFolder, api }: D
   }
 }
 
-async function infoRoute(info: StudioInfo, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
+async function infoRoute({ info, effects }: Pick<DemoFetchOptions, 'info' | 'effects'>, group: ServerGroup | undefined, sessionId: string | null): Promise<Response> {
   if (sessionId !== null && !isSessionId(sessionId)) return refuse(400, 'invalid-query')
   const servers = await group?.describe(sessionId ?? undefined)
-  return Response.json({ ...info, ...(servers && { servers }) } satisfies StudioInfo, { headers: { 'cache-control': 'no-store' } })
+  return Response.json({ ...info, effects: await effects(), ...(servers && { servers }) } satisfies StudioInfo, { headers: { 'cache-control': 'no-store' } })
 }
 
 function refuse(status: number, code: string): Response {

@@ -3,12 +3,12 @@ import { SessionError } from '@bowline/sessions'
 import { SettingsError } from '../server/settings.ts'
 import type { Environment } from '../server/settings.ts'
 import { sessionKeyOf } from '../server/session-key.ts'
-import { createDemoRuntime } from '../server/start-server.ts'
+import { createDemo } from '../server/create-demo.ts'
 
 /** One message, one answer, with the agent and the store of the page. Gives the exit code. */
 export async function once(text: string, env: Environment): Promise<number> {
   try {
-    const { runtime, choice } = await createDemoRuntime(env)
+    const { runtime, choice } = await createDemo(env)
     if (choice.problem) console.error(choice.problem.message)
     await runtime.start({ keepAlive: true })
     try {

@@ -1,13 +1,10 @@
-import { appendFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
+import { bookEffect } from '../effects.ts'
 import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 4500
-
-const receiptsFile = 'receipts.jsonl'
 
 /**
  * Pays at once and takes a while to hear back: the moment in which a crash leaves the outcome unknown. It has no
@@ -21,7 +18,7 @@ export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
     inputSchema: z.object({ invoice: z.string().min(1), amount: z.string().min(1), currency: z.string().length(3) }),
     effect: 'once',
     async execute(input, { idempotencyKey }) {
-      await appendFile(join(dataFolder, receiptsFile), `${JSON.stringify({ ...input, at: clock.now(), key: idempotencyKey })}\n`)
+      await bookEffect(dataFolder, 'payments', { ...input, at: clock.now(), key: idempotencyKey })
       // Not to be called off: the money is on its way, and to say that it failed would be a lie.
       await pace.wait(delayMs)
       return { output: { paid: true, receipt: `R-${input.invoice}` } }

@@ -1,0 +1,75 @@
+import { access, constants, mkdir } from 'node:fs/promises'
+import type { Bridge } from '@bowline/bridge'
+import { systemClock } from '@bowline/llm'
+import type { Clock } from '@bowline/llm'
+import { createOrchestration, createRuntime } from '@bowline/sessions'
+import type { Orchestration, Runtime } from '@bowline/sessions'
+import { offlineModel } from '../model/offline-model.ts'
+import { createPace, speedFrom } from '../pace.ts'
+import { createDemoAgents } from './agents.ts'
+import { aroundStore } from './around-store.ts'
+import { chooseModel } from './choose-model.ts'
+import type { ModelChoice } from './choose-model.ts'
+import { createStore } from './create-store.ts'
+import { createDemoBridge } from './demo-bridge.ts'
+import { writeReports } from './reports.ts'
+import { dataFolderFrom, SettingsError } from './settings.ts'
+import type { Environment } from './settings.ts'
+import { storeChoiceFrom } from './store-choice.ts'
+import { planSteps } from './tools/plan.ts'
+
+export interface Demo {
+  readonly choice: ModelChoice
+  /** Starts and stops the bridge with it. */
+  readonly runtime: Runtime
+  readonly bridge: Bridge
+  readonly orchestration: Orchestration
+}
+
+/** The demo's agents over the store and the model that the environment names. Throws for a mistake in the environment. */
+export async function createDemo(env: Environment, clock: Clock = systemClock): Promise<Demo> {
+  const dataFolder = await openDataFolder(env)
+  const speed = speedFrom(env)
+  const pace = createPace(speed, clock)
+  const choice = await chooseModel(env, () => ({ model: offlineModel({ pace }), spare: offlineModel({ pace, isSpare: true }) }))
+  const store = await createStore(storeChoiceFrom(env), dataFolder)
+  const { bridge, tool, join } = createDemoBridge(store, speed)
+  const orchestration = createOrchestration({ store, config: planSteps, clock })
+  const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension() })
+  const runtime = createRuntime({
+    ...{ agents, clock },
+    store: aroundStore(store, {
+      // Before the first run is taken up, which may have handed work to the bridge.
+      async open(options) {
+        await store.open(options)
+        await bridge.start()
+      },
+    }),
+  })
+  join(runtime)
+  return { choice, bridge, orchestration, runtime: stoppedAfter(bridge, runtime) }
+}
+
+/** The bridge needs the store until it has stopped. */
+function stoppedAfter(bridge: Bridge, runtime: Runtime): Runtime {
+  return {
+    ...runtime,
+    async stop(options) {
+      await bridge.stop()
+      await runtime.stop(options)
+    },
+  }
+}
+
+async function openDataFolder(env: Environment): Promise<string> {
+  const folder = dataFolderFrom(env)
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await access(folder, constants.W_OK)
+    await writeReports(folder)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new SettingsError(`The data folder ${folder} cannot be written (${code}). Give this user the right to, or name another folder with DEMO_DATA.`)
+  }
+  return folder
+}

@@ -1,0 +1,34 @@
+import { createBridge, delegateTool, inProcessExecutor, runtimeAgent, workerExecutor } from '@bowline/bridge'
+import type { Bridge, BridgeLogger } from '@bowline/bridge'
+import type { Tool } from '@bowline/agent-loop'
+import type { Runtime, SessionStore } from '@bowline/sessions'
+
+export const colleagueName = 'colleague'
+
+export interface DemoBridge {
+  readonly bridge: Bridge
+  /** For the agent that hands work on. */
+  readonly tool: Tool
+  /** Must be called before the bridge starts: the runtime that executes what the colleague is asked. */
+  readonly join: (runtime: Runtime) => void
+}
+
+const faultsOnly: BridgeLogger = {
+  info() {},
+  warn: (fields, message) => console.error(`bridge: ${message}`, fields),
+  error: (fields, message) => console.error(`bridge: ${message}`, fields),
+}
+
+/** Two agents to hand work to: one in a process of its own, and one of the same runtime. */
+export function createDemoBridge(store: SessionStore, speed: number): DemoBridge {
+  const local = inProcessExecutor({ agents: [] })
+  const workers = workerExecutor({
+    workers: [{ id: 'worker', entry: `${import.meta.dirname}/worker-program.ts`, env: { DEMO_SPEED: String(speed) } }],
+  })
+  const bridge = createBridge({ executors: [workers, local], store: store.state, logger: faultsOnly })
+  const tool = delegateTool(bridge, {
+    agents: ['worker', colleagueName],
+    description: 'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
+  })
+  return { bridge, tool, join: (runtime) => local.add(runtimeAgent(runtime, { agent: colleagueName })) }
+}

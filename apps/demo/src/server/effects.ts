@@ -1,0 +1,40 @@
+import { appendFile, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { JSONObject } from '@bowline/llm'
+
+/** How often each effect has happened in this data folder, in all sessions together. A type, so that it is a record of numbers. */
+export type Effects = Readonly<Record<'payments' | 'deletions', number>>
+
+/** Where the demo keeps what it did to the outside, a line for each effect. */
+const books: Readonly<Record<keyof Effects, string>> = { payments: 'receipts.jsonl', deletions: 'deletions.jsonl' }
+
+export interface Effect extends JSONObject {
+  /** The idempotency key of the call. */
+  readonly key: string
+  readonly at: number
+}
+
+export async function bookEffect(dataFolder: string, kind: keyof Effects, effect: Effect): Promise<void> {
+  await appendFile(join(dataFolder, books[kind]), `${JSON.stringify(effect)}\n`)
+}
+
+export async function isBooked(dataFolder: string, kind: keyof Effects, key: string): Promise<boolean> {
+  const lines = await readBook(dataFolder, kind)
+  return lines.some((line) => line.includes(JSON.stringify(key)))
+}
+
+/** How often each effect has happened, whoever asked for it. */
+export async function countEffects(dataFolder: string): Promise<Effects> {
+  const [payments, deletions] = await Promise.all([readBook(dataFolder, 'payments'), readBook(dataFolder, 'deletions')])
+  return { payments: payments.length, deletions: deletions.length }
+}
+
+async function readBook(dataFolder: string, kind: keyof Effects): Promise<readonly string[]> {
+  try {
+    const text = await readFile(join(dataFolder, books[kind]), 'utf8')
+    return text.split('\n').filter((line) => line !== '')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}

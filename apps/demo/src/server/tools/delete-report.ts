@@ -1,0 +1,35 @@
+import { rename, rm } from 'node:fs/promises'
+import { defineTool } from '@bowline/agent-loop'
+import { z } from 'zod'
+import { toolLabel } from '../../tool-labels.ts'
+import { bookEffect, isBooked } from '../effects.ts'
+import { binFile, exists, reportFile } from '../reports.ts'
+import type { ToolSurroundings } from './surroundings.ts'
+
+const delayMs = 900
+
+/** The book is written first: an attempt that died behind it is finished by the next one, which finds its key there. */
+export function deleteReport({ pace, clock, dataFolder }: ToolSurroundings) {
+  return defineTool({
+    name: 'delete_report',
+    label: toolLabel('delete_report'),
+    description: 'Deletes a report, or moves it to the bin. A person is asked before, who may change the arguments.',
+    inputSchema: z.strictObject({
+      report: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be the name of a report, such as q3-draft').describe('Name without an ending.'),
+      forever: z.boolean().describe('False: it goes to the bin.'),
+    }),
+    effect: 'idempotent',
+    needsApproval: true,
+    async execute({ report, forever }, { idempotencyKey, abortSignal }) {
+      await pace.wait(delayMs, abortSignal)
+      const file = reportFile(dataFolder, report)
+      if (!(await isBooked(dataFolder, 'deletions', idempotencyKey))) {
+        if (!(await exists(file))) return { output: { report, deleted: false, forever } }
+        await bookEffect(dataFolder, 'deletions', { report, forever, at: clock.now(), key: idempotencyKey })
+      }
+      if (forever) await rm(file, { force: true })
+      else if (await exists(file)) await rename(file, binFile(dataFolder, report))
+      return { output: { report, deleted: true, forever } }
+    },
+  })
+}
