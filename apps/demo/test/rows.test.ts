@@ -156,7 +156,7 @@ describe('be slow', () => {
   async function slowRun(act?: (session: Session) => Promise<unknown>) {
     const time = manualTime()
     const folder = await makeDataFolder()
-    const slow = await createDemo({ DEMO_DATA: folder, DEMO_STORE: 'memory:' }, time.clock)
+    const slow = await createDemo({ DEMO_DATA: folder, DEMO_STORE: 'memory:' }, { clock: time.clock })
     await slow.runtime.start()
     try {
       const session = slow.runtime.session(sessionKeyOf('slow'))

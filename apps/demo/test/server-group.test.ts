@@ -1,10 +1,13 @@
+import { systemClock } from '@bowline/llm'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { StudioInfo } from '@bowline/studio/info'
 import { createDemoFetch } from '../src/server/demo-fetch.ts'
 import type { ServerProcess } from '../src/server/process-messages.ts'
+import { createKillPoints } from '../src/server/kill-points.ts'
 import { createServerGroup } from '../src/server/server-group.ts'
 
 const info = { canKill: true }
+const points = createKillPoints('/nowhere', systemClock)
 const effects = async () => ({ payments: 0, deletions: 0 })
 const port = 8787
 const peer = { remoteAddress: '127.0.0.1' }
@@ -20,7 +23,7 @@ function member(processes: readonly ServerProcess[], owner?: string) {
   }
   const group = createServerGroup({ listRuns } as unknown as Parameters<typeof createServerGroup>[0], () => processes)
   const api = { fetch: () => Promise.reject(new Error('The API was asked.')) }
-  const fetch = createDemoFetch({ port, token: 'secret', info, effects, group, pageFolder: import.meta.dirname, api })
+  const fetch = createDemoFetch({ port, token: 'secret', info, effects, group, points, pageFolder: import.meta.dirname, api })
   return (path: string, init: RequestInit = {}) =>
     fetch(new Request(`http://127.0.0.1:${port}${path}`, { ...init, headers: { cookie: `bowline-demo-${port}=secret` } }), peer)
 }

@@ -3,7 +3,7 @@ import type { Bridge } from '@bowline/bridge'
 import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { createOrchestration, createRuntime } from '@bowline/sessions'
-import type { Orchestration, Runtime } from '@bowline/sessions'
+import type { Orchestration, Runtime, SessionStore } from '@bowline/sessions'
 import { offlineModel } from '../model/offline-model.ts'
 import { createPace, speedFrom } from '../pace.ts'
 import { createDemoAgents } from './agents.ts'
@@ -26,13 +26,19 @@ export interface Demo {
   readonly orchestration: Orchestration
 }
 
+export interface DemoOptions {
+  readonly clock?: Clock
+  /** Changes the store. Default: it stays as it is. */
+  readonly around?: (store: SessionStore) => SessionStore
+}
+
 /** The demo's agents over the store and the model that the environment names. Throws for a mistake in the environment. */
-export async function createDemo(env: Environment, clock: Clock = systemClock): Promise<Demo> {
+export async function createDemo(env: Environment, { clock = systemClock, around = (store) => store }: DemoOptions = {}): Promise<Demo> {
   const dataFolder = await openDataFolder(env)
   const speed = speedFrom(env)
   const pace = createPace(speed, clock)
   const choice = await chooseModel(env, () => ({ model: offlineModel({ pace }), spare: offlineModel({ pace, isSpare: true }) }))
-  const store = await createStore(storeChoiceFrom(env), dataFolder)
+  const store = around(await createStore(storeChoiceFrom(env), dataFolder))
   const { bridge, tool, join } = createDemoBridge(store, speed)
   const orchestration = createOrchestration({ store, config: planSteps, clock })
   const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension() })

@@ -1,6 +1,7 @@
 import type { Server } from '@bowline/server'
 import type { StudioInfo } from '@bowline/studio/info'
 import type { Effects } from './effects.ts'
+import type { KillPoints } from './kill-points.ts'
 import { killRoute } from './kill-route.ts'
 import { createPageFiles } from '@bowline/studio/page-files'
 import { cookieHeader, holdsToken } from './page-token.ts'
@@ -14,6 +15,8 @@ export interface DemoFetchOptions {
   readonly effects: () => Promise<Effects>
   /** The processes, if there are several. */
   readonly group?: ServerGroup
+  /** Absent: the server cannot be killed. */
+  readonly points?: KillPoints
   /** Where the built page is. */
   readonly pageFolder: string
   /** The API. Everything that is not the demo's own goes there. */
@@ -28,7 +31,7 @@ function originsOf(port: number): readonly string[] {
 }
 
 /** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
-export function createDemoFetch({ port, token, info, effects, group, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
+export function createDemoFetch({ port, token, info, effects, group, points, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
   const pageFile = createPageFiles(pageFolder)
   return async (request, peer) => {
@@ -39,8 +42,8 @@ export function createDemoFetch({ port, token, info, effects, group, pageFolder,
     if (pathname.startsWith('/studio/')) {
       if (!holdsToken(request, port, token)) return refuse(401, 'unauthenticated')
       if (request.method === 'GET' && pathname === '/studio/info') return infoRoute({ info, effects }, group, searchParams.get('session'))
-      const mayKill = info.canKill && loopbackAddresses.includes(peer?.remoteAddress ?? '')
-      if (request.method === 'POST' && pathname === '/studio/kill' && mayKill) return killRoute(request, group)
+      const isLocal = loopbackAddresses.includes(peer?.remoteAddress ?? '')
+      if (request.method === 'POST' && pathname === '/studio/kill' && points && isLocal) return killRoute(request, { group, points })
       return refuse(404, 'route-not-found')
     }
     const file = await pageFile(request)

@@ -1,37 +1,45 @@
+import { z } from 'zod'
+import { killMoments } from './kill-points.ts'
+import type { KillPoints } from './kill-points.ts'
 import type { ServerGroup } from './server-group.ts'
-import { isSessionId } from './session-key.ts'
+import { isSessionId, sessionKeyOf } from './session-key.ts'
 
 const longestDelayMs = 5000
 
-interface KillBody {
-  readonly delayMs: number
-  readonly sessionId?: string
+const sessionId = z.custom<string>(isSessionId)
+const killBody = z.union([
+  z.strictObject({ delayMs: z.number().min(0).max(longestDelayMs), sessionId: sessionId.optional() }),
+  z.strictObject({ at: z.enum(killMoments), sessionId }),
+])
+
+const detail = `Give either delayMs (0 to ${longestDelayMs}), with the sessionId of a session or without, or at (${killMoments.join(', ')}) with the sessionId of a session.`
+
+export interface Killing {
+  /** The processes, if there are several. */
+  readonly group: ServerGroup | undefined
+  readonly points: KillPoints
 }
 
 /**
- * Ends a server process as a crash would: of several the one that executes the run of the session by then, else this one.
- * Only where people try things out: the caller mounts it outside of production and for loopback only.
+ * Ends a server process as a crash would. After a delay: of several processes the one that executes the run of the session by
+ * then, else this one. At a moment: the one that comes to it first, within a minute. Only where people try things out: the
+ * caller mounts it outside of production and for loopback only.
  */
-export async function killRoute(request: Request, group: ServerGroup | undefined): Promise<Response> {
-  const body: unknown = await request.json().catch(() => undefined)
-  if (!isKillBody(body)) {
-    const detail = `delayMs must be 0 to ${longestDelayMs}, and sessionId the id of a session or absent.`
-    return Response.json({ code: 'invalid-body', detail }, { status: 400 })
+export async function killRoute(request: Request, { group, points }: Killing): Promise<Response> {
+  const { data: body } = killBody.safeParse(await request.json().catch(() => undefined))
+  if (!body) return Response.json({ code: 'invalid-body', detail }, { status: 400 })
+  if ('at' in body) {
+    const until = await points.set(sessionKeyOf(body.sessionId), body.at)
+    return Response.json({ at: body.at, until }, { status: 202 })
   }
-  const { delayMs, sessionId } = body
-  const pid = await pidToKill(group, sessionId)
-  const kill = async (): Promise<boolean> => process.kill(await pidToKill(group, sessionId), 'SIGKILL')
+  const { delayMs } = body
+  const pid = await pidToKill(group, body.sessionId)
+  const kill = async (): Promise<boolean> => process.kill(await pidToKill(group, body.sessionId), 'SIGKILL')
   setTimeout(() => void kill().catch((error: unknown) => console.error('No server was killed.', error)), delayMs).unref()
   return Response.json({ pid, delayMs }, { status: 202 })
 }
 
-async function pidToKill(group: ServerGroup | undefined, sessionId: string | undefined): Promise<number> {
-  const servers = (await group?.describe(sessionId)) ?? []
+async function pidToKill(group: ServerGroup | undefined, id: string | undefined): Promise<number> {
+  const servers = (await group?.describe(id)) ?? []
   return servers.find(({ isOwner }) => isOwner)?.pid ?? process.pid
-}
-
-function isKillBody(body: unknown): body is KillBody {
-  if (typeof body !== 'object' || body === null) return false
-  const { delayMs, sessionId } = body as Partial<Record<keyof KillBody, unknown>>
-  return typeof delayMs === 'number' && delayMs >= 0 && delayMs <= longestDelayMs && (sessionId === undefined || isSessionId(sessionId))
 }

@@ -1,3 +1,4 @@
+import { systemClock } from '@bowline/llm'
 import { createServer } from '@bowline/server'
 import type { Principal } from '@bowline/server'
 import { serve } from '@bowline/server/node'
@@ -9,6 +10,7 @@ import type { ModelChoice } from './choose-model.ts'
 import { createDemo } from './create-demo.ts'
 import { createDemoFetch } from './demo-fetch.ts'
 import { countEffects } from './effects.ts'
+import { createKillPoints } from './kill-points.ts'
 import { holdsToken, readPageToken } from './page-token.ts'
 import type { ServerProcess } from './process-messages.ts'
 import { createServerGroup } from './server-group.ts'
@@ -33,7 +35,8 @@ export interface StartedServer extends RunningServer {
 export async function startServer(env: Environment, processes: () => readonly ServerProcess[]): Promise<StartedServer> {
   const port = portFrom(env)
   const dataFolder = dataFolderFrom(env)
-  const { runtime, bridge, orchestration, choice } = await createDemo(env)
+  const points = canKill(env) ? createKillPoints(dataFolder, systemClock) : undefined
+  const { runtime, bridge, orchestration, choice } = await createDemo(env, { around: (store) => points?.around(store) ?? store })
   await runtime.start()
   const token = await readPageToken(dataFolder)
   const api = createServer({
@@ -42,7 +45,7 @@ export async function startServer(env: Environment, processes: () => readonly Se
     agents: { [demoAgentName]: {} },
   })
   const group = isOneOfSeveral(env) ? { group: createServerGroup(runtime.store, processes) } : {}
-  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, pageFolder: pageFolderFrom(env), api })
+  const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, ...(points && { points }), pageFolder: pageFolderFrom(env), api })
   try {
     // One of several is reached through the supervisor, which has the port of the page.
     const running = await serve({ ...api, fetch }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
@@ -59,7 +62,11 @@ function infoOf(choice: ModelChoice, env: Environment): Omit<StudioInfo, 'effect
     model: { provider: model.provider.split('.')[0] ?? model.provider, modelId: model.modelId, offline, madeUpPrices: offline },
     ...(keyVariable !== undefined && { keyVariable }),
     ...(problem && { problem }),
-    canKill: env.NODE_ENV !== 'production',
+    canKill: canKill(env),
     phrases,
   }
+}
+
+function canKill(env: Environment): boolean {
+  return env.NODE_ENV !== 'production'
 }

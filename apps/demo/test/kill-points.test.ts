@@ -1,0 +1,141 @@
+import type { Batch, SessionStore } from '@bowline/sessions'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createKillPoints } from '../src/server/kill-points.ts'
+import type { KillPoints } from '../src/server/kill-points.ts'
+import { createDemoFetch } from '../src/server/demo-fetch.ts'
+import { makeDataFolder, removeDataFolder } from './demo-process.ts'
+import { manualTime } from './manual-time.ts'
+
+const key = 'tenant:demo:s:mine'
+const port = 8787
+
+let dataFolder: string
+beforeEach(async () => {
+  dataFolder = await makeDataFolder()
+})
+afterEach(() => removeDataFolder(dataFolder))
+
+function batch(type = 'step-end', of = key): Batch {
+  return { id: 'b', key: of, expect: [], writes: [{ op: 'event.append', events: [{ event: { type } }] }] } as unknown as Batch
+}
+
+/** A process over a store that notes what was committed. `said` tells what it did, its death included. */
+function processOf(time = manualTime(), ok = true) {
+  const said: string[] = []
+  const store = {
+    state: 'its own',
+    async commit({ writes: [write] }: Batch) {
+      said.push((write as unknown as { events: [{ event: { type: string } }] }).events[0].event.type)
+      return { ok }
+    },
+  } as unknown as SessionStore
+  const points = createKillPoints(dataFolder, time.clock, () => said.push('died'))
+  const around = points.around(store)
+  return {
+    ...{ said, points, store: around, time },
+    /** Commits, and waits as long as it may take: who died answers no more. */
+    async commit(...batches: readonly Batch[]) {
+      for (const one of batches) await Promise.race([around.commit(one), time.settle()])
+    },
+  }
+}
+
+describe('a moment at which a server dies', () => {
+  it('D24: is right before the next commit of the session: nothing of it is stored', async () => {
+    const { said, points, commit } = processOf()
+    await points.set('tenant:demo:s:mine', 'before-commit')
+    await commit(batch('other', 'tenant:demo:s:other'), batch('lost'))
+    expect(said).toEqual(['other', 'died'])
+  })
+
+  it('D24: is right after the next commit of the session that was accepted', async () => {
+    const { said, points, commit } = processOf()
+    await points.set(key, 'after-commit')
+    await commit(batch('kept'))
+    expect(said).toEqual(['kept', 'died'])
+    const refused = processOf(manualTime(), false)
+    await refused.points.set(key, 'after-commit')
+    await refused.commit(batch('refused'))
+    expect(refused.said).toEqual(['refused'])
+  })
+
+  it('D24: is in the next tool: after its start is stored, soon or before its outcome, whichever comes first', async () => {
+    const soon = processOf()
+    await soon.points.set(key, 'in-tool')
+    await soon.commit(batch('step-start'), batch('tool-execution-start'))
+    expect(soon.said).toEqual(['step-start', 'tool-execution-start'])
+    soon.time.advance(100)
+    expect(soon.said.at(-1)).toBe('died')
+    const fast = processOf()
+    await fast.points.set(key, 'in-tool')
+    await fast.commit(batch('tool-execution-start'), batch('tool-execution-end'))
+    expect(fast.said).toEqual(['tool-execution-start', 'died'])
+    fast.time.advance(100)
+    expect(fast.said).toHaveLength(2)
+  })
+
+  it('D24: is there once, for one of several processes', async () => {
+    const [one, other] = [processOf(), processOf()]
+    await one.points.set(key, 'before-commit')
+    await other.commit(batch('lost'))
+    await one.commit(batch('taken up'))
+    expect([other.said, one.said]).toEqual([['died'], ['taken up']])
+  })
+
+  it('counts for a minute, and a later one takes its place', async () => {
+    const { said, points, commit, time } = processOf()
+    await points.set(key, 'before-commit')
+    await points.set('tenant:demo:s:other', 'before-commit')
+    await commit(batch('kept'))
+    expect(await points.set(key, 'before-commit')).toBe(time.clock.now() + 60_000)
+    time.advance(60_000)
+    await commit(batch('kept too'))
+    expect(said).toEqual(['kept', 'kept too'])
+  })
+
+  it('leaves all else of the store as it is', () => {
+    expect(processOf().store.state).toBe('its own')
+  })
+})
+
+describe('POST /studio/kill', () => {
+  const info = { provider: 'offline', modelId: 'model', offline: true, madeUpPrices: true, canKill: true }
+  const effects = async () => ({ payments: 0, deletions: 0 })
+  const api = { fetch: () => Promise.reject(new Error('The API was asked.')) }
+
+  function kill(body: string, given: { readonly points?: KillPoints }, remoteAddress = '127.0.0.1') {
+    const fetch = createDemoFetch({ ...{ port, token: 'secret', info, effects, pageFolder: dataFolder, api }, ...given })
+    return fetch(new Request(`http://127.0.0.1:${port}/studio/kill`, { method: 'POST', headers: { cookie: `bowline-demo-${port}=secret` }, body }), { remoteAddress })
+  }
+
+  it.each(['before-commit', 'after-commit', 'in-tool'] as const)('D24: takes the moment %s for a session', async (at) => {
+    const asked: unknown[] = []
+    const points = { around: (store: SessionStore) => store, set: async (...given: unknown[]) => asked.push(given) }
+    const response = await kill(JSON.stringify({ at, sessionId: 'mine' }), { points })
+    expect([response.status, await response.json()]).toEqual([202, { at, until: 1 }])
+    expect(asked).toEqual([[key, at]])
+  })
+
+  it.each([
+    ['no JSON', '{'],
+    ['nothing', 'null'],
+    ['neither', '{}'],
+    ['both', '{"delayMs":0,"at":"in-tool","sessionId":"mine"}'],
+    ['a moment without a session', '{"at":"in-tool"}'],
+    ['a moment of no session', '{"at":"in-tool","sessionId":"../x"}'],
+    ['an unknown moment', '{"at":"now","sessionId":"mine"}'],
+    ['a delay that is too long', '{"delayMs":5001}'],
+    ['an unknown key', '{"delayMs":0,"when":1}'],
+  ])('D25: refuses %s, and says what it takes', async (_, body) => {
+    const { points } = processOf()
+    const response = await kill(body, { points })
+    expect([response.status, await response.json()]).toEqual([400, { code: 'invalid-body', detail: expect.stringContaining('before-commit, after-commit, in-tool') as unknown }])
+  })
+
+  it('D25: is not there where the server may not be killed, nor from elsewhere', async () => {
+    const { points } = processOf()
+    const body = JSON.stringify({ at: 'in-tool', sessionId: 'mine' })
+    expect((await kill(body, {})).status).toBe(404)
+    expect((await kill(body, { points }, '10.0.0.7')).status).toBe(404)
+  })
+})
