@@ -68,10 +68,10 @@ describe('a moment at which a server dies', () => {
     expect(soon.said.at(-1)).toBe('died')
     const fast = processOf()
     await fast.points.set(key, 'in-tool')
-    await fast.commit(batch('tool-execution-start'), batch('tool-execution-end'))
-    expect(fast.said).toEqual(['tool-execution-start', 'died'])
+    await fast.commit(batch('tool-execution-start'), batch('child-start'), batch('tool-execution-end'))
+    expect(fast.said).toEqual(['tool-execution-start', 'child-start', 'died'])
     fast.time.advance(100)
-    expect(fast.said).toHaveLength(2)
+    expect(fast.said).toHaveLength(3)
   })
 
   it('D24: is there once, for one of several processes', async () => {

@@ -98,14 +98,6 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     expect((await eventsOf('before', 'settled')).filter(({ type }) => type === 'run-queued')).toHaveLength(1)
   })
 
-  it('D24: after an input is stored: the client learns so, and it is one run', async () => {
-    await killAt('after-commit', 'after')
-    const result = await client.session('after').send('tell me a story').result()
-    await died()
-    expect(result.status).toBe('completed')
-    expect((await eventsOf('after', 'settled')).filter(({ type }) => type === 'run-queued')).toHaveLength(1)
-  })
-
   it('D15: in an approved deletion: it is finished, and counted once', async () => {
     const { pendingApprovals } = await client.session('report').send('delete the report').result()
     await killAt('in-tool', 'report')

@@ -57,10 +57,10 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
   }
   const commit = async (store: SessionStore, batch: Batch): ReturnType<SessionStore['commit']> => {
     const at = read(batch.key)?.at
-    if (at === 'before-commit' || (at === 'in-tool' && inTool.has(batch.key))) await strike()
+    if (at === 'before-commit' || (at === 'in-tool' && inTool.has(batch.key) && tells(batch, 'tool-execution-end'))) await strike()
     const result = await store.commit(batch)
     if (at === 'after-commit' && result.ok) await strike()
-    if (at === 'in-tool' && result.ok && startsTool(batch)) {
+    if (at === 'in-tool' && result.ok && tells(batch, 'tool-execution-start')) {
       inTool.add(batch.key)
       clock.setTimer(clock.now() + inToolMs, () => void strike())
     }
@@ -77,8 +77,8 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
   }
 }
 
-function startsTool({ writes }: Batch): boolean {
-  return writes.some((write) => write.op === 'event.append' && write.events.some(({ event }) => event.type === 'tool-execution-start'))
+function tells({ writes }: Batch, type: 'tool-execution-start' | 'tool-execution-end'): boolean {
+  return writes.some((write) => write.op === 'event.append' && write.events.some(({ event }) => event.type === type))
 }
 
 function killThisProcess(): void {
