@@ -74,6 +74,13 @@ describe('a moment at which a server dies', () => {
     expect(fast.said).toHaveLength(3)
   })
 
+  it('D58: is right after the next outcome of a tool that is stored', async () => {
+    const { said, points, commit } = processOf()
+    await points.set(key, 'after-result')
+    await commit(batch('tool-execution-start'), batch('tool-execution-end'))
+    expect(said).toEqual(['tool-execution-start', 'tool-execution-end', 'died'])
+  })
+
   it('D24: is there once, for one of several processes', async () => {
     const [one, other] = [processOf(), processOf()]
     await one.points.set(key, 'before-commit')
@@ -99,7 +106,7 @@ describe('a moment at which a server dies', () => {
 })
 
 describe('POST /studio/kill', () => {
-  const info = { provider: 'offline', modelId: 'model', offline: true, madeUpPrices: true, canKill: true }
+  const info = { canKill: true }
   const effects = async () => ({ payments: 0, deletions: 0 })
   const api = { fetch: () => Promise.reject(new Error('The API was asked.')) }
 

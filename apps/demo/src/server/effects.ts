@@ -2,7 +2,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
 
-/** How often each effect has happened in this data folder, in all sessions together. A type, so that it is a record of numbers. */
+/** How often each effect has happened in this data folder, in all sessions together. */
 export type Effects = Readonly<Record<'payments' | 'deletions', number>>
 
 /** Where the demo keeps what it did to the outside, a line for each effect. */

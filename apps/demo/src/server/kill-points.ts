@@ -5,8 +5,11 @@ import type { Batch, SessionStore } from '@bowline/sessions'
 import type { Clock } from '@bowline/llm'
 import { aroundStore } from './around-store.ts'
 
-/** `in-tool`: soon after the next tool has started, and before any outcome of it is stored. */
-export const killMoments = ['before-commit', 'after-commit', 'in-tool'] as const
+/**
+ * `in-tool`: soon after the next tool has started, and before any outcome of it is stored. `after-result`: right after the next
+ * outcome of a tool is stored, while others may be at work.
+ */
+export const killMoments = ['before-commit', 'after-commit', 'in-tool', 'after-result'] as const
 
 export type KillMoment = (typeof killMoments)[number]
 
@@ -59,7 +62,7 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
     const at = read(batch.key)?.at
     if (at === 'before-commit' || (at === 'in-tool' && inTool.has(batch.key) && tells(batch, 'tool-execution-end'))) await strike()
     const result = await store.commit(batch)
-    if (at === 'after-commit' && result.ok) await strike()
+    if (result.ok && (at === 'after-commit' || (at === 'after-result' && tells(batch, 'tool-execution-end')))) await strike()
     if (at === 'in-tool' && result.ok && tells(batch, 'tool-execution-start')) {
       inTool.add(batch.key)
       clock.setTimer(clock.now() + inToolMs, () => void strike())
