@@ -42,22 +42,22 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
       <PageHeader {...header} />
       <PanelSwitch shown={panel} onShow={setPanel} />
       <main className="contents">
-        <div className={`min-h-0 ${where('sessions', 'md:grid')}`}>
+        <div className={`min-h-0 min-w-0 grid-cols-1 ${where('sessions', 'md:grid')}`}>
           <Guarded name="sessions">
             <SessionsPanel {...sessions} onPick={andShow(onPick)} onNew={andShow(onNew)} />
           </Guarded>
         </div>
-        <div className={`min-h-0 min-w-0 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}>
+        <div className={`min-h-0 min-w-0 grid-cols-1 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}>
           <Guarded name="conversation" key={sessionId}>
             <ConversationPanel {...conversation} />
           </Guarded>
         </div>
-        <div className={`min-h-0 min-w-0 ${where('inspector', 'xl:grid')}`}>
+        <div className={`min-h-0 min-w-0 grid-cols-1 ${where('inspector', 'xl:grid')}`}>
           <Guarded name="inspector">
             <InspectorPanel {...inspector} onPick={andShow(inspector.onPick)} />
           </Guarded>
         </div>
-        <div className={`min-h-0 min-w-0 xl:col-span-3 xl:max-h-72 ${where('timeline', 'xl:grid')}`}>
+        <div className={`min-h-0 min-w-0 grid-cols-1 xl:col-span-3 xl:max-h-72 ${where('timeline', 'xl:grid')}`}>
           <Guarded name="timeline">
             <TimelinePanel {...timeline} onLight={light}>
               <Scrubber {...scrubber} />
