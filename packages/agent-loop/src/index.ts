@@ -60,6 +60,7 @@ export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messag
 export { nullCompaction } from './plugins/compaction/policy.ts'
 export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './contract/compaction.ts'
 export {
+  commitsOf,
   emptyView,
   eventTypes,
   isBoundary,
@@ -85,6 +86,7 @@ export type {
   BoundaryEvent,
   BranchSwitchedEvent,
   CallReceipt,
+  CommitMark,
   ChildEndEvent,
   ChildStartEvent,
   ChildUpdateEvent,
@@ -104,6 +106,7 @@ export type {
   Fact,
   InJson,
   InputSource,
+  LogCommit,
   MessageDiscardedEvent,
   MessageEndEvent,
   MessageStartEvent,

@@ -8,12 +8,12 @@ import * as testing from '../src/testing/index.ts'
 describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
-      ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
+      ...['AgentError', 'adoptTool', 'canonicalJson', 'commitsOf', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'grantSchema', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'lookForOutput', 'loopGuard', 'nullCompaction'],
       ...['parseInput', 'patchOutput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])
     expect(Object.keys(events).sort()).toEqual([
-      ...['emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'patchOutput', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
+      ...['commitsOf', 'emptyView', 'eventTypes', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'patchOutput', 'progressCharacters', 'reduceEvents', 'statusOf', 'statuses', 'toolCallOf'],
     ])
     expect(Object.keys(testing).sort()).toEqual([
       ...['checkEvents', 'checkTranscript', 'crashingJournal', 'fakeIds', 'recordingJournal', 'transcriptArbitrary'],

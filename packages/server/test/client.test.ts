@@ -1,5 +1,5 @@
 import { defineTool } from '@bowline/agent-loop'
-import { emptyView } from '@bowline/agent-loop/events'
+import { commitsOf, emptyView, type AgentEvent } from '@bowline/agent-loop/events'
 import { createClient, foldEvent, type Client, type ClientEvent } from '@bowline/client'
 import { describe, expect, it } from 'vitest'
 import { bench, gate, localTool, remoteTool, stores } from './support/bench.ts'
@@ -50,6 +50,20 @@ async function collect(events: AsyncIterable<ClientEvent>, isLast: (event: Clien
 }
 
 describe.each(stores)('the client against $name', ({ make }) => {
+  it('D55: a client that reads the log learns each commit, with the process and the claim that wrote it', async () => {
+    const { url, runtime } = await bench({ store: make(), steps: [{ text }] })
+    const session = connect(url).session()
+    await session.send('hi').result()
+    const events = await collect(session.attach({ from: 'start' }), ({ type }) => type === 'settled')
+    const commits = commitsOf(events as AgentEvent[])
+    expect(commits.map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])).toEqual([[1, 2], [3, 6], [7, 11]])
+    expect(commits.map(({ owner, epoch }) => [owner, epoch])).toEqual([[runtime.id, undefined], [runtime.id, 1], [runtime.id, 1]])
+    const { key = '' } = (await runtime.sessions()).items[0] ?? {}
+    const stored: AgentEvent[] = []
+    for await (const event of runtime.session(key).events({ live: false })) stored.push(event)
+    expect(commitsOf(stored)).toEqual(commits)
+  })
+
   it('C3, C25: result, state and the fold of the log say the same', async () => {
     const { url } = await bench({ store: make(), steps: [{ text, chunk: 4 }] })
     const session = connect(url).session()

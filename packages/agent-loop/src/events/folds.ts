@@ -178,7 +178,7 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
 
 /** What an event says beyond where it stands in the log. Readers of a log get a cursor with it. */
 function factsOf<Event extends StepEventBase & { readonly type: string; readonly cursor?: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type' | 'cursor'> {
-  const { type: _type, at: _at, seq: _seq, cursor: _cursor, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
+  const { type: _type, at: _at, seq: _seq, commit: _commit, cursor: _cursor, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
   return facts
 }
 

@@ -1,3 +1,5 @@
+export { commitsOf } from './commits.ts'
+export type { LogCommit } from './commits.ts'
 export { eventTypes, isBoundary, isDelta, isDurable } from './kinds.ts'
 export type { BoundaryEvent } from './kinds.ts'
 export { patchOutput } from './output.ts'
@@ -21,6 +23,7 @@ export type {
   AgentErrorData,
   BranchSwitchedEvent,
   CallReceipt,
+  CommitMark,
   EndReason,
   ErrorEvent,
   InputSource,

@@ -1,11 +1,23 @@
 import type { Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
 
 /**
- * `at` is epoch milliseconds; the durable events of one commit carry one time. `seq` is absent until the commit gave it.
+ * `at` is epoch milliseconds; the durable events that the loop stores together carry one time. `seq` is absent until the commit gave it.
  */
 interface EventBase {
   readonly at: number
   readonly seq?: number
+  /** On the first event of each commit of a store; the events up to the next mark belong to the same commit (`commitsOf`). */
+  readonly commit?: CommitMark
+}
+
+/** Says who wrote a commit. A type, because an interface is no JSON for the compiler. */
+export type CommitMark = {
+  /** The id of the runtime. */
+  readonly owner?: string
+  /** The number of the claim of a run under which it was written. Absent for what a client asked for. */
+  readonly epoch?: number
+  /** The run of that claim, if it is not the one that the event names: a subagent writes into the log of its parent. */
+  readonly runId?: string
 }
 
 /** Events of a run. `turn` counts the turns of the conversation, `step` the model calls of the turn, both from 1. */

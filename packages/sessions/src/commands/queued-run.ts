@@ -40,5 +40,5 @@ export function publishOwn(
   result: Extract<CommitResult, { ok: true }>,
   events: readonly Omit<StoredEvent, 'seq'>[],
 ): void {
-  if (!result.existing) context.live.publish(key, numbered(events, result.firstSeq), false)
+  if (!result.existing) context.live.publish(key, numbered(events, result), false)
 }

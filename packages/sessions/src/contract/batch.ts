@@ -1,4 +1,5 @@
 import type { DurableEvent, StoredMessage } from '@bowline/agent-loop'
+import type { CommitMark } from '@bowline/agent-loop/events'
 import type { Cost, JSONObject, JSONValue, Usage } from '@bowline/llm'
 import type { NoticeHook } from './notices.ts'
 import type {
@@ -222,6 +223,8 @@ export type CommitResult =
       /** Numbers of the events of this batch; `lastSeq < firstSeq` when it has none. */
       readonly firstSeq: number
       readonly lastSeq: number
+      /** That of the first of these events. Added by the runtime that has set it: a store gives none. */
+      readonly mark?: CommitMark
       readonly existing?: { readonly runId: string }
       /** Notices were put, here or where it delivered: there is something to send. A hint, which a repeat need not give. */
       readonly notices?: true

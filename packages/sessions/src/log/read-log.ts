@@ -354,7 +354,7 @@ class LogReader {
   #lastEvent({ deletedAt }: EventPage): LoggedEvent {
     const { key, clock } = this.#reading
     const seq = this.#seq + 1
-    return { type: 'session-end', at: deletedAt ?? clock.now(), sessionKey: key, reason: 'deleted', seq, cursor: printCursor(seq) }
+    return { type: 'session-end', at: deletedAt ?? clock.now(), sessionKey: key, reason: 'deleted', seq, commit: {}, cursor: printCursor(seq) }
   }
 
   #checkReach(firstSeq: number, lastSeq: number): void {

@@ -65,7 +65,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     })
     if (!result.ok && result.reason === 'conflict') return tryAgain
     checkTaken(result)
-    if (result.ok) live.publish(key, numbered(events, result.firstSeq), true)
+    if (result.ok) live.publish(key, numbered(events, result), true)
     return live.announce(key)
   }, (tries) => `The session ${key} changed ${tries} times while a run came to rest.`)
 }
@@ -135,7 +135,7 @@ export async function holdForDecision({ store, live, ids, clock }: RecoverContex
     deliver: [...newsOfChild(run, { status: 'needs-recovery', answers, at, batchId }), ...(await heldAtRoot(store, run, { at, batchId, message }))],
   })
   checkTaken(result)
-  if (result.ok) live.publish(session.key, numbered(events, result.firstSeq), true)
+  if (result.ok) live.publish(session.key, numbered(events, result), true)
 }
 
 /** Returns the answers and decisions that wait for this run. */
@@ -162,7 +162,7 @@ async function commitEnd(
   })
   if (!result.ok && (result.reason === 'runs-queued' || result.reason === 'conflict')) return undefined
   checkTaken(result)
-  return result.ok ? numbered(events, result.firstSeq) : []
+  return result.ok ? numbered(events, result) : []
 }
 
 /** Fenced: somebody else has the run. Any other refusal would leave it to nobody. */

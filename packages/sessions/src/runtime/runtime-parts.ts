@@ -23,9 +23,9 @@ import type { Leaving } from './active-runs.ts'
 import { AgentDirectory } from './agent-directory.ts'
 import { webhooksOf } from './check-options.ts'
 import { ClaimLoop } from './claim-loop.ts'
+import { committingStore } from './committing-store.ts'
 import { Courier } from './courier.ts'
 import { Lifecycle, startingStore } from './lifecycle.ts'
-import { notifyingStore } from './notifying-store.ts'
 import { hasWork } from './pending-work.ts'
 import { errorHandler } from './report-errors.ts'
 import { Scheduler } from './scheduler.ts'
@@ -55,8 +55,8 @@ export class RuntimeParts {
   readonly #live = new LiveLog()
   readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
-  /** For all commits: tells the webhooks. */
-  readonly #notifying: SessionStore
+  /** For all commits: marks them, and tells the webhooks. */
+  readonly #committing: SessionStore
   #remote: RemoteDeltas | undefined
   /** For work of the runtime itself, which it does while it starts and stops too. */
   readonly #ownContext: SessionContext
@@ -76,9 +76,9 @@ export class RuntimeParts {
     const webhooks = webhooksOf(options)
     this.courier = this.#makeCourier(webhooks)
     const hooks = [...webhooks].map(([name, { events }]) => ({ name, events }))
-    this.#notifying = notifyingStore(this.store, hooks, () => this.courier.wake())
+    this.#committing = committingStore(this.store, { owner: this.id, hooks, onNotices: () => this.courier.wake() })
     this.context = this.#makeContext()
-    this.#ownContext = { ...this.context, store: this.#notifying }
+    this.#ownContext = { ...this.context, store: this.#committing }
     this.loop = this.#makeLoop()
     this.scheduler = this.#makeScheduler()
     this.lifecycle = this.#makeLifecycle()
@@ -87,7 +87,7 @@ export class RuntimeParts {
   #makeContext(): SessionContext {
     const { store, clock, ids, directory, options } = this
     return {
-      store: startingStore(this.#notifying, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
+      store: startingStore(this.#committing, () => (options.autoStart === false ? Promise.resolve() : this.lifecycle.ensureStarted())),
       live: this.#live,
       remote: () => this.#remoteDeltas(),
       clock,
@@ -121,7 +121,7 @@ export class RuntimeParts {
     const { options, clock, ids, directory, context } = this
     return new ClaimLoop({
       ...options,
-      ...{ store: this.#notifying, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
+      ...{ store: this.#committing, clock, ids, directory, live: this.#live, owner: this.id, onError: this.#onError, drivers: context.drivers },
       ...{ conversations: this.#conversations, tenants: this.tenants },
       children: this.#makeChildContext(),
       actionsBehind: (claim) => actionsBehind(this.#ownContext, claim, (error) => this.#onError(error, { during: 'extension', runId: claim.run.id, session: claim.run.session })),
@@ -133,7 +133,7 @@ export class RuntimeParts {
     const { clock, ids, background } = this
     const context = this.#ownContext
     return {
-      ...{ store: this.#notifying, clock, ids, background },
+      ...{ store: this.#committing, clock, ids, background },
       stopChild: async (child) => {
         await requestStop(context, child, undefined)
         await this.loop.releaseSlotWhile(() => restWithin(context, child, childStopMs))
@@ -150,7 +150,7 @@ export class RuntimeParts {
 
   #makeScheduler(): Scheduler {
     const { clock, ids, options } = this
-    const store = this.#notifying
+    const store = this.#committing
     const { retention, timers = true, onWake } = options
     const context = this.#ownContext
     return new Scheduler({

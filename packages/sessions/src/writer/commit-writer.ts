@@ -5,7 +5,7 @@ import type { RunSpending } from '../contract/records.ts'
 import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { LiveLog } from '../log/live-log.ts'
 import { endsRun, goesOn, goingOn, isEnd, isFirstStart, isSuspension, nothingNew } from './boundary.ts'
-import { newEvent } from './new-event.ts'
+import { newEvent, numbered } from './new-event.ts'
 import { notifyParent } from './notify-parent.ts'
 
 export interface CommitWriterOptions {
@@ -63,7 +63,7 @@ export class CommitWriter {
     const { key } = claim.session
     const expect = [...this.#fence, this.#notStopping]
     const result = await commitOnce(store, { id: ids.next('batch'), key, expect, writes: [{ op: 'event.append', events: [newEvent(event)] }], deliver })
-    if (result.ok) live.publish(key, [{ ...event, seq: result.firstSeq }], true)
+    if (result.ok) live.publish(key, numbered([event], result), true)
     if (!result.ok && result.reason === 'stopping') this.#stop()
     return result
   }

@@ -181,7 +181,7 @@ export class StoreJournal implements Journal {
     if (!result.ok) return this.#refuse(result.reason)
     this.#stored(records, commit)
     this.#hasSettled = settles
-    live.publish(session.key, numbered(commit.events, result.firstSeq), true, result.ends ? run.id : undefined)
+    live.publish(session.key, numbered(commit.events, result), true, result.ends ? run.id : undefined)
     return { ok: true, firstSeq: result.firstSeq + errors.length }
   }
 

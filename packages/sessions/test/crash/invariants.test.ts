@@ -1,4 +1,6 @@
 import { crashScenarios, exploreCrashes, standardInvariants, type AcknowledgedInput, type CrashEnd, type CrashScenario, type SessionEnd } from '@bowline/sessions/testing'
+import type { CommitMark } from '@bowline/agent-loop'
+import type { StoredEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 
 /** How the scenario with two tools ends when nothing happens to it. */
@@ -54,6 +56,16 @@ function withSteering(end: CrashEnd): CrashEnd {
   return change(end, () => ({ inbox: [row] }))
 }
 
+const commitsName = 'each event belongs to a commit, and each claim to one process'
+
+function changeMarks(end: CrashEnd, changed: (mark: CommitMark, seq: number) => CommitMark | undefined): CrashEnd {
+  const marked = ({ commit, ...event }: StoredEvent): StoredEvent => {
+    const mark = commit && changed(commit, event.seq)
+    return { ...event, ...(mark && { commit: mark }) }
+  }
+  return change(end, ({ log }) => ({ log: log.map(marked) }))
+}
+
 function problemsOf(name: string, end: CrashEnd): readonly string[] {
   const invariant = standardInvariants.find((each) => each.name === name)
   if (!invariant) throw new TypeError(`there is no invariant ${name}`)
@@ -84,6 +96,10 @@ const broken: readonly { readonly name: string; readonly end: CrashEnd; readonly
   { name: 'the transcript is valid', end: change(good, ({ messages }) => ({ messages: messages.filter((message) => message.role !== 'tool-result') })), says: 'follows the open call' },
   { name: 'the log is numbered without gaps', end: change(good, ({ log }) => ({ log: log.filter((event) => event.seq !== 3) })), says: 'turn-start has the number 4' },
   { name: 'the log is numbered without gaps', end: change(good, ({ log }) => ({ log: log.slice(0, -1) })), says: 'the log ends before' },
+  { name: commitsName, end: changeMarks(good, () => undefined), says: 'events are in no commit' },
+  { name: commitsName, end: changeMarks(good, () => ({})), says: 'the commit at 1 has no owner' },
+  { name: commitsName, end: changeMarks(good, (mark, seq) => (mark.epoch === undefined ? mark : { ...mark, owner: `p${seq}` })), says: 'epoch 1 of run_1 belongs to p3' },
+  { name: commitsName, end: changeMarks(good, (mark, seq) => (mark.epoch === undefined ? mark : { ...mark, epoch: 100 - seq })), says: 'of run_1, after one of 97' },
   { name: 'a turn ends once', end: change(good, ({ log }) => ({ log: log.filter((event) => event.type !== 'turn-end') })), says: 'run_1 is completed and has 0 ends' },
   { name: 'a turn ends once', end: changeRuns(good, { status: 'awaiting-tools' }), says: 'run_1 is awaiting-tools and has 1 ends' },
   { name: 'a compaction is made once', end: compactedTwice(good), says: 'run_1 made 2 compactions' },

@@ -73,6 +73,7 @@ describe('a report', () => {
         "a call has one outcome",
         "the transcript is valid",
         "the log is numbered without gaps",
+        "each event belongs to a commit, and each claim to one process",
         "a turn ends once",
         "a compaction is made once",
         "the log has the grammar of events",

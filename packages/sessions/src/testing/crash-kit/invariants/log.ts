@@ -1,5 +1,5 @@
 import { canonicalJson } from '@bowline/agent-loop'
-import { emptyView, reduceEvents } from '@bowline/agent-loop/events'
+import { commitsOf, emptyView, reduceEvents } from '@bowline/agent-loop/events'
 import { checkEvents } from '@bowline/agent-loop/testing'
 import type { JSONValue } from '@bowline/llm'
 import { terminalStatuses } from '../../../contract/records.ts'
@@ -78,5 +78,28 @@ export const logFolds: Invariant = {
     if (place === -1 && folded.length === stored.length) return []
     const from = place === -1 ? stored.length : place
     return [`${folded.length} messages of the log against ${stored.length} of the transcript, which differ from ${from} on`]
+  }),
+}
+
+export const commitsAreSigned: Invariant = {
+  name: 'each event belongs to a commit, and each claim to one process',
+  check: inEach(({ log }) => {
+    const commits = commitsOf(log)
+    const covered = commits.reduce((sum, { firstSeq, lastSeq }) => sum + lastSeq - firstSeq + 1, 0)
+    const owners = new Map<string, string>()
+    const epochs = new Map<string, number>()
+    const wrong = commits.flatMap(({ firstSeq, owner, runId = '', epoch = 0 }) => {
+      if (owner === undefined) return [`the commit at ${firstSeq} has no owner`]
+      if (epoch === 0) return []
+      const claim = `${runId} ${epoch}`
+      const [before = epoch, owned = owner] = [epochs.get(runId), owners.get(claim)]
+      epochs.set(runId, epoch)
+      owners.set(claim, owner)
+      return [
+        ...(before > epoch ? [`the commit at ${firstSeq} is of epoch ${epoch} of ${runId}, after one of ${before}`] : []),
+        ...(owned === owner ? [] : [`the commit at ${firstSeq} is by ${owner}, and epoch ${epoch} of ${runId} belongs to ${owned}`]),
+      ]
+    })
+    return covered === log.length ? wrong : [`${log.length - covered} events are in no commit`, ...wrong]
   }),
 }

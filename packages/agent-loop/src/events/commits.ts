@@ -1,0 +1,40 @@
+import type { AgentEvent, DurableEvent } from './agent-event.ts'
+import { isDurable } from './kinds.ts'
+
+/** Events of a log that were stored together, all or none. */
+export interface LogCommit {
+  readonly firstSeq: number
+  /** Of the events that were given: the last commit of a list may have more. */
+  readonly lastSeq: number
+  /** Epoch milliseconds, of its last event. */
+  readonly at: number
+  /** The id of the runtime that wrote it. Absent for the end of a deleted session. */
+  readonly owner?: string
+  /** The run under whose claim it was written. Absent for what a client asked for, such as an input. */
+  readonly runId?: string
+  /** The number of that claim, from 1: it rises when a run is taken over or resumed. */
+  readonly epoch?: number
+}
+
+/**
+ * Returns the commits of a log in order, and says of each which process wrote it. `before`: the commits of the events before
+ * these, which the first ones may go on. Left out: deltas, repeated events, the rest of a commit whose first event is not
+ * given, and events of a log that no store has marked.
+ */
+export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogCommit[] = []): readonly LogCommit[] {
+  const commits = [...before]
+  for (const event of events) {
+    if (!isDurable(event) || event.seq === undefined) continue
+    const { seq } = event
+    const last = commits.at(-1)
+    if (last && seq <= last.lastSeq) continue
+    if (event.commit) commits.push(begun(event, seq))
+    else if (last?.lastSeq === seq - 1) commits[commits.length - 1] = { ...last, lastSeq: seq, at: event.at }
+  }
+  return commits
+}
+
+function begun(event: DurableEvent, seq: number): LogCommit {
+  const { epoch, runId = 'runId' in event ? event.runId : undefined, ...rest } = event.commit ?? {}
+  return { firstSeq: seq, lastSeq: seq, at: event.at, ...rest, ...(epoch !== undefined && { epoch, ...(runId !== undefined && { runId }) }) }
+}

@@ -1,0 +1,73 @@
+import type { CommitMark } from '@bowline/agent-loop/events'
+import type { Batch, CommitResult, NewEvent, Write } from '../contract/batch.ts'
+import type { NoticeHook } from '../contract/notices.ts'
+import type { SessionStore } from '../contract/session-store.ts'
+
+export interface CommittingStoreOptions {
+  /** The id of the runtime. */
+  readonly owner: string
+  /** Are told of each commit. */
+  readonly hooks: readonly NoticeHook[]
+  /** A commit has put notices. */
+  readonly onNotices: () => void
+}
+
+/** The store for all commits of a runtime: each says in the log who wrote it, and names the webhooks that are told of it. */
+export function committingStore(store: SessionStore, { owner, hooks, onNotices }: CommittingStoreOptions): SessionStore {
+  const commit = async (batch: Batch): Promise<CommitResult> => {
+    const { batch: marked, mark } = markedBatch(batch, owner)
+    const result = await store.commit(hooks.length === 0 ? marked : notifying(marked, hooks))
+    if (result.ok && result.notices) onNotices()
+    return result.ok && mark ? { ...result, mark } : result
+  }
+  const bound = new WeakMap<object, unknown>()
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      const before = bound.get(value)
+      if (before !== undefined) return before
+      const method: unknown = value.bind(target)
+      bound.set(value, method)
+      return method
+    },
+  })
+}
+
+function notifying(batch: Batch, notify: readonly NoticeHook[]): Batch {
+  const { deliver } = batch
+  return { ...batch, notify, ...(deliver && deliver.length > 0 && { deliver: deliver.map((delivery) => ({ ...delivery, notify })) }) }
+}
+
+interface Writer {
+  readonly owner: string
+  /** The claim that the batch is fenced by. */
+  readonly claim: { readonly runId: string; readonly epoch: number } | undefined
+}
+
+/** The batch with a mark on the first event for its own log, and for each log that it delivers to. */
+function markedBatch(batch: Batch, owner: string): { readonly batch: Batch; readonly mark?: CommitMark } {
+  const claim = batch.expect.find((expect) => expect.that === 'fence')
+  const { deliver } = batch
+  const { writes, mark } = markedWrites(batch.writes, { owner, claim })
+  const delivered = deliver?.map((delivery) => ({ ...delivery, writes: markedWrites(delivery.writes, { owner, claim }).writes }))
+  return { batch: { ...batch, writes, ...(delivered && { deliver: delivered }) }, ...(mark && { mark }) }
+}
+
+function markedWrites(writes: readonly Write[], writer: Writer): { readonly writes: readonly Write[]; readonly mark?: CommitMark } {
+  const place = writes.findIndex((write) => write.op === 'event.append' && write.events.length > 0)
+  const write = writes[place]
+  if (write?.op !== 'event.append') return { writes }
+  const [first, ...others] = write.events
+  if (!first) return { writes }
+  const mark = markOf(first, writer)
+  const event = { ...first.event, commit: mark }
+  return { writes: writes.with(place, { ...write, events: [{ ...first, event }, ...others] }), mark }
+}
+
+function markOf({ event }: NewEvent, { owner, claim }: Writer): CommitMark {
+  if (!claim) return { owner }
+  const { runId, epoch } = claim
+  return { owner, epoch, ...(event.runId !== runId && { runId }) }
+}
