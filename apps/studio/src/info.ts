@@ -33,6 +33,8 @@ export interface ServerInfo {
   readonly name: string
   /** Absent while it is down. */
   readonly pid?: number
+  /** The id of its runtime, which the log names as the writer of commits. Absent while it is down. */
+  readonly runtimeId?: string
   /** Whether it executes the run of the session that was asked for. */
   readonly isOwner: boolean
 }

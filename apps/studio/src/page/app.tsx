@@ -1,3 +1,4 @@
+import type { DurableEvent } from '@bowline/agent-loop/events'
 import { useSession } from '@bowline/client/react'
 import { lazy, Suspense, useCallback, useState } from 'react'
 import type { PageCommand } from './commands/command-menu.tsx'
@@ -43,7 +44,7 @@ export function App() {
   const word = useConnectionWord(connection.state)
   const info = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
   const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
-  const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}`)
+  const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}/${restedAt(log)}`)
   const stored = useSessionView(pageClient, sessionId, past.moment.plan.length > 0 ? `${past.moment.plan.length}/${view.status}` : undefined)
   const findChild = useChildren(pageClient, sessionId, view.children)
   const { theme, next: nextTheme } = useTheme()
@@ -118,6 +119,7 @@ export function App() {
           keyVariable: info?.keyVariable,
           phrases: info?.phrases ?? [],
           effects: info?.effects,
+          servers: info?.servers,
           planTools: stored?.orchestration?.tools,
           onCrash: info?.canKill ? () => void crash() : undefined,
           onOpenChild(childRunId) {
@@ -129,7 +131,7 @@ export function App() {
         timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: showEvent }}
         scrubber={{ log, shown: past.shown, onShow: show, onFork: access.write ? () => void fork(lastEntry(past.moment)) : undefined }}
         inspector={{
-          ...{ sessionId, log, moment: past.moment, event: past.event, onShow: show, onPick: pick },
+          ...{ sessionId, log, moment: past.moment, event: past.event, servers: info?.servers, onShow: show, onPick: pick },
           onSwitch: access.write ? (leaf) => session.switchTo(leaf) : undefined,
         }}
       />
@@ -137,6 +139,12 @@ export function App() {
       <KeysDialog open={keys} onOpen={setKeys} />
     </>
   )
+}
+
+/** The number of the last event that says that nothing is under way. */
+function restedAt(log: readonly DurableEvent[]): number | undefined {
+  const last = log.at(-1)
+  return last?.type === 'settled' || last?.type === 'save-point' ? last.seq : undefined
 }
 
 /** The newest message that stands outside of calls and their results: a branch may begin behind it. */

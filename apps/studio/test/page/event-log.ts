@@ -11,7 +11,7 @@ export function log() {
     events,
     commit(afterMs: number, ...facts: readonly Facts[]) {
       at += afterMs
-      for (const fact of facts) events.push({ ...run, ...fact, at, seq: ++seq } as AgentEvent)
+      for (const [place, fact] of facts.entries()) events.push({ ...run, ...fact, at, seq: ++seq, ...(place === 0 && { commit: { owner: 'rt_1', epoch: 1 } }) } as AgentEvent)
       return this
     },
     delta(afterMs: number, fact: Facts) {

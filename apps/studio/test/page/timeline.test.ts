@@ -75,8 +75,8 @@ describe('the timeline', () => {
     const timeline = fold(events)
     expect(timeline.gaps).toEqual([{ startAt: 1100, endAt: 3400 }])
     expect(timeline.spans.filter((span) => span.id === 'a')).toEqual([
-      { id: 'a', lane: 'tools', name: 'get_weather', startAt: 1100, startSeq: 4, endAt: 3400, outcome: 'lost', withdrawn: true },
-      { id: 'a', lane: 'tools', name: 'get_weather', startAt: 3400, startSeq: 6 },
+      { id: 'a', lane: 'tools', name: 'Get weather', startAt: 1100, startSeq: 4, endAt: 3400, outcome: 'lost', withdrawn: true },
+      { id: 'a', lane: 'tools', name: 'Get weather', startAt: 3400, startSeq: 6 },
     ])
   })
 

@@ -37,27 +37,28 @@ export function Composer({ busy, stopping, asking, phrases, hint, onSend, onStop
         send(text)
       }}
     >
-      <div className={`mb-2 flex-wrap gap-1.5 sm:flex ${busy ? 'hidden' : 'flex'}`} role="group" aria-label="Things to try">
-        {phrases.map(({ say, see }) => (
-          <button
-            key={say}
-            type="button"
-            title={see}
-            disabled={busy}
-            onClick={() => send(say)}
-            className="rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-soft transition-colors hover:border-accent hover:text-ink disabled:opacity-50"
-          >
-            {say}
-          </button>
-        ))}
-      </div>
+      {phrases.length > 0 && (
+        <div className="mb-2 flex max-h-20 flex-wrap gap-1.5 overflow-y-auto" role="group" aria-label="Things to try">
+          {phrases.map(({ say, see }) => (
+            <button
+              key={say}
+              type="button"
+              title={see}
+              onClick={() => send(say)}
+              className="rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-soft transition-colors hover:border-accent hover:text-ink"
+            >
+              {say}
+            </button>
+          ))}
+        </div>
+      )}
       <div className="flex items-end gap-2 rounded-2xl border border-line bg-surface p-2 shadow-sm focus-within:border-accent">
         <textarea
           ref={field}
           aria-label="Message"
           rows={Math.min(6, text.split('\n').length)}
           value={text}
-          placeholder={busy ? 'Steer the run' : 'Say something to the agent'}
+          placeholder={asking ? 'Say something else instead' : busy ? 'Steer the run' : 'Say something to the agent'}
           aria-describedby={hintId}
           className="max-h-48 flex-1 resize-none bg-transparent px-2 py-1.5 outline-none"
           onChange={(event) => setText(event.target.value)}
@@ -76,7 +77,7 @@ export function Composer({ busy, stopping, asking, phrases, hint, onSend, onStop
         )}
         <button type="submit" className="button button-accent" disabled={text.trim() === ''}>
           <ArrowUp className="size-4" aria-hidden="true" />
-          {busy ? 'Steer' : 'Send'}
+          {asking ? 'Interrupt' : busy ? 'Steer' : 'Send'}
         </button>
       </div>
       <p className="mt-1.5 px-2 text-xs text-ink-soft">

@@ -1,8 +1,8 @@
-import { isEnded } from '@bowline/agent-loop/events'
+import { isEnded, toolCallOf } from '@bowline/agent-loop/events'
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { StickToBottom, useStickToBottomContext } from 'use-stick-to-bottom'
 import { History as HistoryIcon } from 'lucide-react'
-import type { Phrase } from '../../info.ts'
+import type { Phrase, ServerInfo } from '../../info.ts'
 import type { Moment } from '../past/moment.ts'
 import { sumSpent } from '../past/spending.ts'
 import type { Resolution, ToolAnswer } from '../session/actions.ts'
@@ -12,6 +12,7 @@ import { CrashNote } from '../story/crash-note.tsx'
 import { Welcome } from '../story/welcome.tsx'
 import type { Timeline } from '../timeline/fold.ts'
 import type { Advice } from './advice.ts'
+import { ApprovalCard } from './approval-card.tsx'
 import type { Decision } from './approval-card.tsx'
 import { CallCard } from './call-card.tsx'
 import { CompactionNote } from './compaction-note.tsx'
@@ -52,6 +53,7 @@ export interface ConversationProps {
   readonly keyVariable: string | undefined
   readonly phrases: readonly Phrase[]
   readonly effects: Readonly<Record<string, number>> | undefined
+  readonly servers: readonly ServerInfo[] | undefined
   /** Names of the tools that may be used in the present step of the orchestration. */
   readonly planTools: readonly string[] | undefined
   readonly onCrash: (() => void) | undefined
@@ -86,6 +88,9 @@ export function ConversationPanel(props: ConversationProps) {
             <WithdrawnInputs texts={margins.withdrawn['']} />
             <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
             {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
+            {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
+              <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />
+            ))}
             <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
             {view.status === 'queued' && !view.open && <Waiting />}
             {trouble && <AdviceBox advice={trouble} />}
@@ -95,7 +100,7 @@ export function ConversationPanel(props: ConversationProps) {
       </StickToBottom>
       {actions && !past ? (
         <Composer
-          {...{ busy, stopping, phrases: empty ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
+          {...{ busy, stopping, phrases: empty || busy ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
           asking={view.pendingApprovals.length > 0}
           hint={hintFor(view, connected, busy)}
         />
@@ -123,7 +128,7 @@ function Call({ toolCallId, moment, past, connected, onOpenChild, actions }: Con
 }
 
 function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
-  const { message, moment, past, timeline, effects, keyVariable, actions } = props
+  const { message, moment, past, timeline, effects, servers, keyVariable, actions } = props
   const { view, margins, spending, crashes, starts } = moment
   if (message.role === 'tool-result') return null
   const id = message.id ?? ''
@@ -153,7 +158,7 @@ function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
       {crashes.byMessage[id]?.map((crash) => (
         <CrashNote
           key={crash.seq}
-          {...{ crash, timeline, effects }}
+          {...{ crash, timeline, effects, servers }}
           damage={damageOf(crash, view, starts, (toolCallId) => crash.unsure.some((call) => call.toolCallId === toolCallId))}
         />
       ))}
@@ -179,6 +184,7 @@ function hintFor(view: RunView, connected: boolean, busy: boolean): string {
     case 'waiting-for-retry':
       return `The model did not answer. The call is made again in a moment. ${busyKeys}`
     case 'waiting-for-user':
+      if (view.pendingApprovals.length > 0) return 'The run waits for your decision above. What you type instead interrupts it.'
       return `The run waits for your answer above. ${busyKeys}`
     case 'needs-recovery':
       return `The run waits for your decision above. ${busyKeys}`

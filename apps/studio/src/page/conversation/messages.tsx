@@ -23,13 +23,20 @@ export function UserBubble({ message, steered }: { readonly message: UserMessage
   )
 }
 
-/** A message that no reader wrote: the word of background work, for example. */
+/** A message that no reader wrote: the word of background work, for example. What the model was told folds out. */
 export function Notice({ message }: { readonly message: UserMessage }) {
+  const text = textOf(message)
+  const task = /<background-task\b[^>]*\bagent="([^"]*)"[^>]*\bstatus="([^"]*)"/.exec(text)
   return (
-    <div data-testid="user" data-notice="true" className="flex items-start gap-2 rounded-xl border border-line bg-sunken px-4 py-2 text-sm text-ink-soft">
-      <Bell className="mt-0.5 size-4 shrink-0" aria-hidden="true" />
-      <p className="min-w-0 break-words whitespace-pre-wrap">{textOf(message)}</p>
-    </div>
+    <details data-testid="user" data-notice="true" className="group rounded-xl border border-line bg-sunken text-sm text-ink-soft">
+      <summary className="flex list-none items-center gap-2 rounded-xl px-4 py-2">
+        <Bell className="size-4 shrink-0" aria-hidden="true" />
+        {task ? `Background work of ${task[1]} is ${task[2]}. The model is told.` : 'The model is told something that nobody typed.'}
+      </summary>
+      <p className="border-t border-line px-4 py-2 font-mono text-xs break-words whitespace-pre-wrap" data-text>
+        {text}
+      </p>
+    </details>
   )
 }
 

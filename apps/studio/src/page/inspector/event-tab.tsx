@@ -1,21 +1,27 @@
+import { commitsOf } from '@bowline/agent-loop/events'
 import type { DurableEvent } from '@bowline/agent-loop/events'
+import { useMemo } from 'react'
+import type { ServerInfo } from '../../info.ts'
 import { JsonText } from '../parts/json-text.tsx'
 import { formatTime } from '../parts/duration.ts'
 
 interface EventTabProps {
   readonly log: readonly DurableEvent[]
   readonly event: DurableEvent | undefined
+  readonly servers: readonly ServerInfo[] | undefined
   readonly onShow: (count: number) => void
 }
 
 const around = 6
 
 /** One event whole, between its neighbours, with the commit that it came with. */
-export function EventTab({ log, event, onShow }: EventTabProps) {
+export function EventTab({ log, event, servers, onShow }: EventTabProps) {
+  const commits = useMemo(() => commitsOf(log), [log])
   const place = event ? log.indexOf(event) : -1
   if (!event || place < 0) return <p className="p-4 text-sm text-ink-soft">No event yet.</p>
   const from = Math.max(0, place - around)
-  const commit = log.filter(({ at, seq = 0 }) => at === event.at && Math.abs(seq - (event.seq ?? 0)) < 200)
+  const { seq = 0 } = event
+  const commit = commits.findLast(({ firstSeq, lastSeq }) => firstSeq <= seq && seq <= lastSeq)
   return (
     <div className="text-sm">
       <ol aria-label="Events" className="border-b border-line py-1">
@@ -41,11 +47,32 @@ export function EventTab({ log, event, onShow }: EventTabProps) {
           </dd>
           <dt className="text-ink-soft">commit</dt>
           <dd data-testid="event-commit">
-            {commit.length === 1 ? 'alone' : `with ${commit.length - 1} more: ${commit[0]?.seq}–${commit.at(-1)?.seq}`}
+            {commit ? (commit.firstSeq === commit.lastSeq ? `event ${seq} alone` : `events ${commit.firstSeq} to ${commit.lastSeq}`) : 'not told by the log'}
           </dd>
+          {commit?.epoch !== undefined && (
+            <>
+              <dt className="text-ink-soft">epoch</dt>
+              <dd data-testid="event-epoch">
+                {commit.epoch} <span className="text-ink-soft">(claim of the run)</span>
+              </dd>
+            </>
+          )}
+          {commit?.owner !== undefined && (
+            <>
+              <dt className="text-ink-soft">process</dt>
+              <dd data-testid="event-owner">
+                {nameOf(servers, commit.owner)} <code className="font-mono text-xs break-all text-ink-soft">{commit.owner}</code>
+              </dd>
+            </>
+          )}
         </dl>
         <JsonText label="Event" value={event} tall />
       </div>
     </div>
   )
+}
+
+function nameOf(servers: readonly ServerInfo[] | undefined, owner: string): string {
+  const server = servers?.find(({ runtimeId }) => runtimeId === owner)
+  return server ? `server ${server.name}` : ''
 }

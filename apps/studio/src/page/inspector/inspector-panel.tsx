@@ -1,6 +1,7 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import { Tabs } from 'radix-ui'
 import { lazy, Suspense } from 'react'
+import type { ServerInfo } from '../../info.ts'
 import type { Moment } from '../past/moment.ts'
 import { EventTab } from './event-tab.tsx'
 import { StateTab } from './state-tab.tsx'
@@ -13,6 +14,7 @@ interface InspectorPanelProps {
   readonly log: readonly DurableEvent[]
   /** The event that `moment` is behind. */
   readonly event: DurableEvent | undefined
+  readonly servers: readonly ServerInfo[] | undefined
   readonly onShow: (count: number) => void
   /** Absent where the token may only read. */
   readonly onSwitch: ((leaf: string) => Promise<unknown>) | undefined
@@ -26,7 +28,7 @@ const tabs = [
 ] as const
 
 /** What is behind the conversation: the state at the event that is shown, that event itself, and the tree. */
-export function InspectorPanel({ sessionId, moment, log, event, onShow, onSwitch, onPick }: InspectorPanelProps) {
+export function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">
       <Tabs.Root defaultValue="state" className="flex min-h-0 flex-col">
@@ -45,7 +47,7 @@ export function InspectorPanel({ sessionId, moment, log, event, onShow, onSwitch
           <StateTab moment={moment} />
         </Tabs.Content>
         <Tabs.Content value="event" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto">
-          <EventTab {...{ log, event, onShow }} />
+          <EventTab {...{ log, event, servers, onShow }} />
         </Tabs.Content>
         <Tabs.Content value="branches" tabIndex={0} className="min-h-0 flex-1 overflow-y-auto">
           <Suspense fallback={<p className="p-4 text-sm text-ink-soft">Loading …</p>}>

@@ -14,7 +14,7 @@ export function jump(log: readonly DurableEvent[], shown: number, target: JumpTa
 function isTarget(event: DurableEvent, next: DurableEvent | undefined, target: JumpTarget): boolean {
   switch (target) {
     case 'commit':
-      return next?.at !== event.at
+      return next === undefined || next.commit !== undefined
     case 'tool':
       return event.type === 'tool-execution-start' || event.type === 'tool-execution-end'
     case 'error':

@@ -1,4 +1,5 @@
 import { ShieldCheck, Skull } from 'lucide-react'
+import type { ServerInfo } from '../../info.ts'
 import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Span, Timeline } from '../timeline/fold.ts'
 import { assignTracks } from '../timeline/lanes.ts'
@@ -11,17 +12,20 @@ interface CrashNoteProps {
   /** What was done to the world outside, as the host counts it. */
   readonly effects: Readonly<Record<string, number>> | undefined
   readonly timeline: Timeline
+  readonly servers: readonly ServerInfo[] | undefined
 }
 
 /** Tells what the death of a process did to the run: when, what was kept, what ran again, and what it cost. */
-export function CrashNote({ crash, damage, effects = {}, timeline }: CrashNoteProps) {
+export function CrashNote({ crash, damage, effects = {}, timeline, servers }: CrashNoteProps) {
+  const [lost, back] = [crash.lostOwner, crash.backOwner].map((owner) => servers?.find(({ runtimeId }) => runtimeId !== undefined && runtimeId === owner)?.name)
+  const other = servers && back !== undefined && crash.lostOwner !== crash.backOwner
   const { lostAt, backAt, kept, again, unsure, askedAgain } = crash
   return (
     <aside data-testid="crash" aria-label="The server died here" className="mt-4 rounded-xl border border-bad/40 bg-surface text-sm">
       <p className="flex flex-wrap items-center gap-x-2 px-4 pt-3">
         <Skull className="size-4 shrink-0 text-bad" aria-hidden="true" />
-        <span className="font-medium">Server lost after {formatTime(lostAt)},</span>
-        <span>back within {formatDuration(backAt - lostAt)}.</span>
+        <span className="font-medium">Server{lost === undefined ? '' : ` ${lost}`} lost after {formatTime(lostAt)},</span>
+        <span>{other ? `server ${back} took the run up` : 'back'} within {formatDuration(backAt - lostAt)}.</span>
       </p>
       <ul className="mt-1 space-y-0.5 px-4 pl-10 text-ink-soft">
         {kept.length > 0 && <li>Kept: {names(kept)}.</li>}

@@ -2,6 +2,8 @@ import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
 
 /** The processes that died in the middle of a run, and what became of its work, under the id of the message that stood last. */
 export interface Crashes {
+  /** The runtime that wrote the newest commit. */
+  readonly owner?: string
   readonly byMessage: Readonly<Record<string, readonly Crash[]>>
   /** The key in `byMessage` of the newest one, while its run goes on. */
   readonly open?: string
@@ -16,6 +18,9 @@ export interface Crash {
   /** The last sign of the process that died. */
   readonly lostAt: number
   readonly backAt: number
+  /** The runtime that died, and the one that took up the run, if the log names them. */
+  readonly lostOwner?: string
+  readonly backOwner?: string
   /** Calls of the turn whose outcome was stored. */
   readonly kept: readonly Call[]
   /** Calls that were started once more under the key that they had. */
@@ -44,10 +49,16 @@ interface Before {
 
 /** `before`: the moment before the event. */
 export function foldCrashes(crashes: Crashes, event: DurableEvent, before: Before): Crashes {
+  const next = foldEvent(crashes, event, before)
+  const owner = event.commit?.epoch === undefined ? crashes.owner : event.commit.owner
+  return owner === next.owner || owner === undefined ? next : { ...next, owner }
+}
+
+function foldEvent(crashes: Crashes, event: DurableEvent, before: Before): Crashes {
   switch (event.type) {
     case 'turn-start':
       if (event.agent) return crashes
-      if (!event.resumed) return { byMessage: crashes.byMessage, calls: [] }
+      if (!event.resumed) return { byMessage: crashes.byMessage, calls: [], ...(crashes.owner !== undefined && { owner: crashes.owner }) }
       return event.cause === 'takeover' ? withCrash(crashes, event, before) : crashes
     case 'message-end': {
       const calls = event.agent ? [] : event.message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
@@ -77,6 +88,8 @@ function withCrash(crashes: Crashes, event: Extract<DurableEvent, { type: 'turn-
     seq: event.seq ?? 0,
     lostAt: at,
     backAt: event.at,
+    ...(crashes.owner !== undefined && { lostOwner: crashes.owner }),
+    ...(event.commit?.owner !== undefined && { backOwner: event.commit.owner }),
     kept: view.toolCalls
       .filter(({ toolCallId, result }) => result && crashes.calls.includes(toolCallId))
       .map(({ toolCallId, toolName, label = toolName, input }) => ({ toolCallId, name: nameOf(label, input) })),

@@ -38,6 +38,10 @@ export interface Commit {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly types: readonly string[]
+  /** The id of the runtime that wrote it, if the log says so. */
+  readonly owner?: string
+  /** The number of its claim of the run. */
+  readonly epoch?: number
 }
 
 /** The time between the last sign of a process that died and the first of the one that took over. */
@@ -81,7 +85,7 @@ function change(timeline: Timeline, event: AgentEvent): Partial<Timeline> {
       return {
         spans: [
           ...end(timeline.spans, event.toolCallId, event.at, 'lost', true),
-          start(event.toolCallId, 'tools', event.label ?? event.toolName, event),
+          start(event.toolCallId, 'tools', event.label ?? toolLabel(event.toolName), event),
         ],
       }
     case 'tool-execution-end':
@@ -131,10 +135,12 @@ function crash(timeline: Timeline, endAt: number): Partial<Timeline> {
   return { gaps: [...timeline.gaps, { startAt: timeline.commits.at(-1)?.at ?? endAt, endAt }] }
 }
 
-/** Events of one commit carry one time and stand next to each other. */
 function withCommit(commits: readonly Commit[], event: AgentEvent, seq: number): readonly Commit[] {
   const last = commits.at(-1)
-  return last && last.at === event.at && last.lastSeq === seq - 1
-    ? commits.with(-1, { ...last, lastSeq: seq, types: [...last.types, event.type] })
-    : [...commits, { at: event.at, firstSeq: seq, lastSeq: seq, types: [event.type] }]
+  const mark = 'commit' in event ? event.commit : undefined
+  if (mark || !last) {
+    const { owner, epoch } = mark ?? {}
+    return [...commits, { at: event.at, firstSeq: seq, lastSeq: seq, types: [event.type], ...(owner !== undefined && { owner }), ...(epoch !== undefined && { epoch }) }]
+  }
+  return commits.with(-1, { ...last, at: event.at, lastSeq: seq, types: [...last.types, event.type] })
 }
