@@ -162,6 +162,33 @@ describe('the offline model', () => {
     )
   })
 
+  describe('when a background task ends', () => {
+    const reminder: Prompt[number] = { role: 'user', content: [{ type: 'text', text: '<background-task id="bg_1" agent="researcher" status="completed">x</background-task>\nCall background_output …' }] }
+    const found = answered('background_output', { type: 'json', value: { agent: 'researcher', status: 'completed', text: 'Found it.' } })
+    const weatherCall: Prompt[number] = { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'call_2_1', toolName: 'get_weather', input: { city: 'Oslo' } }] }
+    const reading = answered('get_weather', { type: 'json', value: { city: 'Oslo', sky: 'snow', celsius: -3 } })
+    const final: Prompt[number] = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
+    const say = 'what is the weather in Oslo'
+
+    it('reads what it found, and does not answer an old question again', async () => {
+      expect(callsOf(await partsFor(ask('fail', final, reminder)))).toEqual([{ name: 'background_output', input: { task_id: 'bg_1' } }])
+      expect(textOf(await partsFor(ask('fail', final, reminder, found)))).toBe('The researcher is back.\n\nFound it.')
+      expect(callsOf(await partsFor(ask('fail', final, reminder, found, final, reminder)))).toHaveLength(1)
+    })
+
+    it('in the middle of another answer, it gives both', async () => {
+      expect(callsOf(await partsFor(ask(say, weatherCall, reading, reminder)))).toEqual([{ name: 'background_output', input: { task_id: 'bg_1' } }])
+      const both = textOf(await partsFor(ask(say, weatherCall, reading, reminder, found)))
+      expect(both).toContain('That is the weather in Oslo.')
+      expect(both).toContain('Found it.')
+    })
+
+    it('together with a question, it asks the tools of both', async () => {
+      const names = callsOf(await partsFor(ask(say, reminder))).map((call) => (call as { name: string }).name)
+      expect(names).toEqual(['get_weather', 'background_output'])
+    })
+  })
+
   it('asks for a report by its name, and says what a person made of the arguments', async () => {
     const calls = (say: string) => partsFor(ask(say)).then(callsOf)
     expect(await calls('delete the report')).toEqual([{ name: 'delete_report', input: { report: 'q3-draft', forever: true } }])

@@ -22,10 +22,8 @@ type NextId = (kind: 'block' | 'call') => string
 /** A model without key and network. It must give the same parts for the same history, and never throw for an input. */
 export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4 {
   const { pace = createPace(1, systemClock), ids = idsFromHistory, isSpare = false } = options
-  const passagesFor = (prompt: Prompt): readonly Passage[] => {
-    const question = { ...readPrompt(prompt), isSpare }
-    return pickIntent(question.text).answer(question)
-  }
+  const passagesFor = (prompt: Prompt): readonly Passage[] =>
+    together(readPrompt(prompt).map((asked) => pickIntent(asked.text).answer({ ...asked, isSpare })))
   return {
     specificationVersion: 'v4',
     provider: 'offline',
@@ -45,6 +43,12 @@ export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4
       }
     },
   }
+}
+
+/** The answers to several questions as one: while one of them needs tools, the others wait. */
+function together(answers: readonly (readonly Passage[])[]): readonly Passage[] {
+  const working = answers.filter((answer) => answer.some(({ type }) => type === 'call' || type === 'failure'))
+  return (working.length > 0 ? working : answers).flat()
 }
 
 type Content = Awaited<ReturnType<LanguageModelV4['doGenerate']>>['content'][number]

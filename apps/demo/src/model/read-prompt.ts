@@ -1,14 +1,41 @@
 import type { Question, ToolAnswer } from './intent.ts'
 import type { Prompt, ToolMessage, ToolOutput } from './language-model.ts'
 
-/** The last user message and what the tools answered since. */
-export function readPrompt(prompt: Prompt): Omit<Question, 'isSpare'> {
-  const last = prompt.findLastIndex((message) => message.role === 'user')
-  const user = prompt[last]
-  return {
-    text: user?.role === 'user' ? user.content.map((part) => (part.type === 'text' ? part.text : '')).join(' ') : '',
-    results: prompt.slice(last + 1).flatMap((message) => (message.role === 'tool' ? answersOf(message) : [])),
-  }
+type Asked = Omit<Question, 'isSpare'>
+type Message = Prompt[number]
+
+/**
+ * The last message of a person with what the tools answered since, and the news of background tasks that came after it. What
+ * has been answered is left out: the news of a later turn do not ask the old question again.
+ */
+export function readPrompt(prompt: Prompt): readonly Asked[] {
+  const last = prompt.findLastIndex((message) => message.role === 'user' && !isNews(message))
+  const since = prompt.slice(last + 1)
+  const unanswered = since.slice(since.findLastIndex(isFinal) + 1)
+  const news = unanswered.filter(isNews)
+  const asked = { text: textOf(prompt[last]), results: resultsIn(since) }
+  if (news.length === 0) return [asked]
+  const [own, others] = [true, false].map((wanted) => resultsIn(unanswered).filter(({ toolName }) => (toolName === newsTool) === wanted))
+  return [...(last >= 0 && unanswered.length === since.length ? [{ ...asked, results: others ?? [] }] : []), { text: news.map(textOf).join('\n'), results: own ?? [] }]
+}
+
+const newsTool = 'background_output'
+
+/** The runtime speaks in the place of a user. */
+function isNews(message: Message): boolean {
+  return message.role === 'user' && textOf(message).startsWith('<background-task ')
+}
+
+function isFinal(message: Message): boolean {
+  return message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')
+}
+
+function textOf(message: Message | undefined): string {
+  return message?.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : '')).join(' ') : ''
+}
+
+function resultsIn(messages: readonly Message[]): readonly ToolAnswer[] {
+  return messages.flatMap((message) => (message.role === 'tool' ? answersOf(message) : []))
 }
 
 function answersOf(message: ToolMessage): readonly ToolAnswer[] {

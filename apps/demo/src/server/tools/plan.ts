@@ -9,6 +9,9 @@ import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 700
 
+/** A background task may end in the middle of a plan. */
+const always = 'background_*'
+
 const planning = [{ type: 'step_is', value: 'look' }, { type: 'step_is', value: 'write' }, { type: 'step_is', value: 'review' }] as const
 
 /** Which tools of the plan there are in which step. A message about something else ends a plan that was left half done. */
@@ -20,9 +23,9 @@ export const planSteps: OrchestrationConfig = {
       conditions: [{ any: [{ all: [{ any: planning }, { not: { type: 'message_contains', value: 'plan' } }] }, used('review', 'plan_review')] }],
       tools: { deny: ['plan_tide', 'plan_crew', 'plan_write', 'plan_review'] },
     },
-    { name: 'look', description: 'Find out what is possible.', conditions: [{ type: 'tool_used', value: 'plan_start', since: 'step' }], tools: { allow: ['plan_tide', 'plan_crew'] } },
-    { name: 'write', description: 'Write the plan down.', conditions: [used('look', 'plan_tide'), used('look', 'plan_crew')], tools: { allow: ['plan_write'] } },
-    { name: 'review', description: 'Look at it once more.', conditions: [used('write', 'plan_write')], tools: { allow: ['plan_review'] } },
+    { name: 'look', description: 'Find out what is possible.', conditions: [{ type: 'tool_used', value: 'plan_start', since: 'step' }], tools: { allow: ['plan_tide', 'plan_crew', always] } },
+    { name: 'write', description: 'Write the plan down.', conditions: [used('look', 'plan_tide'), used('look', 'plan_crew')], tools: { allow: ['plan_write', always] } },
+    { name: 'review', description: 'Look at it once more.', conditions: [used('write', 'plan_write')], tools: { allow: ['plan_review', always] } },
   ],
 }
 
