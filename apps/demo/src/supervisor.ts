@@ -10,20 +10,24 @@ import type { KeptServer, ServerEnd } from './supervisor/keep-server.ts'
 import { keepServers } from './supervisor/keep-servers.ts'
 
 const usage = `npm start                            the demo in a browser
+npm start -- --cli                   the same agent in the terminal
 npm start -- --cli --once "text"     one answer in the terminal`
 
 process.exitCode = await run(process.argv.slice(2))
 
 async function run(args: readonly string[]): Promise<number> {
   const options = readArguments(args)
-  if (!options || options.cli !== (options.once !== undefined)) {
+  if (!options || (options.once !== undefined && !options.cli) || (options.cli && options.dev)) {
     console.error(usage)
     return 2
   }
   if (options.once !== undefined) {
-    // The agent with all its providers is read only where it runs: the supervisor stays light.
     const { once } = await import('./terminal/once.ts')
     return once(options.once, process.env)
+  }
+  if (options.cli) {
+    const { talk } = await import('./terminal/talk.ts')
+    return talk({ env: process.env, input: process.stdin, output: process.stdout, notes: process.stderr })
   }
   return serve(options.dev)
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { inject } from 'vitest'
 import type {} from '../../../scripts/programs.ts'
 
@@ -55,10 +56,23 @@ export function demoEnv(dataFolder: string): Record<string, string | undefined> 
 
 /** The same with arguments, without waiting for anything. */
 export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
-  const child = spawn(process.execPath, [supervisor, ...args], {
-    env: { ...demoEnv(dataFolder), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(process.execPath, [supervisor, ...args], { env: { ...demoEnv(dataFolder), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  return followed(child, dataFolder)
+}
+
+/** The demo at a pseudo terminal, as `script` of util-linux makes one. What is written to the child is typed there. */
+export function spawnTerminal(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> & { readonly child: ChildProcessWithoutNullStreams } {
+  const command = [process.execPath, supervisor, ...args].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...demoEnv(dataFolder), TERM: 'xterm', ...env } })
+  return { ...followed(child, dataFolder), child }
+}
+
+interface Speaking extends ChildProcess {
+  readonly stdout: Readable
+  readonly stderr: Readable
+}
+
+function followed(child: Speaking, dataFolder: string): Omit<DemoProcess, 'url'> {
   let output = ''
   const waiting = new Set<() => void>()
   const changed = (): void => waiting.forEach((check) => check())

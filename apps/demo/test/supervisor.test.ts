@@ -1,5 +1,6 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lastFrame, openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, spawnDemo, startDemo } from './demo-process.ts'
@@ -123,6 +124,28 @@ describe('npm start', { timeout: 60_000 }, () => {
     expect(output).not.toContain('next one starts')
   })
 
+  it.each([[], ['--cli'], ['--cli', '--once', 'hi']])('refuses a data folder that cannot be written, and says so: %j', async (...args) => {
+    const file = join(dataFolder, 'a-file')
+    await writeFile(file, '')
+    const { code, output } = await run(dataFolder, args, { DEMO_DATA: file })
+    expect(code).toBe(1)
+    expect(output).toContain(`The data folder ${file} cannot be written (EEXIST). Give this user the right to, or name another folder with DEMO_DATA.`)
+    expect(output).not.toContain('next one starts')
+  })
+
+  it('refuses a store that a newer version has made, and leaves it as it is', async () => {
+    await run(dataFolder, ['--cli', '--once', 'hi'])
+    const database = new DatabaseSync(join(dataFolder, 'data.db'))
+    database.exec("update meta set value = '99' where name = 'schema'")
+    database.close()
+    for (const args of [[], ['--cli', '--once', 'hi']]) {
+      const { code, output } = await run(dataFolder, args)
+      expect(code).toBe(1)
+      expect(output).toContain('(schema-too-new)')
+      expect(output).not.toContain('next one starts')
+    }
+  })
+
   it('leaves no server behind when it is killed itself', async () => {
     const demo = await startDemo(dataFolder)
     const pid = await serverOf(demo)
@@ -145,7 +168,7 @@ describe('npm start', { timeout: 60_000 }, () => {
   })
 
   it('says how it is used when the arguments make no sense', async () => {
-    for (const args of [['--cli'], ['--once', 'hi'], ['--nonsense']]) {
+    for (const args of [['--once', 'hi'], ['--cli', '--dev'], ['--nonsense']]) {
       const { code, output } = await run(dataFolder, args)
       expect(code).toBe(2)
       expect(output).toContain('npm start -- --cli --once "text"')

@@ -2,12 +2,16 @@ import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypt
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+export function pageTokenFile(dataFolder: string): string {
+  return join(dataFolder, 'page-token')
+}
+
 /**
  * Returns the secret of this data folder. It outlives the process, so that a page that was open before a restart still gets in.
  * If several processes start at once, all of them get the same: the file appears with its content.
  */
 export async function readPageToken(dataFolder: string): Promise<string> {
-  const file = join(dataFolder, 'page-token')
+  const file = pageTokenFile(dataFolder)
   const draft = `${file}.${randomUUID()}`
   await writeFile(draft, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
   try {
@@ -29,7 +33,10 @@ export function cookieHeader(port: number, token: string): string {
   return `${cookieName(port)}=${token}; Path=/; HttpOnly; SameSite=Strict`
 }
 
+/** As the cookie of the page, or as a bearer token: for the terminal and for clients of MCP, who may read the data folder. */
 export function holdsToken(request: Request, port: number, token: string): boolean {
+  const bearer = /^bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+  if (bearer !== undefined) return equal(bearer, token)
   const cookies = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim().split('='))
   return cookies.some(([name, value = '']) => name === cookieName(port) && equal(value, token))
 }

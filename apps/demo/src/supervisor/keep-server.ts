@@ -95,10 +95,13 @@ export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): K
   }
 }
 
-/** The channel to the parent is also the leash: when it closes, the server ends. */
+/**
+ * The channel to the parent is also the leash: when it closes, the server ends. What it prints goes to stderr: stdout may be
+ * for an answer.
+ */
 function startProcess(env: KeepServerOptions['env']): ChildProcess {
   return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {
     env,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 2, 2, 'ipc'],
   })
 }

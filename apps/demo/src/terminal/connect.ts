@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises'
+import { createClient } from '@bowline/client'
+import type { Client } from '@bowline/client'
+import type { StudioInfo } from '@bowline/studio/info'
+import { pageTokenFile } from '../server/page-token.ts'
+import { dataFolderFrom, portFrom, SettingsError } from '../server/settings.ts'
+import type { Environment } from '../server/settings.ts'
+import { freePort } from '../supervisor/free-port.ts'
+import { keepServer } from '../supervisor/keep-server.ts'
+import type { ServerEnd } from '../supervisor/keep-server.ts'
+
+export interface DemoConnection {
+  readonly client: Client
+  info(): Promise<StudioInfo>
+  /** Kills the server: now, or at a moment of the session. */
+  kill(body: object): Promise<void>
+  /** Ends the server, if it was started for this terminal. */
+  close(): Promise<void>
+}
+
+export interface ConnectOptions {
+  /** Told when a server that was started for this terminal dies, and when it is back. */
+  readonly onServer?: (text: string) => void
+}
+
+/**
+ * Connects to the demo that is open on this port and data folder, else to one that is started for this terminal. Throws
+ * `SettingsError` if neither can be.
+ */
+export async function connect(env: Environment, { onServer = () => undefined }: ConnectOptions = {}): Promise<DemoConnection> {
+  const dataFolder = dataFolderFrom(env)
+  const port = portFrom(env)
+  const token = await readFile(pageTokenFile(dataFolder), 'utf8').catch(() => undefined)
+  if (token !== undefined && port !== 0 && (await answers(port, token.trim()))) return connectionTo(port, token.trim(), async () => undefined)
+  const own = await startOwn(env, onServer)
+  return connectionTo(own.port, (await readFile(pageTokenFile(dataFolder), 'utf8')).trim(), own.close)
+}
+
+async function answers(port: number, token: string): Promise<boolean> {
+  const answer = await ask(port, token, '/studio/info').catch(() => undefined)
+  return answer?.ok ?? false
+}
+
+function ask(port: number, token: string, path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } })
+}
+
+function connectionTo(port: number, token: string, close: () => Promise<void>): DemoConnection {
+  return {
+    client: createClient({ baseUrl: `http://127.0.0.1:${port}`, token }),
+    info: async () => (await ask(port, token, '/studio/info')).json() as Promise<StudioInfo>,
+    async kill(body) {
+      const answer = await ask(port, token, '/studio/kill', { method: 'POST', body: JSON.stringify(body) })
+      if (!answer.ok) throw new Error(`The server refuses to be killed (${answer.status}).`)
+    },
+    close,
+  }
+}
+
+async function startOwn(env: Environment, onServer: (text: string) => void) {
+  const port = await freePort(0)
+  const ready = Promise.withResolvers<void>()
+  let isReady = false
+  const server = keepServer({
+    env: { ...env, DEMO_PORT: String(port) },
+    onReady: () => {
+      if (isReady) onServer('The server is back.')
+      isReady = true
+      ready.resolve()
+    },
+    onGone: (exit, restartInMs) => onServer(`The server ended (${exit}). The next one starts in ${restartInMs} ms.`),
+  })
+  const end = await Promise.race([ready.promise, server.ended])
+  if (end) throw new SettingsError(reasonOf(end))
+  return {
+    port,
+    close: async (): Promise<void> => {
+      server.stop()
+      await server.ended
+    },
+  }
+}
+
+function reasonOf(end: ServerEnd): string {
+  switch (end.type) {
+    case 'refused':
+      return end.message.includes('store-locked') ? `${end.message}\n${whenLocked}` : end.message
+    case 'failing':
+      return `The server does not start (${end.exit}). What it said stands above.`
+    case 'stopped':
+      return 'The server was stopped.'
+  }
+}
+
+const whenLocked = 'The demo is open on another port: name it with DEMO_PORT, or take another folder with DEMO_DATA.'

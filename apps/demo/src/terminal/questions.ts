@@ -1,0 +1,75 @@
+import type { ApprovalRequest, PendingToolCall, RunView } from '@bowline/agent-loop/events'
+import type { ClientSession } from '@bowline/client'
+import type { JSONValue } from '@bowline/llm'
+import { toolLabel } from '../tool-labels.ts'
+import { short } from './print-event.ts'
+
+/** Something that a run waits for. */
+export interface Question {
+  readonly id: string
+  /** For people: what it is about. */
+  readonly text: string
+  /** What can be said. */
+  readonly prompt: string
+  /** What a person may want to change: it is asked for by `e`. */
+  readonly draft?: string
+  /** Resolves to false if the line is no answer. Rejects if the server refuses it. */
+  readonly answer: (line: string, session: ClientSession) => Promise<boolean>
+}
+
+/** All that the session waits for, in the order in which it was asked. */
+export function questionsOf({ pendingApprovals, pendingToolCalls }: Pick<RunView, 'pendingApprovals' | 'pendingToolCalls'>): readonly Question[] {
+  return [...pendingApprovals.map(approval), ...pendingToolCalls.map((call) => (call.unknown ? recovery(call) : remoteCall(call)))]
+}
+
+function approval({ approvalId, toolName, input, agent }: ApprovalRequest): Question {
+  return {
+    id: approvalId,
+    text: `? ${[...agent, toolLabel(toolName)].join(' › ')} ${short(input)}`,
+    prompt: 'y: allow, n: deny, e: edit, or say something else > ',
+    draft: JSON.stringify(input),
+    async answer(line, session) {
+      if (line === 'y') await session.approve(approvalId)
+      else if (line === 'n') await session.deny(approvalId, { reason: 'denied in the terminal' })
+      else if (line.startsWith('{')) await session.approve(approvalId, { input: readJson(line) })
+      else return false
+      return true
+    },
+  }
+}
+
+function remoteCall(call: PendingToolCall): Question {
+  return {
+    id: call.toolCallId,
+    text: `? ${toolLabel(call.toolName)} ${short(call.input)}`,
+    prompt: 'your place, or nothing to keep it to yourself > ',
+    async answer(line, session) {
+      await session.submitToolResults([{ ...call, ...(line === '' ? { error: 'The reader declines.' } : { output: { place: line } }) }])
+      return true
+    },
+  }
+}
+
+function recovery({ toolCallId, toolName, input, path }: PendingToolCall): Question {
+  const placed = path.length > 0 ? { path } : {}
+  return {
+    id: toolCallId,
+    text: `? The server died in ${toolLabel(toolName)} ${short(input)}: what became of it?`,
+    prompt: 'y: it happened, n: it did not, run it again, u: nobody knows > ',
+    async answer(line, session) {
+      if (line === 'y') await session.resolveTool(toolCallId, { result: 'It happened, as a person has seen.', ...placed })
+      else if (line === 'n') await session.resolveTool(toolCallId, { runAgain: true, ...placed })
+      else if (line === 'u') await session.resolveTool(toolCallId, { unknown: true, ...placed })
+      else return false
+      return true
+    },
+  }
+}
+
+function readJson(line: string): JSONValue {
+  try {
+    return JSON.parse(line) as JSONValue
+  } catch {
+    throw new Error('These arguments are no JSON.')
+  }
+}
