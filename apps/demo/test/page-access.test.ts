@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastFrame, openPage } from './browse.ts'
 import { phrases } from '../src/phrases.ts'
@@ -41,6 +43,19 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
     expect((await browser().request('/api/agent/sessions', { headers: { cookie: 'bowline-demo-1=x' } })).status).toBe(401)
   })
 
+  it('D5: who may read the data folder gets in with its token too: the terminal, and clients of MCP', async () => {
+    const token = (await readFile(join(demo().dataFolder, 'page-token'), 'utf8')).trim()
+    const call = (path: string, bearer: string, init: RequestInit = {}) =>
+      fetch(new URL(path, demo().url), { ...init, headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' } })
+    const list = { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }) }
+    expect((await call('/api/agent/sessions', token)).status).toBe(200)
+    expect((await call('/studio/info', token)).status).toBe(200)
+    const tools = await call('/mcp', token, list)
+    expect([tools.status, await tools.text()]).toEqual([200, expect.stringContaining('tasks_delegate')])
+    expect((await call('/mcp', 'x', list)).status).toBe(401)
+    expect((await call('/studio/info', 'x')).status).toBe(401)
+  })
+
   it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another origin gets 403 for %s, cookie or not', async (path) => {
     const response = await browser().request(path, { headers: { origin: 'http://127.0.0.1:1' } })
     expect(response.status).toBe(403)
@@ -48,7 +63,7 @@ describe('who may use the demo', { timeout: 60_000 }, () => {
     expect(await response.json()).toMatchObject({ code: 'origin-not-allowed' })
   })
 
-  it.each(['/', '/studio/info', '/api/agent/sessions'])('D5: another host name gets 403 for %s', async (path) => {
+  it.each(['/', '/studio/info', '/api/agent/sessions', '/mcp'])('D5: another host name gets 403 for %s', async (path) => {
     const { port } = new URL(demo().url)
     const status = await new Promise((resolve, reject) => {
       const request = httpRequest({ host: '127.0.0.1', port, path, headers: { host: `rebound.example:${port}` } }, (response) => {

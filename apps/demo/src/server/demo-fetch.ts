@@ -23,6 +23,7 @@ export interface DemoFetchOptions {
   readonly api: Pick<Server, 'fetch'>
 }
 
+const apiPaths = ['/healthz', '/readyz', '/mcp']
 const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
 const loopbackAddresses = ['127.0.0.1', '::1', '::ffff:127.0.0.1']
 
@@ -36,7 +37,7 @@ export function createDemoFetch({ port, token, info, effects, group, points, pag
   const pageFile = createPageFiles(pageFolder)
   return async (request, peer) => {
     const { origin, pathname, searchParams } = new URL(request.url)
-    if (pathname.startsWith('/api/') || pathname === '/healthz' || pathname === '/readyz') return api.fetch(request, peer)
+    if (pathname.startsWith('/api/') || apiPaths.includes(pathname)) return api.fetch(request, peer)
     if (!origins.includes(origin)) return refuse(403, 'host-not-allowed')
     if (!origins.includes(request.headers.get('origin') ?? origin)) return refuse(403, 'origin-not-allowed')
     if (pathname.startsWith('/studio/')) {
