@@ -175,6 +175,7 @@ export type {
   InputDecision,
   RequestPatch,
   ResultPatch,
+  SentModelRequest,
   StepFields,
 } from './contract/extension.ts'
 export { defineGuardrail } from './plugins/guardrails/define-guardrail.ts'

@@ -134,10 +134,10 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   },
   'agent.compact': {
     names: ['options'],
-    good: () => [{ journal: journal(), runId: 'r', trigger: 'manual', instructions: 'x', budget: loop.createBudget({}), abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds }],
+    good: () => [{ journal: journal(), runId: 'r', trigger: 'manual', instructions: 'x', sessionKey: 's', budget: loop.createBudget({}), abortSignal: new AbortController().signal, clock: systemClock, ids: loop.systemIds }],
     call: (options: loop.CompactOptions) => agent().compact(options),
     whole: ['options.journal', 'options.budget', 'options.clock', 'options.ids'],
-    takes: { ...places(anyText, 'options.runId', 'options.instructions'), 'options.trigger': none },
+    takes: { ...places(anyText, 'options.runId', 'options.instructions', 'options.sessionKey'), 'options.trigger': none },
   },
   'agent.spawnChild': { names: ['options'], good: () => [{ tools: [], channel: 'c', sessionKey: 's' }], call: (options: loop.SpawnChildOptions) => agent().spawnChild(options), takes: places(anyText, 'options.channel', 'options.sessionKey') },
   'agent.invalidatePrompt': { names: ['channel'], good: () => ['c'], call: (channel: string) => agent().invalidatePrompt(channel), takes: { channel: anyText } },

@@ -5,6 +5,7 @@ import type { CallOptions } from './client-session.ts'
 import { checkMessage, checkSessionId } from './common-checks.ts'
 import { httpOf, queryOf, type Http, type HttpRequest } from './http.ts'
 import type { NoticeList, NoticeView } from './wire-notices.ts'
+import type { RequestList, RequestView } from './wire-requests.ts'
 import type { ScheduleList, ScheduleRequest, ScheduleView } from './wire-schedules.ts'
 import type { Identity, Label, LabelList, TenantSpending, Ticket } from './wire-sessions.ts'
 
@@ -28,6 +29,7 @@ export interface SessionAdmin {
   readonly id: string
   readonly schedules: SessionSchedules
   readonly notices: SessionNotices
+  readonly requests: SessionRequests
   /** The names on the active path, in the order in which they were given. */
   labels(options?: LabelsOptions): Promise<readonly Label[]>
   /**
@@ -61,6 +63,17 @@ export interface SessionNotices {
   resend(noticeId: string, options?: CallOptions): Promise<NoticeView>
 }
 
+/**
+ * What models were sent, also in a session of a subagent. Needs the scope `requests:read`. Rejects with `route-not-found` if the
+ * server shows no requests.
+ */
+export interface SessionRequests {
+  /** The newest first, without content. */
+  list(options?: RequestsOptions): Promise<RequestList>
+  /** By the id of a message, of one that was discarded too, or of a compaction. Rejects with `unknown-request`. */
+  get(id: string, options?: CallOptions): Promise<RequestView>
+}
+
 export interface LabelsOptions extends CallOptions {
   /** The end of another path, as `branches` gives it. Default: that of the active one. */
   readonly leaf?: string
@@ -75,10 +88,18 @@ export interface NoticesOptions extends CallOptions {
   readonly cursor?: string
 }
 
+export interface RequestsOptions extends CallOptions {
+  /** 1–200, default 50. */
+  readonly limit?: number
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string
+}
+
 const { checkFields, checkName, checkRequired, checkSignal, oneOf, optionalName, whole } = inputChecks
 
 const labelsChecks: FieldChecks<Omit<LabelsOptions, 'abortSignal'>> = { leaf: optionalName }
 const noticesChecks: FieldChecks<Omit<NoticesOptions, 'abortSignal'>> = { state: oneOf('pending', 'delivered', 'failed'), limit: whole(1), cursor: optionalName }
+const requestsChecks: FieldChecks<Omit<RequestsOptions, 'abortSignal'>> = { limit: whole(1), cursor: optionalName }
 const scheduleChecks: FieldChecks<ScheduleRequest> = {
   ...{ id: optionalName, cron: optionalName, timeZone: optionalName, every: whole(1), at: whole(0) },
   ...{ onMissed: oneOf('once', 'skip', 'all'), onBusy: oneOf('queue', 'skip'), input: (_path, value) => checkMessage(value) },
@@ -106,6 +127,10 @@ function sessionAdmin(requests: Requests, id: string, ids: () => string): Sessio
     notices: {
       list: requests.read('/notices', noticesChecks),
       resend: requests.change('POST', 'noticeId', (noticeId) => `/notices/${noticeId}/resend`),
+    },
+    requests: {
+      list: requests.read('/requests', requestsChecks),
+      get: requests.change('GET', 'id', (requestId) => `/requests/${requestId}`),
     },
     async labels(options) {
       return (await requests.read<LabelList, LabelsOptions>('/labels', labelsChecks)(options)).labels
@@ -144,7 +169,7 @@ interface Requests {
   /** Sends these fields; the options hold the signal only. Rejects where the options are refused. */
   send<T>(method: HttpRequest['method'], path: string, options: { readonly abortSignal?: AbortSignal | undefined } | undefined, body?: object): Promise<T>
   /** A method without a body about what its first argument names. */
-  change<T>(method: 'POST' | 'DELETE', name: string, pathOf: (id: string) => string): (id: string, options?: CallOptions) => Promise<T>
+  change<T>(method: 'GET' | 'POST' | 'DELETE', name: string, pathOf: (id: string) => string): (id: string, options?: CallOptions) => Promise<T>
   /** A method that sends its options, less the signal, as the query. */
   read<T, Options extends CallOptions = CallOptions>(path: string, checks?: FieldChecks<Omit<Options, 'abortSignal'>>): (options?: Options) => Promise<T>
 }

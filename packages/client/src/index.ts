@@ -1,5 +1,6 @@
 export { createClient } from './client.ts'
 export type { NoticeList, NoticeView } from './wire-notices.ts'
+export type { RequestList, RequestSummary, RequestView } from './wire-requests.ts'
 export type { ScheduleList, ScheduleRequest, ScheduleRule, ScheduleView } from './wire-schedules.ts'
 export type { Client } from './client.ts'
 export type { ClientOptions } from './client-options.ts'

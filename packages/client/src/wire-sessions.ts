@@ -53,7 +53,7 @@ export interface Identity {
 }
 
 /** What a caller may do within its tenant. */
-export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'admin'
+export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'requests:read' | 'admin'
 
 /** Where the tenant of the caller stands in the present window of its budget. */
 export interface TenantSpending {

@@ -165,6 +165,8 @@ const adminRows: Readonly<Record<string, ArgumentRow>> = {
   'schedules.resume': scheduleMethod('resume'),
   'schedules.delete': scheduleMethod('delete'),
   'notices.list': options({ state: 'failed', limit: 5, cursor: 'c' }, (given) => sessionAdmin().notices.list(given), places(none, 'options.state')),
+  'requests.list': options({ limit: 5, cursor: 'c' }, (given) => sessionAdmin().requests.list(given)),
+  'requests.get': method(['id', 'options'], () => ['m', given], (id, options) => sessionAdmin().requests.get(id, options)),
   'notices.resend': method(['noticeId', 'options'], () => ['n', given], (id, options) => sessionAdmin().notices.resend(id, options)),
 }
 
@@ -217,7 +219,7 @@ describe('the arguments of every export', () => {
       const keys = [...Object.keys(value), ...Object.getOwnPropertyNames(Object.getPrototypeOf(value))]
       return keys.filter((key) => key !== 'constructor' && typeof Reflect.get(value, key) === 'function' && !(key in Object.prototype)).map((key) => `${name}.${key}`)
     }
-    const ofAdmin = [...methodsOf('admin', admins()), ...methodsOf('sessionAdmin', sessionAdmin()), ...methodsOf('schedules', sessionAdmin().schedules), ...methodsOf('notices', sessionAdmin().notices)]
+    const ofAdmin = [...methodsOf('admin', admins()), ...methodsOf('sessionAdmin', sessionAdmin()), ...methodsOf('schedules', sessionAdmin().schedules), ...methodsOf('notices', sessionAdmin().notices), ...methodsOf('requests', sessionAdmin().requests)]
     const exported = [...ofAdmin, ...Object.keys(admin), ...Object.keys(client), ...Object.keys(react), ...methodsOf('client', connect()), ...methodsOf('session', session()), ...Object.keys(chat), ...methodsOf('chat', chats())]
     const listed = Object.keys(rows).filter((name) => !name.includes(' '))
     expect(unlistedNames(exported, [...listed, ...Object.keys(withoutRow)])).toEqual([])

@@ -46,7 +46,7 @@ export type {
 } from './messages.ts'
 export { LlmError } from './model-error.ts'
 export type { ErrorKind, ModelError } from './model-error.ts'
-export type { FunctionTool, JsonOutput, ModelRequest, Timeouts, ToolChoice } from './model-request.ts'
+export type { FunctionTool, JsonOutput, ModelRequest, SentRequest, Timeouts, ToolChoice } from './model-request.ts'
 export { createModels } from './models/models.ts'
 export type { Models, ModelsOptions } from './models/models.ts'
 export type { AnyLanguageModel } from './models/language-model.ts'

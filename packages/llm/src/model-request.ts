@@ -1,4 +1,4 @@
-import type { JSONSchema7, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
+import type { JSONSchema7, LanguageModelV4CallOptions, LanguageModelV4ProviderTool } from '@ai-sdk/provider'
 import type { FlexibleSchema } from 'ai'
 import type { Clock } from './clock.ts'
 import type { JSONObject, Message, ProviderOptions } from './messages.ts'
@@ -43,6 +43,9 @@ export interface Timeouts {
   readonly totalMs?: number
 }
 
+/** What the provider's client is given: the prompt after all repairs, tools, settings. Headers are left out, because they hold keys. */
+export type SentRequest = Omit<LanguageModelV4CallOptions, 'abortSignal' | 'headers'>
+
 /** One model call. */
 export interface ModelRequest {
   /** A model object of a provider, a name that `models` knows, or what `models.resolve` gave. */
@@ -73,4 +76,6 @@ export interface ModelRequest {
   /** Makes `message.cost`. Wins over the price that the registry of models has. */
   readonly price?: ModelPrice
   readonly telemetry?: TelemetryOptions
+  /** Called with what is sent, and awaited, before the provider is. Must not change it. The call fails if it throws or rejects. */
+  readonly onRequest?: (request: SentRequest) => void | Promise<void>
 }

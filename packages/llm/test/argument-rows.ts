@@ -99,6 +99,7 @@ const request = (): llm.ModelRequest => ({
   providerOptions: { acme: { a: 1 } },
   headers: { 'x-a': 'b' },
   abortSignal: new AbortController().signal,
+  onRequest: () => undefined,
   clock: llm.systemClock,
   timeouts: { firstPartMs: 100, idleMs: 100, totalMs: 100 },
   messageId: 'msg_1',

@@ -36,6 +36,7 @@ const log: FieldChecks<LogOptions> = { content: checkBoolean }
 const options: FieldChecks<ServerOptions> = {
   runtime: required(methods('session', 'sessions', 'run', 'reader', 'stop')),
   orchestration: methods('getState', 'allowedTools', 'removeState'),
+  requests: methods('list', 'get'),
   auth: checkAuth,
   agents: valuesOf(record(access)),
   defaultAgent: optionalName,

@@ -92,6 +92,7 @@ export function createServer(options: ServerOptions): Server {
     runningRuns,
     download: options.download && limitDownloads(options.download),
     tickets,
+    requests: options.requests,
     mcp,
     metrics: options.metrics,
     isDraining,

@@ -2,6 +2,7 @@ import type { IdSource } from '@bowline/agent-loop'
 import type { Bridge } from '@bowline/bridge'
 import type { Clock, RedactConfig } from '@bowline/llm'
 import type { OnBusy, Orchestration, Runtime } from '@bowline/sessions'
+import type { RequestRecorder } from '@bowline/sessions/requests'
 import type { Auth } from './auth/auth.ts'
 import type { Principal } from './auth/principal.ts'
 import type { FileDownload } from './execute/file-download.ts'
@@ -17,6 +18,11 @@ export interface ServerOptions {
   readonly runtime: Runtime
   /** That of the agents, when they have one: a view of a session tells where it stands. */
   readonly orchestration?: Orchestration
+  /**
+   * What `recordRequests` gave: callers with the scope `requests:read` may see what models were sent, prompts included. Default:
+   * there are no routes for it.
+   */
+  readonly requests?: Pick<RequestRecorder, 'list' | 'get'>
   /** There is no default: nobody is let in by accident. */
   readonly auth: Auth
   /** What clients may do with each agent of the runtime. */

@@ -28,6 +28,7 @@ const kinds = {
   'unknown-entry': { status: 404, title: 'There is no such entry in this session' },
   'unknown-agent': { status: 404, title: 'There is no such agent' },
   'unknown-approval': { status: 404, title: 'There is no such question in this session' },
+  'unknown-request': { status: 404, title: 'There is no such request in this session' },
   'unknown-notice': { status: 404, title: 'There is no such notice in this session' },
   'unknown-schedule': { status: 404, title: 'There is no such schedule in this session' },
   'route-not-found': { status: 404, title: 'There is no such route' },

@@ -2,6 +2,7 @@ import type { StreamError } from '@bowline/client'
 import type { IdSource } from '@bowline/agent-loop'
 import type { Clock, Redaction } from '@bowline/llm'
 import type { Orchestration, Runtime } from '@bowline/sessions'
+import type { RequestRecorder } from '@bowline/sessions/requests'
 import type { Tickets } from './auth/tickets.ts'
 import type { FileDownload } from './execute/file-download.ts'
 import type { Limits } from './limits.ts'
@@ -27,6 +28,8 @@ export interface Services {
   /** Absent: files are not taken by their address. */
   readonly download: FileDownload | undefined
   readonly tickets: Tickets
+  /** Undefined: what models are sent is not shown. */
+  readonly requests: Pick<RequestRecorder, 'list' | 'get'> | undefined
   /** Undefined: there is no bridge. */
   readonly mcp: McpService | undefined
   /** Undefined: nothing is counted. */

@@ -5,6 +5,7 @@ import * as config from '@bowline/server/config'
 import * as node from '@bowline/server/node'
 import { createOrchestration } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
+import { recordRequests } from '@bowline/sessions/requests'
 import { Registry } from 'prom-client'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
@@ -36,7 +37,7 @@ const metrics = (): root.Metrics => ({ contentType: 'text/plain', text: () => Pr
 const limiter: root.CreateRateLimiter = () => ({ take: () => Promise.reject(new Error('no')), look: () => Promise.reject(new Error('no')) })
 
 const serverOptions = (): root.ServerOptions => ({
-  ...{ runtime: idleRuntime(), orchestration: createOrchestration({ store: memoryStore().state }), auth: auth(), defaultAgent: 'assistant', mayUse: () => true, limits: limits() },
+  ...{ runtime: idleRuntime(), orchestration: createOrchestration({ store: memoryStore().state }), auth: auth(), defaultAgent: 'assistant', mayUse: () => true, requests: recordRequests({ store: memoryStore() }), limits: limits() },
   agents: {
     assistant: {
       ...{ description: 'd', capabilities: ['c'], clientTools: 'any', models: ['m'], runtimeParams: ['seed'], clientHistory: true, clientOutput: true, onBusy: ['queue'] },
@@ -55,7 +56,7 @@ const serverTakes: Record<string, readonly Kind[]> = {
   'options.basePath': ['empty'],
 }
 const serverRow = {
-  whole: ['options.runtime', 'options.orchestration', 'options.clock', 'options.ids', 'options.logger', 'options.metrics', 'options.redact.patterns[0]'],
+  whole: ['options.runtime', 'options.orchestration', 'options.requests', 'options.clock', 'options.ids', 'options.logger', 'options.metrics', 'options.redact.patterns[0]'],
   open: ['options.agents'],
   records: ['options.agents'],
 }

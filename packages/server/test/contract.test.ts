@@ -1,8 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { defineTool } from '@bowline/agent-loop'
-import type { SessionView } from '@bowline/client'
+import type { RequestList, SessionView } from '@bowline/client'
 import { z } from '@hono/zod-openapi'
 import { createToken, problemCodes } from '@bowline/server'
+import { memoryStateStore } from '@bowline/sessions'
+import { recordRequests } from '@bowline/sessions/requests'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
@@ -50,7 +52,7 @@ it('V94: the document is valid OpenAPI 3.1', async () => {
 })
 
 it('V94: the document has every route, and says of each what it takes', async () => {
-  const { paths } = await document(await bench({ runtimeOptions: unlimited }))
+  const { paths } = await document(await bench({ runtimeOptions: unlimited, requests: recordRequests({ store: memoryStateStore() }) }))
   const list = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
   expect(list).toMatchInlineSnapshot(`
     [
@@ -80,6 +82,8 @@ it('V94: the document has every route, and says of each what it takes', async ()
       "post /api/agent/session/{id}/schedules/{scheduleId}/resume",
       "get /api/agent/session/{id}/notices",
       "post /api/agent/session/{id}/notices/{noticeId}/resend",
+      "get /api/agent/session/{id}/requests",
+      "get /api/agent/session/{id}/requests/{requestId}",
       "get /api/agent/session/{id}/export",
       "get /api/agent/sessions",
       "get /api/agents",
@@ -102,6 +106,7 @@ it('V94: real answers of every route are those of the document, refusals include
   const tokens = await Promise.all(['admin', 'none'].map((id) => createToken({ id, tenant: 'demo', scopes: id === 'admin' ? ['admin'] : [] })))
   const [admin = '', none = ''] = tokens.map((each) => `Bearer ${each.token}`)
   const call = (name: string) => ({ toolCalls: [{ id: `call-${name}`, name, input: {} }] })
+  const requests = recordRequests({ store: memoryStateStore() })
   const steps = [call('place'), { text: 'There.' }, { text: 'Steered.' }, { text: 'Behind.' }, call('cut'), { text: 'Cut.' }, { text: 'Hello.' }]
   const it = await bench({
     auth: { tokens: tokens.map((each) => each.config) },
@@ -109,6 +114,8 @@ it('V94: real answers of every route are those of the document, refusals include
     steps,
     tools: [remoteTool('place'), cut],
     runtimeOptions: unlimited,
+    requests,
+    extensions: [requests.extension],
   })
   const described = await document(it)
   const checked = new Set<string>()
@@ -201,6 +208,10 @@ it('V94: real answers of every route are those of the document, refusals include
   await checkSchedules()
   for (const query of ['', '?state=failed&limit=1', '?cursor=x', '?state=x']) await check('get', `${session}/notices`, `${mine}/notices${query}`)
   await check('post', `${session}/notices/{noticeId}/resend`, `${mine}/notices/none.1/resend`, undefined)
+  for (const query of ['', '?limit=1', '?cursor=x', '?limit=0']) await check('get', `${session}/requests`, `${mine}/requests${query}`)
+  const { requests: [request] } = (await (await it.get(`${mine}/requests`, { authorization: admin })).json()) as RequestList
+  for (const id of [request?.id, 'nobody']) await check('get', `${session}/requests/{requestId}`, `${mine}/requests/${id}`)
+  await check('get', `${session}/requests`, `${mine}/requests`, undefined, { authorization: none })
   for (const each of [mine, mine, `${mine}~a`]) await check('delete', session, each)
   for (const path of ['', '/events', '/branches', '/export']) await check('get', session + path, mine + path)
   await check('get', '/api/agent/sessions', '/api/agent/sessions?limit=1')
@@ -249,6 +260,7 @@ it('V95: the codes of problems are these', () => {
       "unknown-entry",
       "unknown-agent",
       "unknown-approval",
+      "unknown-request",
       "unknown-notice",
       "unknown-schedule",
       "route-not-found",

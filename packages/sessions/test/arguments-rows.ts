@@ -9,6 +9,7 @@ import { manualClock } from '@bowline/llm/testing'
 import { anything, boolean, func, json, jsonObject, list, made, ms, names, needed, number, object, oneOf, options, orNull, rowOf, someText, text, whole } from '../../../scripts/argument-table.ts'
 import type { ArgumentRow, ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 import { memoryRows } from './memory-argument-rows.ts'
+import { requestRows } from './request-argument-rows.ts'
 import { postgresRows } from './postgres-argument-rows.ts'
 import type { recordingStore } from './recording-store.ts'
 import { sharedStateStoreRows } from './state-store-argument-rows.ts'
@@ -80,7 +81,7 @@ function withOneRule(given: object): never {
 
 /** One for each exported function and each method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
-  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...memoryRows(), ...testingRows(), ...storeRows(world.stores) }
+  const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...memoryRows(), ...requestRows(), ...testingRows(), ...storeRows(world.stores) }
   return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
 }
 
@@ -125,7 +126,7 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
               ...{ ttl, retention: options({ runsMs: ms(), expiredMs: ms() }), autoStart: boolean, timers: boolean },
               notify: options({ ...webhookFields, name: { good: 'audit', accepts: (value) => typeof value === 'string' && /^[a-z0-9][a-z0-9_-]{0,62}$/.test(value) && value !== 'session' } }, true, Array.isArray),
               webhooks: options({ http: boolean, allow: list(['10.0.0.0/8'], () => false), resolve: func(), ca: names, random: func() }),
-              ...{ onWake: func(), aroundRun: func(), clock, ids: made({ next: () => 'id' }), onError: func() },
+              ...{ onWake: func(), aroundRun: func(), requests: made({ remove: async () => undefined }), clock, ids: made({ next: () => 'id' }), onError: func() },
             },
             false,
           ),

@@ -10,6 +10,7 @@ import * as kv from '@bowline/sessions/kv'
 import * as memory from '@bowline/sessions/memory'
 import * as postgres from '@bowline/sessions/postgres'
 import * as redis from '@bowline/sessions/redis'
+import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
 import type { RunHandle, Runtime, Session, SessionStore } from '@bowline/sessions'
@@ -84,7 +85,7 @@ const rows = rowsOf(world)
 
 describe('arguments', () => {
   it('S206: every exported function and every method has a row', () => {
-    const exported = [sessions, file, kv, memory, postgres, redis, sqlite, testing].flatMap((module) => methodsOf(module))
+    const exported = [sessions, file, kv, memory, postgres, redis, requests, sqlite, testing].flatMap((module) => methodsOf(module))
     const methods = (type: string, names: readonly string[]) => names.map((name) => `${type}.${name}`)
     const prototype = Object.getPrototypeOf(world.orchestration) as object
     const wanted = [
@@ -97,6 +98,7 @@ describe('arguments', () => {
       ...methods('Orchestration', Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')),
       ...methods('StepSequencer', methodsOf(world.sequencer)),
       ...methods('Memories', ['list', 'get', 'save', 'search', 'remove', 'forget', 'export'] satisfies (keyof sessions.Memories)[]),
+      ...methods('RequestRecorder', ['list', 'get', 'remove'] satisfies (keyof requests.RequestRecorder)[]),
       ...world.stores.flatMap((store) => [...methods(`${store.name}Store()`, methodsOf(store)), ...methods(`${store.name}Store().state`, methodsOf(store.state))]),
     ]
     expect(unlistedNames(wanted, Object.keys(rows))).toEqual([])

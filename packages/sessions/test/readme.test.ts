@@ -30,11 +30,11 @@ const simulated = [
 ].join('\n')
 const recorded = "[ 'search' ]\n"
 const remembered = 'true\ntenant:acme:chat:1\n1\n'
-const ofRuntimes = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', 'check paused\nnews active\n', 'settled room:1 completed true\n', '2 4\ntrue\n', remembered, orchestrated]
+const ofRuntimes = ['Hello, and this is on disk.completed\n', 'room:1 needs-recovery pay { sum: 80 }\nIt is paid.\n', 'check paused\nnews active\n', 'settled room:1 completed true\n', '2 4\ntrue\n', remembered, "4 2\n[ { type: 'text', text: 'What is a bowline?' } ]\n", orchestrated]
 const printed = [...ofRuntimes, simulated, "[ 'search' ]\n[ 'search', 'save' ]\n", recorded, recorded, recorded, recorded, 'Done over there.\n2 0 []\n', 'awaiting-approval\ncompleted\n0.006 0.999\n']
 const numbered = printed.map((output, index) => ({ number: index + 1, output }))
 /** On Redis and on a KV service. */
-const onRedis = [12, 13]
+const onRedis = [13, 14]
 
 async function expectToPrint({ number, output }: (typeof numbered)[number], environment: NodeJS.ProcessEnv): Promise<void> {
   const examples = examplesOf('README.md')

@@ -6,6 +6,7 @@ import * as memory from '@bowline/sessions/memory'
 import * as sessions from '@bowline/sessions'
 import * as postgres from '@bowline/sessions/postgres'
 import * as redis from '@bowline/sessions/redis'
+import * as requests from '@bowline/sessions/requests'
 import * as sqlite from '@bowline/sessions/sqlite'
 import * as testing from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
@@ -23,6 +24,7 @@ it('the names that users import change on purpose only', () => {
   expect(Object.keys(memory)).toEqual(['memoryStore'])
   expect(Object.keys(postgres).sort()).toEqual(['migratePostgres', 'postgresStateStore', 'postgresStore'])
   expect(Object.keys(redis)).toEqual(['redisStateStore'])
+  expect(Object.keys(requests)).toEqual(['recordRequests'])
   expect(Object.keys(sqlite).sort()).toEqual(['sqliteStateStore', 'sqliteStore'])
   expect(Object.keys(testing).sort()).toMatchInlineSnapshot(`
     [

@@ -23,16 +23,17 @@ const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window
 
 /** Between two turns. Throws `busy` and `invalid-config`; all else is the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions, spawnChild: Spawn): Promise<CompactionResult> {
-  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger', 'budget'])
+  checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger', 'budget', 'sessionKey'])
   checkText('instructions', options.instructions)
   checkText('runId', options.runId)
+  checkText('sessionKey', options.sessionKey)
   checkOneOf('trigger', options.trigger, triggers)
   checkJournal('journal', options.journal)
   checkSignal('abortSignal', options.abortSignal)
   checkMethods('clock', options.clock, ['now', 'setTimer'])
   checkMethods('ids', options.ids, ['next'])
   checkMethods('budget', options.budget, ['reserve', 'charge'])
-  const { journal, instructions, runId, trigger, abortSignal, budget, ids = systemIds } = options
+  const { journal, instructions, runId, trigger, abortSignal, budget, sessionKey, ids = systemIds } = options
   const clock = holdingClock(options.clock ?? systemClock)
   const model = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const [summarising = model] = summaryModels(agent.compaction, agent.models)
@@ -44,24 +45,25 @@ export function compactConversation(agent: AgentDefinition, options: CompactOpti
     ...{ model: model.name, contextWindow: model.info.contextWindow },
     summaryModel: (policy) => summaryModelFor(agent, model, clock, policy),
     effectOf: (toolName) => agent.tools.get(toolName)?.effect,
-    watch: (compaction) => watchCompaction(agent, compaction, { ended, spawnChild }),
+    watch: (compaction) => watchCompaction(agent, compaction, { ended, spawnChild, sessionKey }),
   }).finally(() => {
     releaseJournal(journal)
     end()
   })
 }
 
-const watching = ['beforeCompaction', 'afterCompaction', 'onEvent'] as const
+const watching = ['beforeCompaction', 'afterCompaction', 'onModelRequest', 'onEvent'] as const
 
 type Spawn = ExtensionContext['spawnChild']
 
 interface Outside {
   readonly ended: Promise<void>
   readonly spawnChild: Spawn
+  readonly sessionKey: string | undefined
 }
 
 /** The hooks of the agent's extensions, for one compaction that no turn asked for. */
-async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, { ended, spawnChild }: Outside): Promise<CompactionWatch> {
+async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, outside: Outside): Promise<CompactionWatch> {
   const { clock, stop, note } = compaction
   if (!agent.extensions.some(({ hooks }) => watching.some((hook) => hooks[hook] !== undefined))) return {}
   const contexts = new Map<Extension, ExtensionContext>()
@@ -71,7 +73,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
     // There is no turn that could end for it.
     hasEnded: () => true,
     contextOf(extension) {
-      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ended, spawnChild, prompt: () => prompt })
+      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ...outside, prompt: () => prompt })
       contexts.set(extension, context)
       return context
     },
@@ -81,6 +83,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
   return {
     beforeCompaction: (event) => askCompaction(calls, event),
     afterCompaction: (compacted) => calls.tell('afterCompaction', { compaction: compacted }),
+    ...(calls.listeners('onModelRequest').length > 0 && { sent: (sent) => calls.tell('onModelRequest', sent) }),
     onEvent: (event) => calls.show(event),
   }
 }
@@ -98,12 +101,13 @@ const refused: Accepted = { ok: false, reason: 'run-ended' }
 function contextWithoutTurn(
   agent: AgentDefinition,
   { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
-  { ended, spawnChild, prompt }: Outside & { readonly prompt: () => string },
+  { ended, spawnChild, sessionKey, prompt }: Outside & { readonly prompt: () => string },
 ): ExtensionContext {
   const queue = async (input: AgentInput): Promise<Accepted> => journal.enqueue?.(userMessageFor(input)) ?? refused
   return Object.freeze({
     ...{ runId, turn, step: 0, agent: Object.freeze([]), model, abortSignal: stop.signal, usage: Object.freeze({}), state: {} },
     ...(agent.models && { models: agent.models }),
+    ...(sessionKey !== undefined && { sessionKey }),
     get journal() {
       return phaseOf(journal)
     },

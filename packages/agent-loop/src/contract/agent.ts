@@ -71,6 +71,8 @@ export interface CompactOptions {
   readonly journal: Journal
   /** The run that its events name. Default: a new id. */
   readonly runId?: string
+  /** The session of the conversation, for extensions. */
+  readonly sessionKey?: string
   /** Default `manual`; another one for a compaction that a journal has put off. */
   readonly trigger?: CompactionTrigger
   /** Extra focus of the summary. */

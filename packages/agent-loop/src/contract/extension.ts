@@ -1,4 +1,4 @@
-import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
+import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, SentRequest, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
 import type { MaybePromise } from '../base/promises.ts'
 import type { AgentEvent } from '../events/agent-event.ts'
 import type { Compaction, CompactionTrigger, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
@@ -131,6 +131,17 @@ export interface HookedResult {
   readonly terminate?: boolean
 }
 
+/** What a provider is given in one call. */
+export interface SentModelRequest {
+  /** That of the message of this attempt, or of the compaction that the call is made for. */
+  readonly id: string
+  readonly purpose: 'answer' | 'compaction'
+  /** Of the step, from 1. Each attempt has a message of its own. */
+  readonly attempt: number
+  readonly model: ModelName
+  readonly request: SentRequest
+}
+
 /** The one way of all hooks: list order, each awaited, each sees what the ones before have changed. */
 export interface Hooks {
   onInput?(event: { readonly input: AgentInput; readonly source: string }, context: ExtensionContext): MaybePromise<InputDecision | undefined | void>
@@ -158,6 +169,8 @@ export interface Hooks {
     },
     context: ExtensionContext,
   ): MaybePromise<RequestPatch | undefined | void>
+  /** Of each call of a provider, after all that can change it and before it is sent. It only looks on. */
+  onModelRequest?(event: SentModelRequest, context: ExtensionContext): MaybePromise<void>
   afterModelCall?(event: { readonly message: AssistantMessage; readonly usage: Usage }, context: ExtensionContext): MaybePromise<void>
   onToolCall?(event: { readonly call: HookedCall; readonly input: JSONValue }, context: ExtensionContext): MaybePromise<CallDecision | undefined | void>
   /** Of every outcome, whatever its status. */

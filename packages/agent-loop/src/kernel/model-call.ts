@@ -1,5 +1,5 @@
 import { classifyError, costOf, readEvents, streamMessage } from '@bowline/llm'
-import type { AssistantMessage, AssistantPart, BlockEvent, ToolCallPart } from '@bowline/llm'
+import type { AssistantMessage, AssistantPart, BlockEvent, SentRequest, ToolCallPart } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import type { DeltaEvent } from '../events/agent-event.ts'
 import { weigh } from '../transcript/estimate.ts'
@@ -60,6 +60,7 @@ async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelA
     ...(instructions !== '' && { instructions }),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(output && { output }),
+    ...(turn.plugins.sent.asks.length > 0 && { onRequest: (sent) => tellSent(turn, sent) }),
   })
   const publisher = new DeltaPublisher(turn)
   const message = await readEvents(stream, (event) => {
@@ -67,6 +68,11 @@ async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelA
   })
   const answer = publisher.named({ message, results: new Map() })
   return miss ? { ...answer, cacheMiss: miss } : answer
+}
+
+async function tellSent(turn: Turn, request: SentRequest): Promise<void> {
+  const { messageId: id, attempt, model } = turn
+  await consult(turn, 'sent', { id, purpose: 'answer', attempt, model: model.name, request })
 }
 
 /** Publishes an answer that came whole: one delta per block. */

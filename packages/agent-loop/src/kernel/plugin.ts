@@ -13,7 +13,7 @@ export interface Plugin {
 }
 
 const hookNames = Object.keys({
-  ...{ open: 0, fingerprint: 0, input: 0, prompt: 0, begin: 0, instruct: 0, drain: 0, plan: 0, beforeStep: 0, beforeAttempt: 0, decide: 0, context: 0, request: 0, model: 0, count: 0, answer: 0 },
+  ...{ open: 0, fingerprint: 0, input: 0, prompt: 0, begin: 0, instruct: 0, drain: 0, plan: 0, beforeStep: 0, beforeAttempt: 0, decide: 0, context: 0, request: 0, sent: 0, model: 0, count: 0, answer: 0 },
   ...{ nextAttempt: 0, attemptEnd: 0, asked: 0, refuse: 0, reenter: 0, beforeCall: 0, beside: 0, report: 0, outcome: 0 },
   ...{ settling: 0, results: 0, afterStep: 0, afterTurn: 0, discarding: 0, failing: 0, withdrawable: 0, beforeCompaction: 0, afterCompaction: 0, row: 0, ending: 0, changed: 0 },
   ...{ onTurnStart: 0, onStepStart: 0, onAnswer: 0, onRetryStart: 0, onRetryEnd: 0, onCallSettled: 0, onStepEnd: 0 },

@@ -3,7 +3,7 @@ import { messageOf } from '../base/agent-error.ts'
 import type { IdSource } from '../base/ids.ts'
 import { deepFreeze } from '../base/json.ts'
 import type { MaybePromise } from '../base/promises.ts'
-import type { BeforeCompaction, CompactionDecision, HookedCall } from '../contract/extension.ts'
+import type { BeforeCompaction, CompactionDecision, HookedCall, SentModelRequest } from '../contract/extension.ts'
 import type { OpenTurn, StepProgress, StoredMessage } from '../contract/journal.ts'
 import type { AgentResult, Budget, LocalBudget } from '../contract/run.ts'
 import type { ChildReport } from '../contract/tool.ts'
@@ -23,21 +23,7 @@ import { openQuestion } from './question.ts'
 import type { AgentSetup, RunContext, SystemPrompt } from './run-context.ts'
 import type { StopSwitch } from './stop-switch.ts'
 import { noPrompt } from './system-prompt.ts'
-import type {
-  Answered,
-  AnswerVerdict,
-  AttemptEnd,
-  EndedCall,
-  EndedStep,
-  GivenInput,
-  InputVerdict,
-  ModelAnswer,
-  RequestDraft,
-  RetryEnd,
-  RetryStart,
-  Segment,
-  StepPlan,
-} from './subjects.ts'
+import type { Answered, AnswerVerdict, AttemptEnd, EndedCall, EndedStep, GivenInput, InputVerdict, ModelAnswer, RequestDraft, RetryEnd, RetryStart, Segment, StepPlan } from './subjects.ts'
 
 /** What a plug-in may do at each point of a turn. What it returns counts; undefined leaves it to the next plug-in. */
 export interface Hooks {
@@ -65,6 +51,8 @@ export interface Hooks {
   context(turn: Turn, request: RequestDraft): MaybePromise<void>
   /** Changes anything of the request, once its messages are known. */
   request(turn: Turn, request: RequestDraft): MaybePromise<void>
+  /** A provider is about to be given this. */
+  sent(turn: Turn, sent: SentModelRequest): MaybePromise<void>
   /** Answers a request in the place of a provider's model. */
   model(turn: Turn, request: RequestDraft): Promise<ModelAnswer> | undefined
   /** The turn would be suspended for this question: true if it has been decided. */

@@ -3,7 +3,7 @@ import type { Extension, ExtensionContext, Guardrail, GuardrailContext, Hooks } 
 import type { World } from './world.ts'
 
 export const hookNames = [
-  ...['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'afterModelCall'],
+  ...['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'onModelRequest', 'afterModelCall'],
   ...['onToolCall', 'onToolResult', 'onToolSettled', 'beforeCompaction', 'afterCompaction', 'onRetryStart', 'onRetryEnd', 'onAgentEnd', 'onSavePoint'],
   ...['onSettled', 'onEvent'],
 ] as const satisfies readonly (keyof Hooks)[]

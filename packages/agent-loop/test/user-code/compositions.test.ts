@@ -8,7 +8,7 @@ import type { PlugIn } from './play-plug-in.ts'
 const tool = { name: 'tool', description: 'does it', inputSchema: {}, effect: 'idempotent', execute: () => 'did it' } as const
 
 const hooks: readonly (keyof Hooks)[] = [
-  ...(['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'afterModelCall'] as const),
+  ...(['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'onStepEnd', 'beforeModelCall', 'onModelRequest', 'afterModelCall'] as const),
   ...(['onToolCall', 'onToolResult', 'onToolSettled', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const),
 ]
 

@@ -35,7 +35,7 @@ const ignored = { number: fine, text: fine, null: fine, array: fine, 'unknown ke
 
 const deciding: readonly HookName[] = ['onInput', 'beforeAgentStart', 'transformContext', 'beforeModelCall', 'onToolCall', 'onToolResult', 'beforeCompaction']
 const looking: readonly HookName[] = [
-  ...(['onTurnStart', 'onStepStart', 'onStepEnd', 'afterModelCall', 'onToolSettled', 'afterCompaction', 'onRetryStart', 'onRetryEnd'] as const),
+  ...(['onTurnStart', 'onStepStart', 'onStepEnd', 'onModelRequest', 'afterModelCall', 'onToolSettled', 'afterCompaction', 'onRetryStart', 'onRetryEnd'] as const),
   ...(['onAgentEnd', 'onSavePoint', 'onSettled'] as const),
 ]
 /** Of these the turn has ended: `onError: 'fail'` cannot end it any more. */

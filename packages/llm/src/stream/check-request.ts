@@ -11,7 +11,7 @@ import { checkTools } from '../tools/check-tools.ts'
 export const requestKeys = Object.keys({
   ...{ model: true, models: true, messages: true, instructions: true, tools: true, toolChoice: true, output: true },
   ...{ runtimeParams: true, history: true, cache: true, download: true, providerOptions: true, headers: true },
-  ...{ abortSignal: true, clock: true, timeouts: true, messageId: true, price: true, telemetry: true },
+  ...{ abortSignal: true, clock: true, timeouts: true, messageId: true, price: true, telemetry: true, onRequest: true },
 } satisfies Record<keyof ModelRequest, true>)
 
 /** Names that other libraries use for these options. */
@@ -60,6 +60,7 @@ function checkOutput(output: unknown): void {
 /** How the call is made, whatever it says. */
 function checkCall(request: ModelRequest): void {
   check.checkFunction('download', request.download)
+  check.checkFunction('onRequest', request.onRequest)
   checkProviderOptions('providerOptions', request.providerOptions)
   checkValues('headers', request.headers, check.checkText)
   check.checkSignal('abortSignal', request.abortSignal)

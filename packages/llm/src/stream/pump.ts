@@ -6,7 +6,7 @@ import type { MessageEvent } from '../events.ts'
 import { field } from '../json.ts'
 import type { AssistantMessage } from '../messages.ts'
 import type { ModelError } from '../model-error.ts'
-import type { Timeouts } from '../model-request.ts'
+import type { ModelRequest, Timeouts } from '../model-request.ts'
 import { unobserved, type CallObserver } from '../telemetry/call-observer.ts'
 import type { Tariff } from '../usage/price.ts'
 import { requestLength } from '../usage/request-length.ts'
@@ -26,6 +26,7 @@ export interface PumpOptions {
   readonly timeouts: Timeouts
   readonly abortSignal: AbortSignal | undefined
   prepare(signal: AbortSignal): Promise<PreparedCall>
+  readonly onRequest: ModelRequest['onRequest']
   /** Asked when the call begins. */
   observe(): CallObserver
 }
@@ -142,6 +143,12 @@ export class Pump {
     if (this.#message) return
     this.#builder?.requested({ repairs, inputLength: () => requestLength(options) })
     this.#observer.called(options)
+    const { onRequest } = this.#options
+    if (onRequest) {
+      const { abortSignal: _signal, headers: _headers, ...request } = options
+      await onRequest(request)
+      if (this.#message) return
+    }
     const { stream, response } = await model.doStream(options)
     if (this.#message) return void stream.cancel().catch(ignore)
     this.#reader = stream.getReader()

@@ -40,6 +40,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
     timeouts,
     abortSignal: outerSignal,
     prepare: (abortSignal) => prepareCall(request, { target, abortSignal }),
+    onRequest: request.onRequest,
     observe: () => observeCall({ messageId, provider, modelId }, request.telemetry),
   })
   let result: Promise<AssistantMessage> | undefined

@@ -7,6 +7,7 @@ export const scopes = [
   'mcp',
   'metrics',
   'spending',
+  'requests:read',
   'admin',
 ] as const
 

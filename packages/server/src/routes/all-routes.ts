@@ -12,6 +12,7 @@ import { mcpRoutes } from './mcp.ts'
 import { agentsRoute, healthRoute, identityRoute, metricsRoute, openApiRoute, readyRoute, spendingRoute } from './operations.ts'
 import type { Route } from './route.ts'
 import { deleteSessionRoute, listSessionsRoute, readSessionRoute } from './sessions.ts'
+import { modelRequestRoutes } from './model-requests.ts'
 import { noticeRoutes } from './notices.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { ticketRoute } from './ticket.ts'
@@ -42,6 +43,7 @@ export function allRoutes(services: Services, basePath: string, options: RouteOp
     compactRoute(services),
     ...scheduleRoutes(services),
     ...noticeRoutes(services),
+    ...(services.requests ? modelRequestRoutes(services, services.requests) : []),
     exportRoute(services),
     listSessionsRoute(services),
     agentsRoute(services),

@@ -1,4 +1,4 @@
-import { defineAgent, defineTool, type Agent, type Tool } from '@bowline/agent-loop'
+import { defineAgent, defineTool, type Agent, type Extension, type Tool } from '@bowline/agent-loop'
 import type { Problem } from '@bowline/client'
 import { scriptedModel, type Script, type ScriptedModel, type Step } from '@bowline/llm/testing'
 import { createServer, type Server, type ServerOptions } from '@bowline/server'
@@ -29,6 +29,7 @@ export interface Bench {
 export interface BenchOptions extends Partial<ServerOptions> {
   readonly steps?: Script
   readonly tools?: readonly Tool[]
+  readonly extensions?: readonly Extension[]
   /** How long a stop waits for a tool that does not end. */
   readonly abortGraceMs?: number
   readonly otherAgents?: readonly Agent[]
@@ -48,6 +49,7 @@ export function idleRuntime(): Runtime {
 export async function bench({
   steps = [],
   tools = [],
+  extensions = [],
   abortGraceMs = 20,
   otherAgents = [],
   store = memoryStore(),
@@ -58,7 +60,7 @@ export async function bench({
 }: BenchOptions = {}): Promise<Bench> {
   const faults: unknown[] = []
   const model = scriptedModel(steps)
-  const agent = defineAgent({ name: 'assistant', model, tools, abortGraceMs })
+  const agent = defineAgent({ name: 'assistant', model, tools, extensions, abortGraceMs })
   const runtime = createRuntime({ agents: [agent, ...otherAgents], store, onError: (error) => faults.push(error), ...runtimeOptions })
   await runtime.start()
   const nothing = (): void => undefined

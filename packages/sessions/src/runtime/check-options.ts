@@ -110,6 +110,7 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   ttl: checkTtl,
   retention: configChecks.optionalRecord<Retention>({ runsMs: configChecks.whole(0, longestMs), expiredMs: configChecks.whole(0, longestMs) }),
   notify: checkedAfterwards,
+  requests: configChecks.methods('remove'),
   webhooks: configChecks.optionalRecord<WebhookOptions>({
     ...{ http: configChecks.checkBoolean, resolve: configChecks.checkFunction, ca: configChecks.listOf(configChecks.checkName), random: configChecks.checkFunction },
     allow: checkRanges,

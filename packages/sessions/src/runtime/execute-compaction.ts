@@ -31,7 +31,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   })
   const { trigger, instructions } = compactionOrder(run)
   const budget = await context.tenants?.budgetFor(session)
-  const { outcome } = await agent.compact({ journal, runId: run.id, trigger, ...(instructions === undefined ? {} : { instructions }), ...(budget && { budget }), clock, ids })
+  const { outcome } = await agent.compact({ journal, runId: run.id, sessionKey: session.key, trigger, ...(instructions === undefined ? {} : { instructions }), ...(budget && { budget }), clock, ids })
   if (journal.needsFinalize) return { kind: 'finalize' }
   if (journal.isStoreAway) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }

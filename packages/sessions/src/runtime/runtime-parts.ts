@@ -102,7 +102,10 @@ export class RuntimeParts {
       abort: (runId, request) => this.loop.abort(runId, request),
       fence: (runId) => this.loop.fence(runId),
       forget: (sessionId) => this.#conversations.forget(sessionId),
-      removeExtensionState: (key) => removeOrchestrationState(store, key),
+      removeExtensionState: async (key) => {
+        await removeOrchestrationState(store, key)
+        await options.requests?.remove(key)
+      },
     }
   }
 

@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../contract/paging.ts'
 import type { RunKind, SessionTtl, Webhook } from '../contract/records.ts'
 import type { PruneReport, SessionQuery, SessionStore } from '../contract/session-store.ts'
 import type { DefinitionPolicy } from '../contract/definition-diff.ts'
+import type { RequestRecorder } from '../requests/types.ts'
 import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
 
 export interface RuntimeOptions {
@@ -60,6 +61,8 @@ export interface RuntimeOptions {
   readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
   /** How webhooks are reached, those of sessions too. */
   readonly webhooks?: WebhookOptions
+  /** What `recordRequests` gave: the recorded requests of a session are removed with it. Default: nothing is removed. */
+  readonly requests?: Pick<RequestRecorder, 'remove'>
   /** The first use of the store starts the runtime. Default true. */
   readonly autoStart?: boolean
   /** False: nothing happens by itself, the host calls `drain()`. Default true. */

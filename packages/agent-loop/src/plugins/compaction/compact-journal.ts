@@ -33,7 +33,7 @@ export interface WatchedCompaction {
   readonly note: (note: Note) => void
 }
 
-export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction'> {
+export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction' | 'afterCompaction' | 'sent'> {
   onEvent?(event: DurableEvent): void
 }
 
@@ -111,6 +111,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     },
     reserve: (expected) => reserveFor(parts, expected, (message) => note({ type: 'error', source: 'extension', name: 'budget', message, fatal: false })),
     book: () => undefined,
+    ...(watch.sent && { sent: watch.sent }),
     beforeCompaction: async (event) => watch.beforeCompaction?.(event),
     async afterCompaction(compaction) {
       await watch.afterCompaction?.(compaction)

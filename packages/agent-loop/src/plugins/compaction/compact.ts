@@ -1,4 +1,4 @@
-import type { Cost, Message, Usage } from '@bowline/llm'
+import type { Cost, Message, SentRequest, Usage } from '@bowline/llm'
 import { messageOf } from '../../base/agent-error.ts'
 import { checkObject } from '../../base/checks.ts'
 import { copyJson, deepFreeze } from '../../base/json.ts'
@@ -163,7 +163,7 @@ function cutOf({ view, estimate, contextWindow }: CompactionHost, policy: Compac
 async function summarise(
   host: CompactionHost,
   policy: CompactionPolicy,
-  { trigger, tokensBefore }: CompactionTask,
+  { compactionId, trigger, tokensBefore }: CompactionTask,
   { index, turnStart }: Cut,
   focus: readonly string[],
 ): Promise<Made> {
@@ -182,8 +182,9 @@ async function summarise(
   const reservation = await host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
   if (!reservation) return outOfBudget
   let spent: Spent = { usage: {} }
+  const onRequest = host.sent && ((sent: SentRequest) => host.sent?.({ id: compactionId, purpose: 'compaction', attempt: 1, model: model.name, request: sent }))
   try {
-    const answer = await model.call({ ...request, maxTokens: size.maxTokens, abortSignal })
+    const answer = await model.call({ ...request, maxTokens: size.maxTokens, abortSignal, ...(onRequest && { onRequest }) })
     spent = { usage: answer.usage, cost: answer.cost, model: model.name }
     const read = readSummary(answer)
     if (abortSignal.aborted) return { ...stopped, spent }

@@ -93,6 +93,7 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
       // After the turn it is not the turn's.
       if (inTurn) turn.book(usage, cost)
     },
+    ...(turn.plugins.sent.asks.length > 0 && { sent: async (sent) => void (await consult(turn, 'sent', sent)) }),
     beforeCompaction: async (event) => consult(turn, 'beforeCompaction', event),
     afterCompaction: async (compaction) => void (await consult(turn, 'afterCompaction', compaction)),
   }

@@ -2,7 +2,7 @@ import type { Cost, Usage } from '@bowline/llm'
 import type { IdSource } from '../../base/ids.ts'
 import type { MaybePromise } from '../../base/promises.ts'
 import type { CompactionPolicy } from '../../contract/compaction.ts'
-import type { BeforeCompaction, CompactionDecision } from '../../contract/extension.ts'
+import type { BeforeCompaction, CompactionDecision, SentModelRequest } from '../../contract/extension.ts'
 import type { Reservation } from '../../contract/run.ts'
 import type { Compaction, CompactionEndEvent, CompactionStartEvent, CompactionTrigger, UsageEvent } from '../../events/message-events.ts'
 import type { ToolEffect } from '../../events/tool-events.ts'
@@ -40,6 +40,8 @@ export interface CompactionHost {
   /** Adds to the sums of the turn; the budget has its reservation. */
   book(usage: Usage, cost: Cost | undefined): void
   beforeCompaction?(event: BeforeCompaction): Promise<CompactionDecision | undefined>
+  /** The provider is about to be given this. Absent: nobody looks on. */
+  readonly sent?: (request: SentModelRequest) => Promise<void>
   /** Behind the commit. */
   afterCompaction?(compaction: Compaction): Promise<void>
 }

@@ -203,12 +203,17 @@ export function summarySizeOf(
   return { maxCharacters, tokensPerCharacter: cautious, maxTokens }
 }
 
+interface SummaryCall extends SummaryRequest, Pick<ModelRequest, 'onRequest'> {
+  readonly maxTokens: number
+  readonly abortSignal: AbortSignal
+}
+
 /** What writes summaries. `call` must always resolve: a failure is an answer with an error, as in `streamMessage`. */
 export interface SummaryModel {
   readonly name: ModelName
   readonly contextWindow?: number | undefined
   readonly maxOutputTokens?: number | undefined
-  call(request: SummaryRequest & { readonly maxTokens: number; readonly abortSignal: AbortSignal }): Promise<AssistantMessage>
+  call(request: SummaryCall): Promise<AssistantMessage>
 }
 
 interface SummaryModelOptions extends Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>, Omit<SummaryModel, 'call'> {
@@ -221,10 +226,11 @@ export function summaryModel({ model, models, runtimeParams, clock, cache, ...fa
   const { model: _model, systemPrompt: _prompt, stopSequences: _stops, ...params } = runtimeParams ?? {}
   return {
     ...facts,
-    call: ({ instructions, messages, maxTokens, abortSignal }) =>
+    call: ({ instructions, messages, maxTokens, abortSignal, onRequest }) =>
       streamMessage({
         ...{ model, instructions, messages, abortSignal, clock },
         ...(models && { models }),
+        ...(onRequest && { onRequest }),
         runtimeParams: { ...params, maxTokens },
         // No other request repeats the conversation in this form.
         cache: cache === 'off' ? cache : { at: ['instructions'] },

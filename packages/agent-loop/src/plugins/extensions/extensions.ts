@@ -40,6 +40,7 @@ const places = {
   onStepStart: { at: 'onStepStart', foreign: true },
   onStepEnd: { at: 'onStepEnd', foreign: true },
   beforeModelCall: { at: 'request', foreign: false },
+  onModelRequest: { at: 'sent', foreign: false },
   afterModelCall: { at: 'onAnswer', foreign: true },
   onToolCall: { at: 'beforeCall', foreign: true },
   onToolResult: { at: 'outcome', foreign: true },
@@ -92,6 +93,7 @@ function hooksFor(callsOf: (turn: Turn) => HandlerCalls): OurHooks {
       request.messages = await askContext(callsOf(turn), request.messages)
     },
     request: (turn, request) => patchRequest(turn, callsOf(turn), request),
+    sent: (turn, sent) => callsOf(turn).tell('onModelRequest', sent),
     onAnswer: (turn, message) => callsOf(turn).tell('afterModelCall', { message, usage: message.usage }),
     beforeCall: async (turn, call) => {
       const verdict = await askCall(callsOf(turn), describeCall(call), (input) => validate(call.tool, input))

@@ -145,7 +145,7 @@ describe('the record of an extension', () => {
   })
 
   it('A171: what hooks have written is in the next commit, whatever that is for, and there again after a crash', async () => {
-    const hooks = ['beforeAgentStart', 'onTurnStart', 'onStepStart', 'transformContext', 'beforeModelCall', 'afterModelCall', 'onToolCall', 'onToolResult', 'onToolSettled', 'onStepEnd'] as const
+    const hooks = ['beforeAgentStart', 'onTurnStart', 'onStepStart', 'transformContext', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onToolCall', 'onToolResult', 'onToolSettled', 'onStepEnd'] as const
     const written: Record<string, number> = {}
     const stored: unknown[] = []
     const write = (hook: string) => (_event: unknown, { state }: ExtensionContext) => void (state[hook] = written[hook] = (written[hook] ?? 0) + 1)

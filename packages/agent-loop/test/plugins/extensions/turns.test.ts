@@ -75,10 +75,10 @@ describe('requests', () => {
 })
 
 describe('failures', () => {
-  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onToolResult', 'onToolSettled', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
+  const hooks = ['onInput', 'beforeAgentStart', 'onTurnStart', 'transformContext', 'onStepStart', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onToolResult', 'onToolSettled', 'onStepEnd', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'] as const
   const turnOf = (options: Partial<AgentOptions>) => agentOf([call('echo'), { text: 'ok' }], { tools: [echo('echo').tool], ...options })
   const perTurn = new Set<string>(['onInput', 'beforeAgentStart', 'onTurnStart', 'onAgentEnd', 'onSavePoint', 'onSettled', 'onEvent'])
-  const perStep = new Set<string>(['transformContext', 'onStepStart', 'beforeModelCall', 'afterModelCall', 'onStepEnd'])
+  const perStep = new Set<string>(['transformContext', 'onStepStart', 'beforeModelCall', 'onModelRequest', 'afterModelCall', 'onStepEnd'])
 
   it.each(hooks)('A143: a throwing %s gives an error event each time and does not end the turn', async (hook) => {
     const talk = conversation()
@@ -91,7 +91,7 @@ describe('failures', () => {
 
   it.each(hooks.filter((hook) => !['onAgentEnd', 'onSavePoint', 'onSettled'].includes(hook)))('A143: with fail a throwing %s ends the turn as extension-error', async (hook) => {
     const talk = conversation()
-    const scripted = { onEvent: 0, onInput: 0, beforeAgentStart: 0, onTurnStart: 0, transformContext: 0, onStepStart: 0, beforeModelCall: 0 }
+    const scripted = { onEvent: 0, onInput: 0, beforeAgentStart: 0, onTurnStart: 0, transformContext: 0, onStepStart: 0, beforeModelCall: 0, onModelRequest: 0 }
     const steps = hook in scripted ? [] : [call('echo')]
     const agent = agentOf(steps, { tools: [echo('echo').tool], extensions: [extension('broken', { [hook]: throwing }, { onError: 'fail' })] })
     const { result } = await talk.play(agent, 'go')

@@ -1,0 +1,55 @@
+import { scriptedModel, type Script } from '@bowline/llm/testing'
+import { expect, it } from 'vitest'
+import { createMemoryJournal, defineAgent, defineExtension, defineTool, type AgentOptions, type SentModelRequest } from '../../../src/index.ts'
+
+type Seen = SentModelRequest & { readonly step: number; readonly sessionKey: string | undefined }
+
+/** An agent whose requests are looked at behind all that changes them. */
+function watched(steps: Script, { extensions = [], ...options }: Partial<AgentOptions> = {}) {
+  const seen: Seen[] = []
+  const watch = defineExtension({ name: 'watch', hooks: { onModelRequest: (sent, { step, sessionKey }) => void seen.push({ ...sent, step, sessionKey }) } })
+  const model = scriptedModel(steps)
+  return { seen, model, agent: defineAgent({ model, instructions: 'Be brief.', extensions: [watch, ...extensions], ...options }) }
+}
+
+const sentTo = ({ calls }: ReturnType<typeof watched>['model']) => calls.map(({ abortSignal: _signal, headers: _headers, ...sent }) => sent)
+
+it('D55: onModelRequest sees what was sent, changes of other hooks included, once for each attempt under the id of its message', async () => {
+  const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object' }, execute: () => 'seen' })
+  const change = defineExtension({
+    name: 'change',
+    hooks: { beforeModelCall: () => ({ runtimeParams: { temperature: 0.1 } }), transformContext: ({ messages }) => ({ messages: [...messages, { role: 'user', content: 'and hurry' }] }) },
+  })
+  const { seen, model, agent } = watched([{ error: { status: 503 } }, { toolCalls: [{ id: 'c', name: 'look', input: {} }] }, { text: 'done' }], {
+    ...{ tools: [look], retry: { maxRetries: 1, baseDelayMs: 0 }, extensions: [change] },
+  })
+  const ids: string[] = []
+  for await (const event of agent.run('go', { sessionKey: 'room:1' })) if (event.type === 'message-start') ids.push(event.messageId)
+  expect(seen.map(({ id }) => id)).toEqual(ids)
+  expect(seen.map(({ request }) => request)).toEqual(sentTo(model))
+  expect(seen.map(({ step, attempt, purpose, sessionKey, model: { modelId } }) => [step, attempt, purpose, sessionKey, modelId])).toEqual([
+    [1, 1, 'answer', 'room:1', model.modelId],
+    [1, 2, 'answer', 'room:1', model.modelId],
+    [2, 1, 'answer', 'room:1', model.modelId],
+  ])
+  expect(seen[0]?.request).toMatchObject({ temperature: 0.1 })
+  expect(JSON.stringify(seen[0]?.request.prompt)).toContain('and hurry')
+})
+
+it('D55: the call of a compaction is seen too, in a turn and between two', async () => {
+  const long = (): { text: string } => ({ text: 'a long story '.repeat(40) })
+  const compaction = { keepRecentTokens: 1 }
+  const between = watched(long, { compaction })
+  const journal = createMemoryJournal()
+  for (const text of ['one', 'two']) await between.agent.run(text, { journal }).result()
+  expect(await between.agent.compact({ journal, sessionKey: 'room:1' })).toMatchObject({ outcome: 'done' })
+  const ask = defineExtension({ name: 'ask', hooks: { onStepEnd: (_event, { compactAfterTurn }) => compactAfterTurn() } })
+  const within = watched(long, { compaction, extensions: [ask] })
+  const other = createMemoryJournal()
+  for (const text of ['one', 'two']) await within.agent.run(text, { journal: other }).result()
+  for (const { seen, model } of [between, within]) {
+    expect(seen.at(-1)).toMatchObject({ purpose: 'compaction', attempt: 1, id: expect.stringMatching(/^compaction_/) as string })
+    expect(seen.map(({ request }) => request)).toEqual(sentTo(model))
+  }
+  expect(between.seen.at(-1)).toMatchObject({ sessionKey: 'room:1', step: 0 })
+})

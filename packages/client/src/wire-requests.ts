@@ -1,0 +1,39 @@
+import type { JsonObject } from './wire.ts'
+
+/** What a model was sent in one call, without its content. */
+export interface RequestSummary {
+  /** That of the message of the attempt; of a compaction its `compactionId`. */
+  readonly id: string
+  readonly purpose: 'answer' | 'compaction'
+  readonly runId: string
+  readonly turn: number
+  /** 0 for a compaction outside of a turn. */
+  readonly step: number
+  /** Of the step, from 1. */
+  readonly attempt: number
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly model: { readonly provider: string; readonly modelId: string }
+  /** Messages of the prompt, the system message included. */
+  readonly messageCount: number
+  /** How many leading messages are those of the request before, as far as the process that sent it knew that one. */
+  readonly sharedCount: number
+  readonly toolCount: number
+}
+
+export interface RequestList {
+  /** Newest first. */
+  readonly requests: readonly RequestSummary[]
+  readonly nextCursor?: string
+}
+
+/** The whole request, in the form of the AI SDK. Data of files is replaced by its size, secrets by `[redacted]`. */
+export interface RequestView extends RequestSummary {
+  readonly prompt: readonly JsonObject[]
+  /** With descriptions and JSON Schemas. */
+  readonly tools: readonly JsonObject[]
+  /** `toolChoice`, `temperature`, `maxOutputTokens`, `responseFormat`, `providerOptions` and so on. */
+  readonly settings: JsonObject
+  /** True if the prompt was too large to be kept. */
+  readonly omitted?: true
+}
