@@ -42,10 +42,12 @@ export interface DemoParts extends ToolSurroundings {
   /** Hands work to other agents. */
   readonly delegate: Tool
   readonly orchestration: Extension
+  /** Records what the models are sent. */
+  readonly requests: Extension
 }
 
 /** The agent that the page talks to, and the one that gives it second opinions. */
-export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchestration, ...surroundings }: DemoParts) {
+export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchestration, requests, ...surroundings }: DemoParts) {
   const model = modelOf(choice, speed)
   const researcher = defineAgent({
     ...model,
@@ -53,6 +55,7 @@ export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchest
     description: 'Finds out what the library has about a topic. Takes a few seconds: run it in the background.',
     instructions: 'Look the topic up with search_library, read the pages with read_page, all calls in one answer, and say in a few lines what they say.',
     tools: [searchLibrary(surroundings), readPage(surroundings)],
+    extensions: [requests],
   })
   const demo = defineAgent({
     ...model,
@@ -64,7 +67,7 @@ export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchest
       ...[...planTools(surroundings), readLogbook(surroundings), payInvoice(surroundings)],
     ],
     subagents: [researcher],
-    extensions: [orchestration],
+    extensions: [orchestration, requests],
   })
   const colleague = defineAgent({ ...model, name: colleagueName, description: 'Gives a second opinion.', instructions: 'Give your opinion in two sentences.' })
   return [demo, colleague] as const

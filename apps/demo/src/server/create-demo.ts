@@ -4,6 +4,8 @@ import { systemClock } from '@bowline/llm'
 import type { Clock } from '@bowline/llm'
 import { createOrchestration, createRuntime } from '@bowline/sessions'
 import type { Orchestration, Runtime, SessionStore } from '@bowline/sessions'
+import { recordRequests } from '@bowline/sessions/requests'
+import type { RequestRecorder } from '@bowline/sessions/requests'
 import { offlineModel } from '../model/offline-model.ts'
 import { createPace, speedFrom } from '../pace.ts'
 import { createDemoAgents } from './agents.ts'
@@ -24,6 +26,8 @@ export interface Demo {
   readonly runtime: Runtime
   readonly bridge: Bridge
   readonly orchestration: Orchestration
+  /** What the models were sent. */
+  readonly requests: RequestRecorder
 }
 
 export interface DemoOptions {
@@ -41,9 +45,10 @@ export async function createDemo(env: Environment, { clock = systemClock, around
   const store = around(await createStore(storeChoiceFrom(env), dataFolder))
   const { bridge, tool, join } = createDemoBridge(store, speed)
   const orchestration = createOrchestration({ store, config: planSteps, clock })
-  const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension() })
+  const requests = recordRequests({ store, clock })
+  const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension(), requests: requests.extension })
   const runtime = createRuntime({
-    ...{ agents, clock },
+    ...{ agents, clock, requests },
     store: aroundStore(store, {
       // Before the first run is taken up, which may have handed work to the bridge.
       async open(options) {
@@ -53,7 +58,7 @@ export async function createDemo(env: Environment, { clock = systemClock, around
     }),
   })
   join(runtime)
-  return { choice, bridge, orchestration, runtime: stoppedAfter(bridge, runtime) }
+  return { choice, bridge, orchestration, requests, runtime: stoppedAfter(bridge, runtime) }
 }
 
 /** The bridge needs the store until it has stopped. */

@@ -21,7 +21,7 @@ import type { Environment } from './settings.ts'
 const reader: Principal = {
   id: 'page',
   tenant: demoTenant,
-  scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals', 'mcp'],
+  scopes: ['agents:read', 'sessions:read', 'sessions:write', 'sessions:delete', 'approvals', 'mcp', 'requests:read'],
 }
 
 export interface StartedServer extends RunningServer {
@@ -36,11 +36,11 @@ export async function startServer(env: Environment, processes: () => readonly Se
   const port = portFrom(env)
   const dataFolder = dataFolderFrom(env)
   const points = canKill(env) ? createKillPoints(dataFolder, systemClock) : undefined
-  const { runtime, bridge, orchestration, choice } = await createDemo(env, { around: (store) => points?.around(store) ?? store })
+  const { runtime, bridge, orchestration, requests, choice } = await createDemo(env, { around: (store) => points?.around(store) ?? store })
   await runtime.start()
   const token = await readPageToken(dataFolder)
   const api = createServer({
-    ...{ runtime, bridge, orchestration },
+    ...{ runtime, bridge, orchestration, requests },
     auth: async (request) => (holdsToken(request, port, token) ? reader : null),
     agents: { [demoAgentName]: {} },
   })

@@ -115,7 +115,7 @@ export class DemoPage {
       const letters = (text: string | null): string => (text ?? '').replace(/[^\p{L}\p{N}]+/gu, '')
       return [...conversation.querySelectorAll<HTMLElement>('[data-testid=user], [data-testid=assistant]')].map((element) =>
         element.dataset.testid === 'user'
-          ? { role: 'user' as const, text: letters(element.textContent) }
+          ? { role: 'user' as const, text: letters((element.querySelector('[data-text]') ?? element).textContent) }
           : {
               role: 'assistant' as const,
               id: element.dataset.message ?? '',

@@ -64,7 +64,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
   it.concurrent('D6, D8: anything else is answered with what can be asked; every phrase is a chip; the header says offline', () =>
     visit(async (tab) => {
       const badge = tab.page.getByTestId('model')
-      expect(await badge.textContent()).toBe('offline · bowline-offlineoffline')
+      expect(await badge.textContent()).toBe('Offline model, no key needed')
       expect(await badge.locator('svg').count()).toBe(1)
       await tab.say('what can you do?')
       await tab.reaches('completed')

@@ -4,6 +4,7 @@ import { lazy, Suspense } from 'react'
 import type { ServerInfo } from '../../info.ts'
 import type { Moment } from '../past/moment.ts'
 import { EventTab } from './event-tab.tsx'
+import { RequestTab } from './request-tab.tsx'
 import { StateTab } from './state-tab.tsx'
 
 const BranchesTab = lazy(() => import('./branches-tab.tsx').then(({ BranchesTab }) => ({ default: BranchesTab })))
@@ -24,6 +25,7 @@ interface InspectorPanelProps {
 const tabs = [
   ['state', 'State'],
   ['event', 'Event'],
+  ['request', 'Request'],
   ['branches', 'Branches'],
 ] as const
 
@@ -48,6 +50,9 @@ export function InspectorPanel({ sessionId, moment, log, event, servers, onShow,
         </Tabs.Content>
         <Tabs.Content value="event" tabIndex={-1} className="min-h-0 flex-1 overflow-y-auto">
           <EventTab {...{ log, event, servers, onShow }} />
+        </Tabs.Content>
+        <Tabs.Content value="request" tabIndex={0} className="min-h-0 flex-1 overflow-y-auto">
+          <RequestTab {...{ sessionId, log, event }} />
         </Tabs.Content>
         <Tabs.Content value="branches" tabIndex={0} className="min-h-0 flex-1 overflow-y-auto">
           <Suspense fallback={<p className="p-4 text-sm text-ink-soft">Loading …</p>}>

@@ -1,8 +1,6 @@
-import { createAdmin } from '@bowline/client/admin'
 import type { Scope } from '@bowline/client'
 import { useEffect, useState } from 'react'
-
-const admin = createAdmin({ baseUrl: '' })
+import { pageAdmin } from './page-admin.ts'
 
 /** What the reader's token may do, besides reading. */
 export interface Access {
@@ -15,7 +13,7 @@ export function useAccess(reason: string): Access {
   const [access, setAccess] = useState<Access>({ write: false, delete: false })
   useEffect(() => {
     const leaving = new AbortController()
-    admin.me({ abortSignal: leaving.signal }).then(
+    pageAdmin.me({ abortSignal: leaving.signal }).then(
       ({ scopes }) => {
         const may = (scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
         setAccess({ write: may('sessions:write'), delete: may('sessions:delete') })
