@@ -9,7 +9,6 @@ import type { RequestRecorder } from '@bowline/sessions/requests'
 import { offlineModel } from '../model/offline-model.ts'
 import { createPace, speedFrom } from '../pace.ts'
 import { createDemoAgents } from './agents.ts'
-import { aroundStore } from './around-store.ts'
 import { chooseModel } from './choose-model.ts'
 import type { ModelChoice } from './choose-model.ts'
 import { createStore } from './create-store.ts'
@@ -47,24 +46,20 @@ export async function createDemo(env: Environment, { clock = systemClock, around
   const orchestration = createOrchestration({ store, config: planSteps, clock })
   const requests = recordRequests({ store, clock })
   const agents = createDemoAgents(choice, { pace, clock, dataFolder, speed, delegate: tool, orchestration: orchestration.extension(), requests: requests.extension })
-  const runtime = createRuntime({
-    ...{ agents, clock, requests },
-    store: aroundStore(store, {
-      // Before the first run is taken up, which may have handed work to the bridge.
-      async open(options) {
-        await store.open(options)
-        await bridge.start()
-      },
-    }),
-  })
+  const runtime = createRuntime({ agents, store, clock, requests })
   join(runtime)
-  return { choice, bridge, orchestration, requests, runtime: stoppedAfter(bridge, runtime) }
+  return { choice, bridge, orchestration, requests, runtime: withBridge(runtime, bridge) }
 }
 
-/** The bridge needs the store until it has stopped. */
-function stoppedAfter(bridge: Bridge, runtime: Runtime): Runtime {
+/** The bridge needs the store: it starts when the runtime has, and stops before it. Nobody waits for its start. */
+function withBridge(runtime: Runtime, bridge: Bridge): Runtime {
   return {
     ...runtime,
+    async start(options) {
+      const report = await runtime.start(options)
+      bridge.start().catch((error: unknown) => console.error('The bridge does not start.', error))
+      return report
+    },
     async stop(options) {
       await bridge.stop()
       await runtime.stop(options)

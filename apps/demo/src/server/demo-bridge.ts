@@ -7,7 +7,7 @@ export const colleagueName = 'colleague'
 
 export interface DemoBridge {
   readonly bridge: Bridge
-  /** For the agent that hands work on. */
+  /** For the agent that hands work on. It waits until the bridge has started. */
   readonly tool: Tool
   /** Must be called before the bridge starts: the runtime that executes what the colleague is asked. */
   readonly join: (runtime: Runtime) => void
@@ -26,9 +26,17 @@ export function createDemoBridge(store: SessionStore, speed: number): DemoBridge
     workers: [{ id: 'worker', entry: `${import.meta.dirname}/worker-program.ts`, env: { DEMO_SPEED: String(speed) } }],
   })
   const bridge = createBridge({ executors: [workers, local], store: store.state, logger: faultsOnly })
-  const tool = delegateTool(bridge, {
+  const delegate = delegateTool(bridge, {
     agents: ['worker', colleagueName],
     description: 'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
   })
+  // The bridge starts behind the server: its worker and the code of its protocol are a part of a second for who waits for the page.
+  const tool: Tool = {
+    ...delegate,
+    async execute(input, context) {
+      await bridge.start()
+      return delegate.execute?.(input, context)
+    },
+  }
   return { bridge, tool, join: (runtime) => local.add(runtimeAgent(runtime, { agent: colleagueName })) }
 }

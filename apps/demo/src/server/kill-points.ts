@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Batch, SessionStore } from '@bowline/sessions'
 import type { Clock } from '@bowline/llm'
-import { aroundStore } from './around-store.ts'
 
 /**
  * `in-tool`: soon after the next tool has started, and before any outcome of it is stored. `after-result`: right after the next
@@ -76,12 +75,23 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
       await writeFile(file, JSON.stringify({ sessionKey, at, until } satisfies KillPoint))
       return until
     },
-    around: (store) => aroundStore(store, { commit: (batch) => commit(store, batch) }),
+    around: (store) => committingBy(store, (batch) => commit(store, batch)),
   }
 }
 
 function tells({ writes }: Batch, type: 'tool-execution-start' | 'tool-execution-end'): boolean {
   return writes.some((write) => write.op === 'event.append' && write.events.some(({ event }) => event.type === type))
+}
+
+/** The store with another commit. */
+function committingBy(store: SessionStore, commit: SessionStore['commit']): SessionStore {
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'commit') return commit
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
 }
 
 function killThisProcess(): void {
