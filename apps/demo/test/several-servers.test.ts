@@ -52,6 +52,20 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     await demo.printed(new RegExp(`Server ${name} is back`))
   })
 
+  it('D24: one that dies in work for a worker leaves it to the other one, whose worker gets the same request', async () => {
+    const { post, request } = await openPage(demo.url)
+    await (await post('/studio/kill', { at: 'in-tool', sessionId: 'handed' })).json()
+    const deaths = demo.output().match(/ended \(SIGKILL\)/g)?.length ?? 0
+    await post('/api/agent/execute', { sessionId: 'handed', input: { role: 'user', content: 'ask the worker' }, context: {} })
+      .then((response) => response.text())
+      .catch((error: unknown) => expect((error as Error).message).toMatch(/terminated|fetch failed/))
+    await demo.printed(new RegExp(`^(?:(?:(?!ended \\(SIGKILL)[^])*ended \\(SIGKILL){${deaths + 1}}`))
+    const state = async () => (await (await request('/api/agent/session/handed')).json()) as { readonly status: string; readonly messages: readonly unknown[] }
+    await expect.poll(async () => (await state()).status, { timeout: 30_000 }).toBe('completed')
+    expect(JSON.stringify((await state()).messages.at(-1))).toContain('needs about 72 cm')
+    await demo.printed(new RegExp(`^(?:(?:(?!is back)[^])*is back){${deaths + 1}}`))
+  })
+
   it('SIGTERM ends all of it with 0', async () => {
     const { request } = await openPage(demo.url)
     const { servers = [] } = (await (await request('/studio/info')).json()) as StudioInfo
