@@ -58,6 +58,7 @@ export const withoutRow: Readonly<Record<string, string>> = {
   grantSchema: 'a schema',
   emptyView: 'a value',
   nullCompaction: 'a compactor that looks at nothing',
+  commitsOf: 'total: it never throws',
   reduceEvents: 'total: it never throws',
   patchOutput: 'total: it never throws',
   lookForOutput: 'for the messages of a run that are stored: it never throws',

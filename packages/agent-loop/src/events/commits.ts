@@ -19,11 +19,11 @@ export interface LogCommit {
 /**
  * Returns the commits of a log in order, and says of each which process wrote it. `before`: the commits of the events before
  * these, which the first ones may go on. Left out: deltas, repeated events, the rest of a commit whose first event is not
- * given, and events of a log that no store has marked.
+ * given, and events of a log that no store has marked. Like `reduceEvents` it never throws: what is no list has no commits.
  */
 export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogCommit[] = []): readonly LogCommit[] {
-  const commits = [...before]
-  for (const event of events) {
+  const commits = Array.isArray(before) ? [...(before as readonly LogCommit[])] : []
+  for (const event of isIterable(events) ? events : []) {
     if (!isDurable(event) || event.seq === undefined) continue
     const { seq } = event
     const last = commits.at(-1)
@@ -37,4 +37,8 @@ export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogComm
 function begun(event: DurableEvent, seq: number): LogCommit {
   const { epoch, runId = 'runId' in event ? event.runId : undefined, ...rest } = event.commit ?? {}
   return { firstSeq: seq, lastSeq: seq, at: event.at, ...rest, ...(epoch !== undefined && { epoch, ...(runId !== undefined && { runId }) }) }
+}
+
+function isIterable(value: unknown): value is Iterable<AgentEvent> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
 }

@@ -33,6 +33,7 @@ describe('D55: the commits of a log', () => {
     expect(commitsOf([event(1), event(2)])).toEqual([])
     const hostile = [null, 'x', { type: 'unknown', seq: 1, commit: {} }, { ...event(1, {}), seq: undefined }] as unknown as AgentEvent[]
     expect(commitsOf(hostile)).toEqual([])
+    for (const none of [undefined, null, 1, {}]) expect(commitsOf(none as never, none as never)).toEqual([])
   })
 
   it('D55: a mark without a claim names no run, and the end of a deleted session no process', () => {
