@@ -1,8 +1,11 @@
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AgentEvent } from '@bowline/agent-loop'
+import type { AgentEvent, DurableEvent } from '@bowline/agent-loop'
+import { isDurable } from '@bowline/agent-loop/events'
+import type { ViewMessage } from '@bowline/agent-loop/events'
 import { checkEvents } from '@bowline/agent-loop/testing'
 import type { Session } from '@bowline/sessions'
+import { createHistory, foldMoment, momentBefore } from '@bowline/studio/past'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDemo } from '../src/server/create-demo.ts'
 import type { Demo } from '../src/server/create-demo.ts'
@@ -53,6 +56,23 @@ function ofType<Type extends AgentEvent['type']>(events: readonly AgentEvent[], 
 
 const callsIn = (events: readonly AgentEvent[]) => ofType(events, 'tool-execution-start').map(({ toolName }) => toolName)
 
+/** Wherever one looks, and in whatever order, the past is the fold of the log up to there; its end is what the store has. */
+async function expectPast(session: Session, events: readonly AgentEvent[], copied: readonly ViewMessage[] = []): Promise<void> {
+  const log = events.filter((event): event is DurableEvent => isDurable(event))
+  const fresh = (count: number) => log.slice(0, count).reduce(foldMoment, momentBefore(copied))
+  const history = createHistory(copied)
+  const forward = log.map((_, place) => place + 1)
+  for (const count of [...forward, ...forward.toReversed(), log.length]) expect(history.at(log, count)).toEqual(fresh(count))
+  const { view, spending } = history.at(log, log.length)
+  expect(view.messages).toEqual((await session.messages({ limit: 200 })).items)
+  expect([view.pendingToolCalls, view.pendingApprovals, view.gap]).toEqual([[], [], false])
+  if (copied.length > 0) return
+  // The store counts the costs of children apart.
+  const ofChildren = ofType(log, 'usage').filter(({ purpose }) => purpose === 'child')
+  const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce((sum, cost) => sum + Number(cost?.total), 0)
+  expect(spending.runs.reduce((sum, run) => sum + (run.cost ?? Number.NaN), 0)).toBeCloseTo(stored, 9)
+}
+
 /** All that a row calls, in the log of its session. */
 const rows = [
   { text: 'tell me a story', calls: [], answer: 'The knot that remembered' },
@@ -77,6 +97,22 @@ describe('every row of the offline model, in a runtime', () => {
     expect(checkEvents(events)).toEqual([])
     const last = ofType(events, 'message-end').at(-1)?.message.content ?? []
     expect(last.map((part) => (part.type === 'text' ? part.text : '')).join('')).toContain(answer)
+    await expectPast(session, events)
+  })
+
+  it('D54, D56: the past of a session that was switched, and of its fork, is that of the store', async () => {
+    const { session } = await say('what is the weather in Oslo')
+    const first = (await session.messages()).items.at(-1)?.id ?? ''
+    await say('tell me a story', session)
+    await session.switchTo(first)
+    await say('pay the invoice', session)
+    const payments = await countEffects(dataFolder)
+    await expectPast(session, await logOf(session, 3))
+    const fork = await session.fork({ entryId: first, key: sessionKeyOf('fork') })
+    expect((await fork.messages()).items).toEqual((await session.messages()).items.slice(0, 4))
+    await say('index the docs', fork)
+    await expectPast(fork, await logOf(fork), (await session.messages()).items.slice(0, 4))
+    expect(await countEffects(dataFolder)).toEqual(payments)
   })
 
   it('D22: each answer of the offline model has a cost, at prices that are made up', async () => {

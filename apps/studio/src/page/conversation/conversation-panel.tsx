@@ -81,7 +81,7 @@ export function ConversationPanel(props: ConversationProps) {
           </button>
         </p>
       )}
-      <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant">
+      <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant" targetScrollTop={(end) => (empty ? 0 : end)}>
         <StickToBottom.Content className="mx-auto flex w-full max-w-3xl flex-col px-4 py-6" scrollClassName="conversation-scroll">
           <div className="flex flex-col gap-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
             {empty && <Welcome phrases={phrases} onCrash={actions && onCrash} onSend={send} />}

@@ -1,4 +1,5 @@
 import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
+import type { Cost, Usage } from '@bowline/llm'
 
 /** What was spent, by run and by step, in the order of the log. */
 export interface Spending {
@@ -32,6 +33,9 @@ export function foldSpending(spending: Spending, event: DurableEvent, view: RunV
         steps: { ...spending.steps, [event.messageId]: spentOf(event.message) },
       }
     case 'usage':
+      // The turn does not count a compaction behind it.
+      if (view.phase === 'compaction') return { ...spending, runs: [...spending.runs, { runId: event.runId, ...spentOf(event) }] }
+      return view.runId === event.runId ? { ...spending, runs: withRun(spending.runs, event.runId, view) } : spending
     case 'turn-end':
       return view.runId === event.runId ? { ...spending, runs: withRun(spending.runs, event.runId, view) } : spending
     default:
@@ -45,7 +49,7 @@ function withRun(runs: readonly RunSpending[], runId: string, view: RunView): re
   return place < 0 ? [...runs, run] : runs.with(place, run)
 }
 
-export function spentOf({ usage, cost }: Pick<RunView, 'usage' | 'cost'>): Spent {
+export function spentOf({ usage, cost }: { readonly usage: Usage; readonly cost?: Cost | undefined }): Spent {
   const { inputTokens = 0, outputTokens = 0 } = usage
   return {
     inputTokens,
