@@ -69,7 +69,7 @@ async function expectPast(session: Session, events: readonly AgentEvent[], copie
   if (copied.length > 0) return
   // The store counts the costs of children apart.
   const ofChildren = ofType(log, 'usage').filter(({ purpose }) => purpose === 'child')
-  const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce((sum, cost) => sum + Number(cost?.total), 0)
+  const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce((sum, cost) => sum + Number(cost?.total ?? 0), 0)
   expect(spending.runs.reduce((sum, run) => sum + (run.cost ?? Number.NaN), 0)).toBeCloseTo(stored, 9)
 }
 

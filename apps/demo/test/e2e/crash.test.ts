@@ -28,6 +28,26 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await tab.reaches('waiting-for-user')
     }))
 
+  it('D58: one click on the first screen shows a run that is killed and goes on, and tells what became of it', () =>
+    stage().visit(
+      async (tab) => {
+        await tab.page.getByRole('button', { name: 'Crash a run' }).click()
+        const crash = tab.page.getByTestId('crash')
+        await crash.getByText(/^Server lost after \d\d:\d\d:\d\d,$/).waitFor()
+        await crash.getByText('Kept: Weather (Oslo).').waitFor()
+        await crash.getByText('Run again under the same key: Weather (Lima).').waitFor()
+        await tab.main.getByText('is warmer than Oslo').waitFor()
+        await tab.reaches('completed')
+        await crash.getByText('Nothing ran twice.').waitFor()
+        expect(await crash.locator('dd').allTextContents()).toEqual(['0', '0', '0', '0'])
+        await tab.page.getByTestId('gap').waitFor()
+        expect(await tab.faults()).toEqual([])
+        await tab.equalsServer()
+        await tab.page.getByTestId('crash').getByText('Kept: Weather (Oslo).').waitFor()
+      },
+      { killed: true },
+    ))
+
   describe('that is killed', () => {
     const visits: Promise<void>[] = []
     const leaving = Promise.withResolvers<void>()

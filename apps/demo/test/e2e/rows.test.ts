@@ -61,6 +61,128 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
+  it.concurrent('D38, D15: "delete the report" is approved by key with other arguments, which the schema checks', () =>
+    visit(async (tab) => {
+      await tab.say('delete the report')
+      await tab.reaches('waiting-for-user')
+      await tab.equalsServer()
+      const card = tab.page.getByTestId('approval')
+      await card.getByText('"report": "q3-draft"').waitFor()
+      await card.getByRole('button', { name: 'Edit the arguments' }).click()
+      const field = card.getByRole('textbox', { name: 'Arguments' })
+      await field.fill('{ "report": ')
+      await card.getByText('This is no JSON').waitFor()
+      expect(await card.getByRole('button', { name: /^Approve/ }).isDisabled()).toBe(true)
+      await field.fill('{ "report": "q1-final", "forever": false }')
+      await card.getByRole('button', { name: 'Approve with these' }).click()
+      await tab.reaches('completed')
+      await tab.main.getByText('q1-final').first().waitFor()
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D15: D denies what the agent asks, outside of fields only', () =>
+    visit(async (tab) => {
+      await tab.say('delete the report')
+      await tab.reaches('waiting-for-user')
+      await tab.message.press('d')
+      expect(await tab.message.inputValue()).toBe('d')
+      await tab.message.fill('')
+      await tab.page.getByRole('tab', { name: 'State' }).focus()
+      await tab.page.keyboard.press('d')
+      await tab.reaches('completed')
+      await tab.tool('delete_report', 'denied').waitFor()
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D15: what is typed instead of a decision interrupts the run', () =>
+    visit(async (tab) => {
+      await tab.say('delete the report')
+      await tab.reaches('waiting-for-user')
+      await tab.message.fill('tell me a story')
+      await tab.page.getByRole('button', { name: 'Interrupt', exact: true }).click()
+      await tab.main.getByText('The knot that remembered').waitFor()
+      await tab.reaches('completed')
+      expect(await tab.page.getByTestId('approval').count()).toBe(0)
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38, D16: "research knots" has a card for its child, whose conversation opens, and tells what it found', () =>
+    visit(async (tab) => {
+      await tab.say('research knots')
+      await tab.main.getByText('The researcher is back.').waitFor()
+      await tab.reaches('completed')
+      await tab.equalsServer()
+      const child = tab.page.getByTestId('child-card')
+      expect(await child.getAttribute('data-status')).toBe('completed')
+      await tab.main.getByText('Background work of researcher is completed.').waitFor()
+      const parent = tab.sessionId
+      await child.getByRole('button', { name: 'Open its conversation' }).click()
+      await tab.tool('search_library', 'result').waitFor()
+      expect(tab.sessionId).toMatch(new RegExp(`^${parent}~researcher~`))
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38: "ask the worker" shows the agent that the work was handed to, and its answer', () =>
+    visit(async (tab) => {
+      await tab.say('ask the worker')
+      await tab.main.getByText('The worker says:').waitFor()
+      await tab.reaches('completed')
+      await tab.page.getByTestId('child-card').getByText('needs about 72 cm').waitFor()
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38, D21: "make a plan" shows its steps as a track, with the tools of the step that is active', () =>
+    visit(async (tab) => {
+      await tab.say('make a plan')
+      await tab.main.getByText('cast off at high water').waitFor()
+      await tab.reaches('completed')
+      const plan = tab.page.getByTestId('plan')
+      const steps = await plan.getByRole('listitem').allTextContents()
+      expect(steps.filter((step) => step !== '').slice(0, 4)).toEqual(['look', 'write', 'review', 'free'])
+      expect(await plan.locator('[aria-current=step]').allTextContents()).toEqual(['free'])
+      await plan.getByText('plan_start').waitFor()
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38, D20: "long talk" ends with a compaction that folds out, and the messages before it stay', () =>
+    visit(async (tab) => {
+      await tab.say('long talk')
+      const note = tab.page.getByTestId('compaction')
+      await note.getByText(/^[\d,]+ → [\d,]+ tokens$/).waitFor()
+      await note.locator('summary').press('Enter')
+      await note.getByText('The model is shown this summary').waitFor()
+      expect(await tab.tool('read_logbook', 'result').count()).toBe(3)
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38, D22: "fail" tells of two retries and of the spare model; what was thrown away is an estimate', () =>
+    visit(async (tab) => {
+      await tab.say('fail')
+      await tab.reaches('completed')
+      expect(await tab.page.getByTestId('retries').getByRole('listitem').count()).toBe(3)
+      await tab.main.getByText('spare model').waitFor()
+      expect(await tab.page.getByTestId('spent-run').textContent()).toContain('~$')
+      expect(await tab.page.getByTestId('session-spending').textContent()).toContain('made-up prices')
+      await tab.equalsServer()
+    }),
+  )
+
+  it.concurrent('D38: "be slow" answers in the end', () =>
+    visit(async (tab) => {
+      await tab.say('be slow')
+      await tab.main.getByText('I take my time').waitFor()
+      await tab.reaches('completed')
+      await tab.equalsServer()
+    }),
+  )
+
   it.concurrent('D6, D8: anything else is answered with what can be asked; every phrase is a chip; the header says offline', () =>
     visit(async (tab) => {
       const badge = tab.page.getByTestId('model')
