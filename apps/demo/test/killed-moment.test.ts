@@ -63,8 +63,11 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     const run = client.session('invoice').send('pay the invoice')
     await died()
     await eventsOf('invoice', 'turn-end')
-    const { status, pendingToolCalls } = await client.session('invoice').state()
-    expect([status, pendingToolCalls.map(({ toolName }) => toolName)]).toEqual(['needs-recovery', ['pay_invoice']])
+    // A moment behind the end of the turn the run is at rest.
+    const state = () => client.session('invoice').state()
+    await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('needs-recovery')
+    const { pendingToolCalls } = await state()
+    expect(pendingToolCalls.map(({ toolName }) => toolName)).toEqual(['pay_invoice'])
     await client.session('invoice').resolveTool(pendingToolCalls[0]?.toolCallId ?? '', { result: { paid: true, receipt: 'R-2041' } })
     await eventsOf('invoice', 'settled')
     expect((await client.session('invoice').state()).status).toBe('completed')
