@@ -39,13 +39,13 @@ describe('GET /studio/info of one of several processes', () => {
   it('names all of them, and the one that executes the run of the session', async () => {
     const ask = member(both, 'runtime_b')
     expect(await serversOf(await ask('/studio/info?session=mine'))).toEqual([
-      { name: 'A', pid: 101, isOwner: false },
-      { name: 'B', pid: 102, isOwner: true },
+      { name: 'A', pid: 101, runtimeId: 'runtime_a', isOwner: false },
+      { name: 'B', pid: 102, runtimeId: 'runtime_b', isOwner: true },
     ])
     for (const path of ['/studio/info', '/studio/info?session=other']) {
       expect(await serversOf(await ask(path))).toEqual([
-        { name: 'A', pid: 101, isOwner: false },
-        { name: 'B', pid: 102, isOwner: false },
+        { name: 'A', pid: 101, runtimeId: 'runtime_a', isOwner: false },
+        { name: 'B', pid: 102, runtimeId: 'runtime_b', isOwner: false },
       ])
     }
   })
@@ -58,7 +58,7 @@ describe('GET /studio/info of one of several processes', () => {
     }
     expect(await serversOf(await member(after[0] ?? [])('/studio/info'))).toEqual([
       { name: 'A', isOwner: false },
-      { name: 'B', pid: 102, isOwner: false },
+      { name: 'B', pid: 102, runtimeId: 'runtime_b', isOwner: false },
     ])
   })
 
