@@ -60,7 +60,6 @@ export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messag
 export { nullCompaction } from './plugins/compaction/policy.ts'
 export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './contract/compaction.ts'
 export {
-  commitsOf,
   emptyView,
   eventTypes,
   isBoundary,
@@ -106,7 +105,6 @@ export type {
   Fact,
   InJson,
   InputSource,
-  LogCommit,
   MessageDiscardedEvent,
   MessageEndEvent,
   MessageStartEvent,

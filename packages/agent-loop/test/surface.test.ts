@@ -8,7 +8,7 @@ import * as testing from '../src/testing/index.ts'
 describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([
-      ...['AgentError', 'adoptTool', 'canonicalJson', 'commitsOf', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
+      ...['AgentError', 'adoptTool', 'canonicalJson', 'createBudget', 'createMemoryJournal', 'defineAgent', 'defineExtension', 'defineGuardrail'],
       ...['defineTool', 'emptyView', 'eventTypes', 'grantSchema', 'hashJson', 'isBoundary', 'isDelta', 'isDurable', 'isEnded', 'isSuspended', 'lookForOutput', 'loopGuard', 'nullCompaction'],
       ...['parseInput', 'patchOutput', 'phaseOf', 'progressCharacters', 'reduceEvents', 'repairTranscript', 'statusOf', 'statuses', 'subagentsOf', 'summarizeMessages', 'systemIds', 'toolCallOf'],
     ])
