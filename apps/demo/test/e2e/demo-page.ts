@@ -66,7 +66,7 @@ export class DemoPage {
   }
 
   async reaches(status: string): Promise<void> {
-    await this.page.locator(`[data-status="${status}"]`).waitFor()
+    await this.page.locator(`[data-testid=conversation][data-status="${status}"]`).waitFor()
   }
 
   /** Returns the milliseconds in which this machine answers one request that does nothing and shows a frame. */

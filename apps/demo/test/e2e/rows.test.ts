@@ -10,6 +10,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('completed')
       await tab.main.getByText('Thoughts').click()
       await tab.main.getByText('They want a story.').waitFor()
+      await tab.page.locator('[data-testid=assistant] table').waitFor()
       expect(await tab.page.locator('[data-testid=assistant] table tr').count()).toBe(5)
       expect(await tab.page.locator('[data-testid=assistant] pre code').textContent()).toContain('await session.send')
       await tab.equalsServer()
@@ -139,7 +140,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
   it.concurrent('D38, D21: "make a plan" shows its steps as a track, with the tools of the step that is active', () =>
     visit(async (tab) => {
       await tab.say('make a plan')
-      await tab.main.getByText('cast off at high water').waitFor()
+      await tab.main.getByText('cast off at high water').first().waitFor()
       await tab.reaches('completed')
       const plan = tab.page.getByTestId('plan')
       const steps = await plan.getByRole('listitem').allTextContents()

@@ -42,11 +42,13 @@ function get(page: Page, url: string): Promise<APIResponse> {
 /** `GET S` in the form of what a page shows. */
 export async function readSession(page: Page, sessionId: string): Promise<readonly Entry[]> {
   const answer = await get(page, new URL(`/api/agent/session/${sessionId}`, page.url()).href)
-  const { messages, pendingToolCalls } = (await answer.json()) as {
+  const { messages, pendingToolCalls, pendingApprovals } = (await answer.json()) as {
     messages: Message[]
+    pendingApprovals: { toolCallId: string }[]
     pendingToolCalls: { toolCallId: string; unknown?: true }[]
   }
   const states = new Map<string, string>(pendingToolCalls.map((call) => [call.toolCallId, call.unknown ? 'lost' : 'remote']))
+  for (const { toolCallId } of pendingApprovals) states.set(toolCallId, 'pending')
   for (const message of messages) if (message.role === 'tool-result') states.set(message.toolCallId ?? '', message.status ?? '')
   return messages.flatMap((message): Entry[] => {
     if (message.role === 'tool-result') return []
@@ -89,5 +91,5 @@ export async function readLog(page: Page, sessionId: string): Promise<readonly L
 }
 
 function letters(text: string): string {
-  return text.replace(/```\w*/g, '').replace(/[^\p{L}\p{N}]+/gu, '')
+  return text.replace(/```\w*/g, '').replace(/^\s*\d+\.\s/gm, '').replace(/[^\p{L}\p{N}]+/gu, '')
 }

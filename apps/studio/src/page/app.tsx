@@ -60,7 +60,9 @@ export function App() {
     await killServer({ at: 'after-result' }, sessionId)
     await activity.send(crashPhrase, 'start')
   }
-  const actions: ConversationActions | undefined = access.write
+  const isChild = sessionId.includes('~')
+  const mayWrite = access.write && !isChild
+  const actions: ConversationActions | undefined = mayWrite
     ? {
         onSend: activity.send,
         onStop: activity.stop,
@@ -81,7 +83,7 @@ export function App() {
     { name: 'Show the keys', keys: '?', run: () => setKeys(true) },
     { name: 'Back to now', keys: 'Escape', run: () => show(undefined) },
     { name: 'Go to the first event', run: () => show(1) },
-    ...(access.write ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void activity.send(say, 'start') }))] : []),
+    ...(mayWrite ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void activity.send(say, 'start') }))] : []),
     ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({ name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`, run: () => pick(id) })),
   ]
   useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
@@ -107,7 +109,7 @@ export function App() {
             : undefined,
         }}
         conversation={{
-          ...{ sessionId, timeline, actions },
+          ...{ sessionId, timeline, actions, isChild },
           moment: past.moment,
           past: past.shown !== undefined,
           onLeavePast: () => show(undefined),
@@ -129,10 +131,10 @@ export function App() {
         }}
         announcer={{ view: past.moment.view, margins: past.moment.margins, loading: session.status === 'loading' || past.shown !== undefined }}
         timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: showEvent }}
-        scrubber={{ log, shown: past.shown, onShow: show, onFork: access.write ? () => void fork(lastEntry(past.moment)) : undefined }}
+        scrubber={{ log, shown: past.shown, onShow: show, onFork: mayWrite ? () => void fork(lastEntry(past.moment)) : undefined }}
         inspector={{
           ...{ sessionId, log, moment: past.moment, event: past.event, servers: info?.servers, onShow: show, onPick: pick },
-          onSwitch: access.write ? (leaf) => session.switchTo(leaf) : undefined,
+          onSwitch: mayWrite ? (leaf) => session.switchTo(leaf) : undefined,
         }}
       />
       <Suspense>{menu && <CommandMenu commands={commands} open={menu} onOpen={setMenu} />}</Suspense>

@@ -22,7 +22,7 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
     <pre
       tabIndex={0}
       aria-label={language === '' ? 'Code' : `Code, ${language}`}
-      className="my-3 overflow-x-auto rounded-lg border border-line bg-sunken px-4 py-3 font-mono text-[13px] leading-relaxed"
+      className="my-3 overflow-x-auto rounded-lg border border-line bg-surface px-4 py-3 font-mono text-[13px] leading-relaxed"
     >
       <code className="font-mono">{coloured?.code === code ? coloured.lines.map(drawLine) : code}</code>
     </pre>

@@ -58,13 +58,15 @@ export interface ConversationProps {
   readonly planTools: readonly string[] | undefined
   readonly onCrash: (() => void) | undefined
   readonly onOpenChild: (childRunId: string) => (() => void) | undefined
-  /** Absent where the token may only read. */
+  /** It is the conversation of a subagent. */
+  readonly isChild: boolean
+  /** Absent where nothing may be done. */
   readonly actions: ConversationActions | undefined
 }
 
 export function ConversationPanel(props: ConversationProps) {
-  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, actions } = props
-  const { view, margins, plan } = moment
+  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, isChild, actions } = props
+  const { view, plan } = moment
   const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
   const send = (text: string): void => void actions?.onSend(text, 'start')
@@ -81,23 +83,16 @@ export function ConversationPanel(props: ConversationProps) {
           </button>
         </p>
       )}
-      <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant" targetScrollTop={(end) => (empty ? 0 : end)}>
-        <StickToBottom.Content className="mx-auto flex w-full max-w-3xl flex-col px-4 py-6" scrollClassName="conversation-scroll">
-          <div className="flex flex-col gap-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
-            {empty && <Welcome phrases={phrases} onCrash={actions && onCrash} onSend={send} />}
-            <WithdrawnInputs texts={margins.withdrawn['']} />
-            <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
-            {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
-            {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
-              <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />
-            ))}
-            <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
-            {view.status === 'queued' && !view.open && <Waiting />}
+      {empty ? (
+        <div className="min-h-0 flex-1 overflow-y-auto">
+          <div className="mx-auto w-full max-w-3xl px-4" data-status="new" data-testid="conversation">
+            <Welcome phrases={phrases} onCrash={actions && onCrash} onSend={send} />
             {trouble && <AdviceBox advice={trouble} />}
           </div>
-        </StickToBottom.Content>
-        <ToTheEnd />
-      </StickToBottom>
+        </div>
+      ) : (
+        <Talk {...props} />
+      )}
       {actions && !past ? (
         <Composer
           {...{ busy, stopping, phrases: empty || busy ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
@@ -106,10 +101,34 @@ export function ConversationPanel(props: ConversationProps) {
         />
       ) : (
         <p className="mx-auto w-full max-w-3xl px-4 py-3 text-sm text-ink-soft">
-          {past ? 'Nothing can be sent into the past. Fork from here to try another way.' : 'Your token may read only: nothing can be sent.'}
+          {past ? 'Nothing can be sent into the past. Fork from here to try another way.' : isChild ? 'This is the work of a subagent. It can be looked at only.' : 'Your token may read only: nothing can be sent.'}
         </p>
       )}
     </section>
+  )
+}
+
+/** The messages, with the end in sight while they grow. */
+function Talk(props: ConversationProps) {
+  const { moment, past, loading, sent, trouble, actions } = props
+  const { view, margins } = moment
+  return (
+    <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant">
+      <StickToBottom.Content className="mx-auto flex w-full max-w-3xl flex-col px-4 py-6" scrollClassName="conversation-scroll">
+        <div className="flex flex-col gap-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
+          <WithdrawnInputs texts={margins.withdrawn['']} />
+          <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
+          {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
+          {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
+            <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />
+          ))}
+          <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
+          {view.status === 'queued' && !view.open && <Waiting />}
+          {trouble && <AdviceBox advice={trouble} />}
+        </div>
+      </StickToBottom.Content>
+      <ToTheEnd />
+    </StickToBottom>
   )
 }
 

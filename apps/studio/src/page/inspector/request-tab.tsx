@@ -99,7 +99,7 @@ function SideBySide({ now, before, comparison }: { readonly now: RequestView; re
             <p className="label">The call before</p>
             <p className="label">This call</p>
             {comparison.rows.map((row, place) => (
-              <div key={place} className={`contents ${row.same ? '[&>*]:opacity-75' : ''}`}>
+              <div key={place} className={`contents ${row.same ? '' : '[&>*]:border-l-4 [&>*]:border-accent [&>*]:pl-2'}`}>
                 <div className="min-w-0">{row.before !== undefined && <Message message={row.before} place={place} />}</div>
                 <div className="min-w-0">{row.now !== undefined && <Message message={row.now} place={place} />}</div>
               </div>

@@ -13,7 +13,7 @@ export interface LoadedRequests {
 const loading: LoadedRequests = {}
 
 /** Returns the place of the event that began the latest model call up to this event. */
-export function callBefore(log: readonly DurableEvent[], place: number): number {
+function callBefore(log: readonly DurableEvent[], place: number): number {
   for (let at = place; at >= 0; at--) if (idOf(log[at]) !== undefined) return at
   return -1
 }

@@ -3,7 +3,9 @@ import type { KillRequest } from '../header/kill-button.tsx'
 
 /** What the host of the page offers besides the API, and which process executes the run of this session. */
 export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Promise<StudioInfo> {
-  const response = await fetch(`/studio/info?session=${sessionId}`, { signal: abortSignal })
+  // The run of a subagent is that of the session that it works for.
+  const [root = sessionId] = sessionId.split('~')
+  const response = await fetch(`/studio/info?session=${root}`, { signal: abortSignal })
   if (!response.ok) throw new Error(`/studio/info: ${response.status}`)
   return (await response.json()) as StudioInfo
 }

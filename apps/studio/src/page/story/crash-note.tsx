@@ -38,19 +38,21 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
         {unsure.length > 0 && <li>Not run again, because it may happen only once: {names(unsure)}.</li>}
       </ul>
       <BeforeAndAfter crash={crash} timeline={timeline} />
-      <dl className="flex flex-wrap items-center gap-x-5 gap-y-1 border-t border-line px-4 py-2 text-ink-soft">
+      <div className="flex flex-wrap items-center gap-x-5 gap-y-1 border-t border-line px-4 py-2">
+        <dl className="flex flex-wrap items-center gap-x-5 gap-y-1 text-ink-soft">
         <Figure name="lost" value={damage.lost} good={damage.lost === 0} />
         <Figure name="doubled" value={damage.doubled} good={damage.doubled === 0} />
         {Object.entries(effects).map(([name, value]) => (
           <Figure key={name} name={name} value={value} />
         ))}
+        </dl>
         {damage.lost + damage.doubled === 0 && (
           <span className="ml-auto flex items-center gap-1.5 font-medium text-good">
             <ShieldCheck className="size-4" aria-hidden="true" />
             Nothing ran twice.
           </span>
         )}
-      </dl>
+      </div>
     </aside>
   )
 }
