@@ -34,7 +34,8 @@ export interface OwnStage extends Stage {
   readonly demo: KeptDemo
 }
 
-function stageAt(url: string): Stage {
+/** Tabs of the page at this address. */
+export function stageAt(url: string): Stage {
   return {
     url,
     async visit(test, { viewport = desktop, colorScheme = 'light', killed = false } = {}) {

@@ -1,0 +1,86 @@
+import { serve as serveFetch } from '@hono/node-server'
+import { createServer } from '@bowline/server'
+import { serve } from '@bowline/server/node'
+import type { RunningServer } from '@bowline/server/node'
+import { createStudioFetch } from '@bowline/studio/studio-fetch'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
+import { demoAgentName } from '../../src/server/agents.ts'
+import { createDemo } from '../../src/server/create-demo.ts'
+import type { Demo } from '../../src/server/create-demo.ts'
+import { freePort } from '../../src/supervisor/free-port.ts'
+import { makeDataFolder, removeDataFolder } from '../demo-process.ts'
+import { stageAt } from './browser.ts'
+
+const read = ['agents:read', 'sessions:read'] as const
+const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'] }
+
+describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server elsewhere'), () => {
+  let dataFolder: string
+  let demo: Demo
+  let api: RunningServer
+  const closing: (() => void)[] = []
+
+  /** The address of a studio that has this token. */
+  async function studio(token: string): Promise<string> {
+    const port = await freePort(0)
+    const fetch = createStudioFetch({ server: api.url, token, port, pageFolder: inject('pageFolder') })
+    const server = serveFetch({ fetch, hostname: '127.0.0.1', port })
+    closing.push(() => server.close())
+    return `http://127.0.0.1:${port}`
+  }
+
+  beforeAll(async () => {
+    dataFolder = await makeDataFolder()
+    demo = await createDemo({ DEMO_DATA: dataFolder, DEMO_STORE: 'memory:', DEMO_SPEED: '0' })
+    await demo.runtime.start()
+    const auth = async (request: Request) => {
+      const token = request.headers.get('authorization')?.replace('Bearer ', '') ?? ''
+      const scopes = tokens[token]
+      return scopes ? { id: token, tenant: 'elsewhere', scopes: scopes as typeof read } : null
+    }
+    api = await serve(createServer({ runtime: demo.runtime, auth, agents: { [demoAgentName]: {} } }), { port: 0 })
+  })
+  afterAll(async () => {
+    for (const close of closing) close()
+    await api.close()
+    await demo.runtime.stop()
+    await removeDataFolder(dataFolder)
+  })
+
+  it('D57: shows and does what its token may, with the public API alone; one that may only read offers nothing', async () => {
+    const writer = await studio('writer')
+    let sessionId = ''
+    await stageAt(writer).visit(async (tab) => {
+      expect(await tab.page.getByTestId('model').textContent()).toBe(api.url)
+      expect(await tab.page.getByRole('button', { name: /Kill/ }).count()).toBe(0)
+      await tab.say('what is the weather in Oslo and Lima')
+      await tab.reaches('completed')
+      await tab.equalsServer()
+      await tab.page.getByRole('tab', { name: 'Request' }).click()
+      await tab.page.getByText('This server does not record what models are sent').waitFor()
+      tab.complaints.splice(0)
+      sessionId = tab.sessionId
+      expect(await tab.page.getByRole('button', { name: /^Delete/ }).count()).toBe(0)
+    })
+    const reader = await studio('reader')
+    await stageAt(`${reader}/#/s/${sessionId}`).visit(async (tab) => {
+      await tab.main.getByText('is warmer than Oslo').waitFor()
+      await tab.page.getByText('Your token may read only').waitFor()
+      expect(await tab.message.count()).toBe(0)
+      await tab.page.getByRole('slider', { name: 'Event' }).fill('3')
+      await tab.page.getByTestId('past').waitFor()
+      expect(await tab.page.getByRole('button', { name: 'Fork from here' }).count()).toBe(0)
+      expect(await tab.faults()).toEqual([])
+    })
+  })
+
+  it('D57, D5: lends its token to no other page, and gives it to none', async () => {
+    const url = await studio('writer')
+    expect((await fetch(`${url}/api/me`)).status).toBe(200)
+    expect((await fetch(`${url}/api/me`, { headers: { origin: 'http://evil.example' } })).status).toBe(403)
+    expect((await fetch(`${url}/api/me`, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
+    expect(await (await fetch(`${url}/studio/info`)).json()).toEqual({ server: api.url, canKill: false })
+    expect((await fetch(`${url}/studio/kill`, { method: 'POST' })).status).toBe(404)
+  })
+})

@@ -1,0 +1,59 @@
+import { Hono } from 'hono'
+import { proxy } from 'hono/proxy'
+import type { StudioInfo } from './info.ts'
+import { createPageFiles } from './page-files.ts'
+
+export interface StudioFetchOptions {
+  /** The address of the Bowline server: http or https, with the path below which its API is, if it has one. */
+  readonly server: string
+  /** Sent to the server as a bearer token. Never given to the page. */
+  readonly token: string | undefined
+  /** Where this host listens, on loopback. */
+  readonly port: number
+  /** Where the built page is. */
+  readonly pageFolder: string
+}
+
+const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
+
+/**
+ * The page, and the API of a Bowline server elsewhere behind it. Only the page itself, on this machine, is answered: others could
+ * use the token without knowing it.
+ */
+export function createStudioFetch({ server, token, port, pageFolder }: StudioFetchOptions): (request: Request) => Response | Promise<Response> {
+  const hosts = loopbackNames.map((name) => `${name}:${port}`)
+  const pageFile = createPageFiles(pageFolder)
+  const base = server.replace(/\/+$/, '')
+  const info: StudioInfo = { server: base, canKill: false }
+  const app = new Hono()
+  app.use(async (context, next) => {
+    const host = context.req.header('host') ?? new URL(context.req.url).host
+    if (!hosts.includes(host)) return context.json({ code: 'host-not-allowed' }, 403)
+    const origin = context.req.header('origin') ?? `http://${host}`
+    const site = context.req.header('sec-fetch-site') ?? 'none'
+    if (origin !== `http://${host}` || !['same-origin', 'none'].includes(site)) return context.json({ code: 'origin-not-allowed' }, 403)
+    return next()
+  })
+  app.get('/studio/info', (context) => context.json(info, 200, { 'cache-control': 'no-store' }))
+  app.all('/studio/*', (context) => context.json({ code: 'route-not-found' }, 404))
+  app.all('/api/*', async (context) => {
+    const { pathname, search } = new URL(context.req.url)
+    const headers = { ...context.req.header(), cookie: undefined, origin: undefined, host: undefined, authorization: token === undefined ? undefined : `Bearer ${token}` }
+    // A page that leaves ends the request as long as there is no answer. Then whoever reads the answer cancels it.
+    const leaving = new AbortController()
+    const leave = (): void => leaving.abort()
+    context.req.raw.signal.addEventListener('abort', leave)
+    try {
+      return await proxy(`${base}${pathname}${search}`, { raw: new Request(context.req.raw, { signal: leaving.signal }), headers, signal: leaving.signal })
+    } catch {
+      // The page has left: nobody reads an answer.
+      if (context.req.raw.signal.aborted) return new Response(null, { status: 499 })
+      // The page tries again, as it does when a server is started anew.
+      return context.json({ type: 'about:blank', title: 'The server is out of reach', status: 503, code: 'server-unreachable', detail: `${base} does not answer.` }, 503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
+    } finally {
+      context.req.raw.signal.removeEventListener('abort', leave)
+    }
+  })
+  app.get('*', (context) => pageFile(context.req.raw))
+  return (request) => app.fetch(request)
+}
