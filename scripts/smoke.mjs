@@ -35,11 +35,14 @@ function versionOfServer() {
 
 /** The peers in the versions that this repository is tested with. */
 function peers() {
-  return Object.fromEntries(['ai', 'zod', 'react'].map((name) => [name, versionOf(name)]))
+  return { ai: versionOf('ai', 'demo'), zod: versionOf('zod', 'demo'), react: versionOf('react', 'studio') }
 }
 
-/** @param {string} name */
-function versionOf(name) {
-  const manifest = join(root, 'apps/demo/node_modules', name, 'package.json')
+/**
+ * @param {string} name
+ * @param {string} app that uses it
+ */
+function versionOf(name, app) {
+  const manifest = join(root, 'apps', app, 'node_modules', name, 'package.json')
   return JSON.parse(readFileSync(manifest, 'utf8')).version
 }

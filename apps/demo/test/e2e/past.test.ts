@@ -84,7 +84,11 @@ describeInBrowser('time travel', ({ visit }) => {
   it.concurrent('D29: commands are found by typing, the keys are listed, and the focus comes back', () =>
     visit(async (tab) => {
       const { page } = tab
-      await page.getByRole('button', { name: 'Commands' }).click()
+      await page.getByRole('button', { name: 'Commands' }).press('Enter')
+      await page.getByPlaceholder('What would you like to do?').waitFor()
+      await page.keyboard.press('Escape')
+      await eventually(async () => expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Commands'))
+      await page.keyboard.press('Enter')
       await page.getByPlaceholder('What would you like to do?').fill('keys')
       await page.keyboard.press('Enter')
       await page.getByRole('dialog', { name: 'Keys' }).waitFor()

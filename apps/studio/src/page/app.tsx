@@ -1,10 +1,12 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
+import { ClientError } from '@bowline/client'
 import { useSession } from '@bowline/client/react'
 import { lazy, Suspense, useCallback, useState } from 'react'
 import type { PageCommand } from './commands/command-menu.tsx'
 import { KeysDialog } from './commands/keys-dialog.tsx'
 import { useKeys } from './commands/use-keys.ts'
 import { adviceFor } from './conversation/advice.ts'
+import type { Advice } from './conversation/advice.ts'
 import type { ConversationActions } from './conversation/conversation-panel.tsx'
 import { formatCost } from './conversation/spend-line.tsx'
 import type { Moment } from './past/moment.ts'
@@ -39,8 +41,9 @@ export function App() {
   const { view, connection, error } = session
   const log = useLog(pageClient, sessionId, session.events)
   const past = usePast(sessionId, log, session)
-  const timeline = useFold(sessionId, log, timelineFold)
-  const activity = useActivity(sessionId, session, past.moment.margins, () => pick(sessionId))
+  // What was read later stands before what was there: the picture is made anew.
+  const timeline = useFold(`${sessionId}/${log[0]?.seq}`, log, timelineFold)
+  const activity = useActivity(sessionId, session, past.present.margins, () => pick(sessionId))
   const word = useConnectionWord(connection.state)
   const info = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
   const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
@@ -50,18 +53,30 @@ export function App() {
   const { theme, next: nextTheme } = useTheme()
   const [menu, setMenu] = useState(false)
   const [keys, setKeys] = useState(false)
+  /** Of what was done beside the conversation. */
+  const [fault, setFault] = useState<Advice>()
   const { show } = past
   const showEvent = useCallback((seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined), [log, show])
   const fork = async (entryId: string | undefined): Promise<void> => {
     const forked = await session.fork({ ...(entryId !== undefined && { entryId }) })
     if (forked) pick(forked.id)
   }
+  const remove = async (id: string): Promise<void> => {
+    try {
+      await pageClient.session(id).delete()
+      setFault(undefined)
+      if (id === sessionId) startNew()
+    } catch (error) {
+      setFault(error instanceof ClientError ? adviceFor(error.code, error.message) : adviceFor('unknown', String(error)))
+    }
+    sessions.refresh()
+  }
   const crash = async (): Promise<void> => {
     await killServer({ at: 'after-result' }, sessionId)
     await activity.send(crashPhrase, 'start')
   }
   const isChild = sessionId.includes('~')
-  const mayWrite = access.write && !isChild
+  const mayWrite = access?.write === true && !isChild
   const actions: ConversationActions | undefined = mayWrite
     ? {
         onSend: activity.send,
@@ -100,16 +115,11 @@ export function App() {
         }}
         sessions={{
           ...{ sessions: sessions.list, current: sessionId, onPick: pick, onNew: startNew },
-          onDelete: access.delete
-            ? async (id) => {
-                await pageClient.session(id).delete()
-                if (id === sessionId) startNew()
-                else sessions.refresh()
-              }
-            : undefined,
+          onDelete: access?.delete ? remove : undefined,
         }}
         conversation={{
           ...{ sessionId, timeline, actions, isChild },
+          readOnly: access?.write === false,
           moment: past.moment,
           past: past.shown !== undefined,
           onLeavePast: () => show(undefined),
@@ -117,7 +127,7 @@ export function App() {
           connected: connection.state !== 'waiting' && connection.state !== 'closed',
           sent: activity.sent,
           stopping: activity.stopping,
-          trouble: trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message),
+          trouble: fault ?? (trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message)),
           keyVariable: info?.keyVariable,
           phrases: info?.phrases ?? [],
           effects: info?.effects,

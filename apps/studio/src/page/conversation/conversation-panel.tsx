@@ -60,12 +60,14 @@ export interface ConversationProps {
   readonly onOpenChild: (childRunId: string) => (() => void) | undefined
   /** It is the conversation of a subagent. */
   readonly isChild: boolean
-  /** Absent where nothing may be done. */
+  /** The token may only read. */
+  readonly readOnly: boolean
+  /** Absent where nothing may be done, or is not known to be allowed yet. */
   readonly actions: ConversationActions | undefined
 }
 
 export function ConversationPanel(props: ConversationProps) {
-  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, isChild, actions } = props
+  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, isChild, readOnly, actions } = props
   const { view, plan } = moment
   const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
@@ -100,8 +102,12 @@ export function ConversationPanel(props: ConversationProps) {
           hint={hintFor(view, connected, busy)}
         />
       ) : (
-        <p className="mx-auto w-full max-w-3xl px-4 py-3 text-sm text-ink-soft">
-          {past ? 'Nothing can be sent into the past. Fork from here to try another way.' : isChild ? 'This is the work of a subagent. It can be looked at only.' : 'Your token may read only: nothing can be sent.'}
+        <p className="mx-auto min-h-11 w-full max-w-3xl px-4 py-3 text-sm text-ink-soft">
+          {past
+            ? 'Nothing can be sent into the past. Fork from here to try another way.'
+            : isChild
+              ? 'This is the work of a subagent. It can be looked at only.'
+              : readOnly && 'Your token may read only: nothing can be sent.'}
         </p>
       )}
     </section>

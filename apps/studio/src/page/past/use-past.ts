@@ -5,6 +5,8 @@ import { createHistory } from './history.ts'
 import type { Moment } from './moment.ts'
 
 export interface Past {
+  /** Behind the newest event of the log. */
+  readonly present: Moment
   /** The present, with what is being written just now, or the moment that was chosen. */
   readonly moment: Moment
   /** How many events are shown, if that is a moment of the past. */
@@ -23,6 +25,7 @@ export function usePast(sessionId: string, log: readonly DurableEvent[], { view,
   const shown = chosen?.sessionId === sessionId && chosen.count <= log.length ? chosen.count : undefined
   const moment = useMemo(() => (shown === undefined ? { ...present, view } : history.at(log, shown)), [history, log, present, view, shown])
   return {
+    present,
     moment,
     shown,
     event: log[(shown ?? log.length) - 1],

@@ -8,9 +8,9 @@ export interface Access {
   readonly delete: boolean
 }
 
-/** Read again for every `reason`. Nothing is offered before it is known. */
-export function useAccess(reason: string): Access {
-  const [access, setAccess] = useState<Access>({ write: false, delete: false })
+/** Read again for every `reason`. Undefined until it is known: then nothing is offered. */
+export function useAccess(reason: string): Access | undefined {
+  const [access, setAccess] = useState<Access>()
   useEffect(() => {
     const leaving = new AbortController()
     pageAdmin.me({ abortSignal: leaving.signal }).then(

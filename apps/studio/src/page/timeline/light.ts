@@ -3,7 +3,5 @@ export function light(id: string | undefined): void {
   for (const lit of document.querySelectorAll('[data-lit]')) lit.removeAttribute('data-lit')
   if (id === undefined) return
   const key = CSS.escape(id)
-  const found = document.querySelector(`[data-message="${key}"], [data-call="${key}"]`)
-  found?.setAttribute('data-lit', 'true')
-  found?.scrollIntoView({ block: 'nearest' })
+  document.querySelector(`[data-message="${key}"], [data-call="${key}"]`)?.setAttribute('data-lit', 'true')
 }
