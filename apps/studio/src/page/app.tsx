@@ -147,8 +147,8 @@ export function App() {
           onSwitch: mayWrite ? (leaf) => session.switchTo(leaf) : undefined,
         }}
       />
-      <Suspense>{menu && <CommandMenu commands={commands} open={menu} onOpen={setMenu} />}</Suspense>
-      <KeysDialog open={keys} onOpen={setKeys} />
+      <Suspense>{menu && <CommandMenu commands={commands} onClose={() => setMenu(false)} />}</Suspense>
+      {keys && <KeysDialog onClose={() => setKeys(false)} />}
     </>
   )
 }

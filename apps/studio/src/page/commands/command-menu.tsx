@@ -1,5 +1,6 @@
 import { Command } from 'cmdk'
 import { Dialog } from 'radix-ui'
+import { useState } from 'react'
 
 export interface PageCommand {
   readonly name: string
@@ -9,17 +10,17 @@ export interface PageCommand {
 
 interface CommandMenuProps {
   readonly commands: readonly PageCommand[]
-  readonly open: boolean
-  readonly onOpen: (open: boolean) => void
+  readonly onClose: () => void
 }
 
-/** All that the page can do, found by typing. */
-export function CommandMenu({ commands, open, onOpen }: CommandMenuProps) {
+/** All that the page can do, found by typing. It is there while it is open, and gives the focus back. */
+export function CommandMenu({ commands, onClose }: CommandMenuProps) {
+  const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (
-    <Dialog.Root open={open} onOpenChange={onOpen}>
+    <Dialog.Root open onOpenChange={onClose}>
       <Dialog.Portal>
         <Dialog.Overlay className="overlay" />
-        <Dialog.Content aria-describedby={undefined} className="dialog top-[12vh] w-[min(34rem,94vw)] translate-y-0 p-0">
+        <Dialog.Content aria-describedby={undefined} onCloseAutoFocus={() => opener?.focus()} className="dialog top-[12vh] w-[min(34rem,94vw)] translate-y-0 p-0">
           <Dialog.Title className="sr-only">Commands</Dialog.Title>
           <Command label="Commands" className="flex flex-col">
             <Command.Input placeholder="What would you like to do?" className="border-b border-line bg-transparent px-4 py-3 outline-none" />
@@ -31,7 +32,7 @@ export function CommandMenu({ commands, open, onOpen }: CommandMenuProps) {
                   value={name}
                   className="menu-item"
                   onSelect={() => {
-                    onOpen(false)
+                    onClose()
                     run()
                   }}
                 >

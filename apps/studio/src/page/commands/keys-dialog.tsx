@@ -1,9 +1,5 @@
 import { Dialog } from 'radix-ui'
-
-interface KeysDialogProps {
-  readonly open: boolean
-  readonly onOpen: (open: boolean) => void
-}
+import { useState } from 'react'
 
 const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['Ctrl+K', 'commands'],
@@ -18,12 +14,14 @@ const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['Escape', 'back to now'],
 ]
 
-export function KeysDialog({ open, onOpen }: KeysDialogProps) {
+/** It is there while it is open, and gives the focus back. */
+export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
+  const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (
-    <Dialog.Root open={open} onOpenChange={onOpen}>
+    <Dialog.Root open onOpenChange={onClose}>
       <Dialog.Portal>
         <Dialog.Overlay className="overlay" />
-        <Dialog.Content aria-describedby={undefined} className="dialog w-[min(28rem,92vw)]">
+        <Dialog.Content aria-describedby={undefined} onCloseAutoFocus={() => opener?.focus()} className="dialog w-[min(28rem,92vw)]">
           <Dialog.Title className="text-lg font-semibold">Keys</Dialog.Title>
           <dl className="mt-4 grid grid-cols-[auto_1fr] gap-x-6 gap-y-2 text-sm">
             {keys.map(([key, meaning]) => (
