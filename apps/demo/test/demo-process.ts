@@ -60,10 +60,13 @@ export function spawnDemo(dataFolder: string, args: readonly string[], env: Demo
   return followed(child, dataFolder)
 }
 
+/** As where people sit: Node gives no colours where CI is set. */
+const peoplesTerminal: DemoEnv = { TERM: 'xterm', CI: undefined, NO_COLOR: undefined, FORCE_COLOR: undefined }
+
 /** The demo at a pseudo terminal, as `script` of util-linux makes one. What is written to the child is typed there. */
 export function spawnTerminal(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> & { readonly child: ChildProcessWithoutNullStreams } {
   const command = [process.execPath, supervisor, ...args].map((word) => `'${word}'`).join(' ')
-  const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...demoEnv(dataFolder), TERM: 'xterm', ...env } })
+  const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...demoEnv(dataFolder), ...peoplesTerminal, ...env } })
   return { ...followed(child, dataFolder), child }
 }
 

@@ -110,6 +110,7 @@ describe('the visible surface', () => {
       'SchemaFault',
       'SchemaIssue',
       'SchemaResult',
+      'SentRequest',
       'SourcePart',
       'StopReason',
       'TelemetryOptions',
