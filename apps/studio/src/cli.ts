@@ -9,6 +9,7 @@ const usage = `bowline-studio --server URL [--port 8788]
 Opens the studio before a Bowline server. The token is read from BOWLINE_TOKEN: what it may do, the page may do.`
 
 const defaultPort = 8788
+const answerMs = 10_000
 
 process.exitCode = await run(process.argv.slice(2))
 
@@ -56,8 +57,9 @@ function readArguments(args: readonly string[]): { readonly server: string; read
 async function problemWith(server: string, token: string | undefined): Promise<string | undefined> {
   try {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-    const { status } = await fetch(`${server.replace(/\/+$/, '')}/api/me`, { headers })
+    const { status } = await fetch(`${server.replace(/\/+$/, '')}/api/me`, { headers, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
     if (status === 401) return token === undefined ? 'The server asks for a token: set BOWLINE_TOKEN.' : 'The server refuses the token in BOWLINE_TOKEN: it may be wrong or have expired.'
+    if (status >= 300 && status < 400) return `${server} redirects elsewhere: give the address that it redirects to.`
     return status === 404 ? `${server} is no Bowline server, or one without GET /api/me.` : undefined
   } catch {
     return `${server} does not answer. Is it the right address, and is the server up?`

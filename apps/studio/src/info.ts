@@ -14,9 +14,9 @@ export interface StudioInfo {
   readonly canKill: boolean
   /** The server processes. Absent if there is only one ever. */
   readonly servers?: readonly ServerInfo[]
-  /** What to try. */
+  /** Phrases to offer to the reader. */
   readonly phrases?: readonly Phrase[]
-  /** How often something was done to the world outside since the data folder was made, by what was done. */
+  /** Counts of effects outside, by name, such as `payments`. */
   readonly effects?: Readonly<Record<string, number>>
 }
 
@@ -25,7 +25,7 @@ export interface ModelInfo {
   readonly modelId: string
   /** It needs no network. */
   readonly offline: boolean
-  /** Its costs are counted with prices that nobody takes. */
+  /** Its prices are made up. */
   readonly madeUpPrices?: boolean
 }
 
@@ -39,7 +39,7 @@ export interface ServerInfo {
   readonly isOwner: boolean
 }
 
-/** Something to say to the agent, and what there is to see then. */
+/** An input to try, and the feature that it shows. */
 export interface Phrase {
   readonly say: string
   readonly see: string

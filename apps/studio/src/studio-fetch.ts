@@ -39,14 +39,20 @@ export function createStudioFetch({ server, token, port, pageFolder }: StudioFet
   app.all('/api/*', async (context) => {
     const { pathname, search } = new URL(context.req.url)
     const headers = { ...context.req.header(), cookie: undefined, origin: undefined, host: undefined, authorization: token === undefined ? undefined : `Bearer ${token}` }
-    // A page that leaves ends the request as long as there is no answer. Then whoever reads the answer cancels it.
+    // Before the answer, a page that leaves ends the request. After it, the server of this host cancels the body.
     const leaving = new AbortController()
     const leave = (): void => leaving.abort()
     context.req.raw.signal.addEventListener('abort', leave)
     try {
-      return await proxy(`${base}${pathname}${search}`, { raw: new Request(context.req.raw, { signal: leaving.signal }), headers, signal: leaving.signal })
+      return await proxy(`${base}${pathname}${search}`, {
+        raw: new Request(context.req.raw, { signal: leaving.signal }),
+        headers,
+        signal: leaving.signal,
+        // Another server must not get the token.
+        redirect: 'manual',
+      })
     } catch {
-      // The page has left: nobody reads an answer.
+      // The page has left.
       if (context.req.raw.signal.aborted) return new Response(null, { status: 499 })
       // The page tries again, as it does when a server is started anew.
       return context.json({ type: 'about:blank', title: 'The server is out of reach', status: 503, code: 'server-unreachable', detail: `${base} does not answer.` }, 503, { 'content-type': 'application/problem+json', 'retry-after': '1' })

@@ -26,7 +26,7 @@ export const delegate: Intent = {
   },
 }
 
-/** What the colleague itself answers. */
+/** The answer of the colleague, the agent that is asked for a second opinion. */
 export const opinion: Intent = {
   name: 'opinion',
   keyWords: /\bsecond opinion\b/i,

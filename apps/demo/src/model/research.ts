@@ -33,7 +33,7 @@ export const news: Intent = {
   },
 }
 
-/** What the researcher itself does. */
+/** The turn of the researcher, in its own session. */
 export const library: Intent = {
   name: 'library',
   keyWords: /\bthe library has about\b/i,

@@ -17,7 +17,7 @@ export const fail: Intent = {
 
 const delayMs = 1500
 
-/** So slow that the turn runs out of time, unless somebody stops it before. */
+/** Answers so slowly that the turn ends at its time limit. */
 export const slow: Intent = {
   name: 'slow',
   keyWords: /\bslow(ly)?\b/i,

@@ -25,7 +25,7 @@ export interface Demo {
   readonly runtime: Runtime
   readonly bridge: Bridge
   readonly orchestration: Orchestration
-  /** What the models were sent. */
+  /** Records the requests to models. */
   readonly requests: RequestRecorder
 }
 
@@ -51,7 +51,7 @@ export async function createDemo(env: Environment, { clock = systemClock, around
   return { choice, bridge, orchestration, requests, runtime: withBridge(runtime, bridge) }
 }
 
-/** The bridge needs the store: it starts when the runtime has, and stops before it. Nobody waits for its start. */
+/** Starts the bridge after the runtime, without waiting for it, and stops it first: the bridge uses the store of the runtime. */
 function withBridge(runtime: Runtime, bridge: Bridge): Runtime {
   return {
     ...runtime,

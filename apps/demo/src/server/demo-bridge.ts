@@ -30,7 +30,7 @@ export function createDemoBridge(store: SessionStore, speed: number): DemoBridge
     agents: ['worker', colleagueName],
     description: 'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
   })
-  // The bridge starts behind the server: its worker and the code of its protocol are a part of a second for who waits for the page.
+  // The server does not wait for the bridge, whose start takes half a second. So a delegation does.
   const tool: Tool = {
     ...delegate,
     async execute(input, context) {

@@ -1,6 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
+import { isMissing } from './is-missing.ts'
 
 /** How often each effect has happened in this data folder, in all sessions together. */
 export type Effects = Readonly<Record<'payments' | 'deletions', number>>
@@ -23,7 +24,7 @@ export async function isBooked(dataFolder: string, kind: keyof Effects, key: str
   return lines.some((line) => line.includes(JSON.stringify(key)))
 }
 
-/** How often each effect has happened, whoever asked for it. */
+/** Counts each effect, over all sessions. */
 export async function countEffects(dataFolder: string): Promise<Effects> {
   const [payments, deletions] = await Promise.all([readBook(dataFolder, 'payments'), readBook(dataFolder, 'deletions')])
   return { payments: payments.length, deletions: deletions.length }
@@ -34,7 +35,7 @@ async function readBook(dataFolder: string, kind: keyof Effects): Promise<readon
     const text = await readFile(join(dataFolder, books[kind]), 'utf8')
     return text.split('\n').filter((line) => line !== '')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (isMissing(error)) return []
     throw error
   }
 }

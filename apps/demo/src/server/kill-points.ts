@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Batch, SessionStore } from '@bowline/sessions'
 import type { Clock } from '@bowline/llm'
+import { isMissing } from './is-missing.ts'
 
 /**
  * `in-tool`: soon after the next tool has started, and before any outcome of it is stored. `after-result`: right after the next
@@ -96,8 +97,4 @@ function committingBy(store: SessionStore, commit: SessionStore['commit']): Sess
 
 function killThisProcess(): void {
   process.kill(process.pid, 'SIGKILL')
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

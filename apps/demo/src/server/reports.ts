@@ -1,5 +1,6 @@
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissing } from './is-missing.ts'
 
 const names = ['q1-final', 'q2-final', 'q3-draft']
 
@@ -28,5 +29,11 @@ export async function writeReports(dataFolder: string): Promise<void> {
 }
 
 export async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined)) !== undefined
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
 }

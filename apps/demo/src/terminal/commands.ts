@@ -5,7 +5,7 @@ import type { DemoConnection } from './connect.ts'
 import { short } from './print-event.ts'
 import type { Screen } from './screen.ts'
 
-/** What commands work on. */
+/** The terminal, as a command sees it. */
 export interface CommandHost {
   readonly connection: DemoConnection
   readonly screen: Screen

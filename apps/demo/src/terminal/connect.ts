@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createClient } from '@bowline/client'
 import type { Client } from '@bowline/client'
 import type { StudioInfo } from '@bowline/studio/info'
+import { isMissing } from '../server/is-missing.ts'
 import { pageTokenFile } from '../server/page-token.ts'
 import { dataFolderFrom, portFrom, SettingsError } from '../server/settings.ts'
 import type { Environment } from '../server/settings.ts'
@@ -30,10 +31,20 @@ export interface ConnectOptions {
 export async function connect(env: Environment, { onServer = () => undefined }: ConnectOptions = {}): Promise<DemoConnection> {
   const dataFolder = dataFolderFrom(env)
   const port = portFrom(env)
-  const token = await readFile(pageTokenFile(dataFolder), 'utf8').catch(() => undefined)
-  if (token !== undefined && port !== 0 && (await answers(port, token.trim()))) return connectionTo(port, token.trim(), async () => undefined)
+  const token = await readToken(dataFolder)
+  if (token !== undefined && port !== 0 && (await answers(port, token))) return connectionTo(port, token, async () => undefined)
   const own = await startOwn(env, onServer)
-  return connectionTo(own.port, (await readFile(pageTokenFile(dataFolder), 'utf8')).trim(), own.close)
+  return connectionTo(own.port, (await readToken(dataFolder)) ?? '', own.close)
+}
+
+/** Undefined before the first server has started in this folder. */
+async function readToken(dataFolder: string): Promise<string | undefined> {
+  try {
+    return (await readFile(pageTokenFile(dataFolder), 'utf8')).trim()
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
 }
 
 async function answers(port: number, token: string): Promise<boolean> {

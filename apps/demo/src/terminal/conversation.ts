@@ -27,10 +27,10 @@ export class Conversation {
   readonly #answered = new Set<string>()
   #view: RunView = emptyView
   #turns = 0
-  /** What the log must tell of before the session can be at rest: the end of a run, or so many starts of turns. */
+  /** The session is not at rest before the log tells of this: the end of a run, or a number of turn starts. */
   #expected: { readonly run?: string | undefined; readonly turns?: number } = {}
   #sending = false
-  /** A turn has ended, and what comes behind it has not. */
+  /** A turn has ended, and its compaction or its queued inputs may follow. */
   #settling = false
   #wake: () => void = () => undefined
 
@@ -46,7 +46,7 @@ export class Conversation {
     this.#read(Number.parseInt(cursor, 10))
   }
 
-  /** What the run waits for, without what was answered here. */
+  /** The open questions, without those that were answered here. */
   get questions(): readonly Question[] {
     return questionsOf(this.#view).filter(({ id }) => !this.#answered.has(id))
   }

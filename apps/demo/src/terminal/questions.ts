@@ -4,20 +4,20 @@ import type { JSONValue } from '@bowline/llm'
 import { toolLabel } from '../tool-labels.ts'
 import { short } from './print-event.ts'
 
-/** Something that a run waits for. */
+/** A question of a run to a person. */
 export interface Question {
   readonly id: string
   /** For people: what it is about. */
   readonly text: string
-  /** What can be said. */
+  /** The answers that are understood, shown at the prompt. */
   readonly prompt: string
-  /** What a person may want to change: it is asked for by `e`. */
+  /** The arguments as JSON, for `e` (edit). */
   readonly draft?: string
   /** Resolves to false if the line is no answer. Rejects if the server refuses it. */
   readonly answer: (line: string, session: ClientSession) => Promise<boolean>
 }
 
-/** All that the session waits for, in the order in which it was asked. */
+/** Returns the open questions of a session, oldest first. */
 export function questionsOf({ pendingApprovals, pendingToolCalls }: Pick<RunView, 'pendingApprovals' | 'pendingToolCalls'>): readonly Question[] {
   return [...pendingApprovals.map(approval), ...pendingToolCalls.map((call) => (call.unknown ? recovery(call) : remoteCall(call)))]
 }

@@ -46,7 +46,7 @@ export class Screen {
     if (!this.isTerminal && text !== '') this.tell(text)
   }
 
-  /** What was asked for by a command. */
+  /** Writes the result of a command. */
   tell(text: string): void {
     this.endLine()
     this.#out.write(`${harmless(text).trimEnd()}\n`)

@@ -108,7 +108,7 @@ class Talk implements CommandHost {
       this.screen.endLine()
     }
     if (this.screen.isTerminal || this.#conversation.questions.length === 0) return this.#exitCode
-    // A pipe has nothing more to say, and somebody is waited for.
+    // The input has ended, and a question is open.
     this.screen.note(this.#conversation.status)
     return 1
   }

@@ -41,7 +41,7 @@ export function App() {
   const { view, connection, error } = session
   const log = useLog(pageClient, sessionId, session.events)
   const past = usePast(sessionId, log, session)
-  // What was read later stands before what was there: the picture is made anew.
+  // Earlier events that are read later change the picture from its beginning.
   const timeline = useFold(`${sessionId}/${log[0]?.seq}`, log, timelineFold)
   const activity = useActivity(sessionId, session, past.present.margins, () => pick(sessionId))
   const word = useConnectionWord(connection.state)
@@ -53,7 +53,7 @@ export function App() {
   const { theme, next: nextTheme } = useTheme()
   const [menu, setMenu] = useState(false)
   const [keys, setKeys] = useState(false)
-  /** Of what was done beside the conversation. */
+  /** Why deleting a session failed. */
   const [fault, setFault] = useState<Advice>()
   const { show } = past
   const showEvent = useCallback((seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined), [log, show])
@@ -103,7 +103,7 @@ export function App() {
   ]
   useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
   const total = sumSpent(past.moment.spending.runs)
-  // How a turn failed stands below its last message.
+  // The error of a turn stands below its last message.
   const trouble = error === undefined || error === view.error ? undefined : error
   return (
     <>
@@ -159,7 +159,7 @@ function restedAt(log: readonly DurableEvent[]): number | undefined {
   return last?.type === 'settled' || last?.type === 'save-point' ? last.seq : undefined
 }
 
-/** The newest message that stands outside of calls and their results: a branch may begin behind it. */
+/** Returns the id of the newest message that a branch may begin after: none between a call and its result. */
 function lastEntry({ view }: Moment): string | undefined {
   return view.messages.findLast((message) => message.role === 'user' || (message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')))?.id
 }

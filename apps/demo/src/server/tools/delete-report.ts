@@ -8,7 +8,7 @@ import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 900
 
-/** The book is written first: an attempt that died behind it is finished by the next one, which finds its key there. */
+/** Writes the book before it deletes: after a crash in between the next attempt finds its key there and finishes. */
 export function deleteReport({ pace, clock, dataFolder }: ToolSurroundings) {
   return defineTool({
     name: 'delete_report',

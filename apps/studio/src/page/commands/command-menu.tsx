@@ -13,7 +13,7 @@ interface CommandMenuProps {
   readonly onClose: () => void
 }
 
-/** All that the page can do, found by typing. It is there while it is open, and gives the focus back. */
+/** A searchable list of commands. Mounted while it is open; gives the focus back. */
 export function CommandMenu({ commands, onClose }: CommandMenuProps) {
   const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (

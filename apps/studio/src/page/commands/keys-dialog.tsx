@@ -14,7 +14,7 @@ const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['Escape', 'back to now'],
 ]
 
-/** It is there while it is open, and gives the focus back. */
+/** Mounted while it is open; gives the focus back. */
 export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
   const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (

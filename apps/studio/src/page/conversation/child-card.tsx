@@ -22,7 +22,7 @@ function lookOf({ status, outcome, taskId }: ChildView): Look {
   return { icon: Pause, word: status.replaceAll('-', ' '), tone: 'text-warn' }
 }
 
-/** What another agent does for this run. */
+/** The work of another agent for this run. */
 export function ChildCard({ child, onOpen }: ChildCardProps) {
   const { icon: Icon, word, tone } = lookOf(child)
   const { subagent, description, step, text, toolNames } = child

@@ -37,7 +37,7 @@ export interface ConversationActions {
 
 export interface ConversationProps {
   readonly sessionId: string
-  /** What is shown: the present, or a moment of the past. */
+  /** The present, or a moment of the past. */
   readonly moment: Moment
   /** It is a moment of the past: nothing can be done in it. */
   readonly past: boolean

@@ -3,7 +3,7 @@ import type { PlanStep } from '../past/moment.ts'
 
 interface PlanTrackProps {
   readonly plan: readonly PlanStep[]
-  /** What may be used in the present step, if that is known. */
+  /** The tools of the active step. Absent if they are not known. */
   readonly tools: readonly string[] | undefined
 }
 

@@ -12,7 +12,7 @@ interface PageHeaderProps {
   readonly info: StudioInfo | undefined
   readonly connection: ConnectionWord
   readonly theme: Theme
-  /** Of the session, in words. */
+  /** The cost of the session, as text. */
   readonly spent: string | undefined
   readonly onTheme: () => void
   readonly onCommands: () => void

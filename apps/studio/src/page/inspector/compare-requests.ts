@@ -16,7 +16,7 @@ export interface Comparison {
   readonly settingsChanged: readonly string[]
 }
 
-/** What differs between a request and the one before it. Without one before, everything is new. */
+/** Compares a request with the one before it. */
 export function compareRequests(now: RequestView, before: RequestView | undefined): Comparison {
   const count = Math.max(now.prompt.length, before?.prompt.length ?? 0)
   const rows = Array.from({ length: count }, (_, place): PromptRow => {

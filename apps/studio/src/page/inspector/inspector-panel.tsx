@@ -13,7 +13,7 @@ interface InspectorPanelProps {
   readonly sessionId: string
   readonly moment: Moment
   readonly log: readonly DurableEvent[]
-  /** The event that `moment` is behind. */
+  /** The last event that `moment` holds. */
   readonly event: DurableEvent | undefined
   readonly servers: readonly ServerInfo[] | undefined
   readonly onShow: (count: number) => void
@@ -29,7 +29,7 @@ const tabs = [
   ['branches', 'Branches'],
 ] as const
 
-/** What is behind the conversation: the state at the event that is shown, that event itself, and the tree. */
+/** Tabs for the state, the event, the request and the branches at the event that is shown. */
 export function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">

@@ -7,7 +7,7 @@ import type { Moment } from '../past/moment.ts'
 import { spentOf, sumSpent } from '../past/spending.ts'
 import type { Spent } from '../past/spending.ts'
 
-/** Everything that the log says of the session up to the event that is shown. */
+/** The state of the session at the event that is shown. */
 export function StateTab({ moment }: { readonly moment: Moment }) {
   const { view, spending, starts, plan, margins } = moment
   const questions = [

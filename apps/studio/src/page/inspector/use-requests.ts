@@ -29,6 +29,7 @@ export function useRequests(sessionId: string, log: readonly DurableEvent[], pla
     if (id === undefined) return
     const leaving = new AbortController()
     const { requests } = pageAdmin.session(sessionId)
+    // Without the one before there is nothing to compare with: the call itself is shown.
     const get = (wanted: string): Promise<RequestView> => requests.get(wanted, { abortSignal: leaving.signal })
     Promise.all([get(id), beforeId === undefined ? undefined : get(beforeId).catch(() => undefined)]).then(
       ([now, before]) => setLoaded({ key, requests: { now, ...(before && { before }) } }),

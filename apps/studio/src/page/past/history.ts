@@ -6,7 +6,7 @@ const checkpointEvery = 100
 
 /** The moments of one log, which may grow at its end. A look costs the events since the checkpoint before it. */
 export interface History {
-  /** Returns the moment behind the first `count` events of the log. */
+  /** Returns the moment after the first `count` events of the log. */
   at(log: readonly DurableEvent[], count: number): Moment
 }
 

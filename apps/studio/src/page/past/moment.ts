@@ -9,7 +9,7 @@ import type { Crashes } from '../story/crashes.ts'
 import { emptySpending, foldSpending } from './spending.ts'
 import type { Spending } from './spending.ts'
 
-/** All that the page knows of a session behind one event of its log. */
+/** The state of a session after one event of its log. */
 export interface Moment {
   readonly seq: number
   readonly at: number
@@ -33,7 +33,7 @@ export interface CallStarts {
 
 export interface PlanStep {
   readonly seq: number
-  /** null: behind the last step. */
+  /** null after the last step. */
   readonly name: string | null
   readonly because: string
   readonly sequenceIndex: number

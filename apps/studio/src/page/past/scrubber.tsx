@@ -9,7 +9,7 @@ import type { JumpTarget } from './jump.ts'
 
 interface ScrubberProps {
   readonly log: readonly DurableEvent[]
-  /** How many events are shown; absent: all of them, also those that come. */
+  /** The number of events shown. Absent at the present, which grows. */
   readonly shown: number | undefined
   readonly onShow: (count: number | undefined) => void
   /** Absent where nothing may be started. */

@@ -24,7 +24,7 @@ export interface Spent {
 export const emptySpending: Spending = { runs: [], steps: {} }
 const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, cost: 0, estimated: false }
 
-/** `view`: behind the event. */
+/** `view`: with the event. */
 export function foldSpending(spending: Spending, event: DurableEvent, view: RunView): Spending {
   switch (event.type) {
     case 'message-end':
@@ -33,7 +33,7 @@ export function foldSpending(spending: Spending, event: DurableEvent, view: RunV
         steps: { ...spending.steps, [event.messageId]: spentOf(event.message) },
       }
     case 'usage':
-      // The turn does not count a compaction behind it.
+      // The usage of a turn is without that of a compaction after it.
       if (view.phase === 'compaction') return { ...spending, runs: [...spending.runs, { runId: event.runId, ...spentOf(event) }] }
       return view.runId === event.runId ? { ...spending, runs: withRun(spending.runs, event.runId, view) } : spending
     case 'turn-end':

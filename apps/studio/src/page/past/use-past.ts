@@ -5,13 +5,13 @@ import { createHistory } from './history.ts'
 import type { Moment } from './moment.ts'
 
 export interface Past {
-  /** Behind the newest event of the log. */
+  /** The moment after the newest event. */
   readonly present: Moment
   /** The present, with what is being written just now, or the moment that was chosen. */
   readonly moment: Moment
-  /** How many events are shown, if that is a moment of the past. */
+  /** The number of events shown. Absent at the present. */
   readonly shown: number | undefined
-  /** The event that the moment is behind. */
+  /** The last event that the moment holds. */
   readonly event: DurableEvent | undefined
   readonly show: (count: number | undefined) => void
 }

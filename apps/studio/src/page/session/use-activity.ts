@@ -4,7 +4,7 @@ import type { LoggedInput, Margins } from '../conversation/margins.ts'
 
 const titleCharacters = 80
 
-/** How an input is sent: as a new run, as a steer of the open run, as a run after it, or as one in its place. */
+/** The way of an input: a new run, a steer of the open run, a run after it, or a run in its place. */
 export type Delivery = 'start' | 'steer' | 'queue' | 'interrupt'
 
 export interface SentInput {

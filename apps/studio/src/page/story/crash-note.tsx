@@ -9,7 +9,7 @@ interface CrashNoteProps {
   readonly crash: Crash
   /** Outcomes that are gone, and effects that happened twice. */
   readonly damage: { readonly lost: number; readonly doubled: number }
-  /** What was done to the world outside, as the host counts it. */
+  /** Counts of effects outside, from the host. */
   readonly effects: Readonly<Record<string, number>> | undefined
   readonly timeline: Timeline
   readonly servers: readonly ServerInfo[] | undefined

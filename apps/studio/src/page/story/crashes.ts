@@ -27,7 +27,7 @@ export interface Crash {
   readonly again: readonly Call[]
   /** An answer was being written: the model was asked once more. */
   readonly askedAgain: boolean
-  /** Calls of which nobody knows whether they happened. They were not started again. */
+  /** Calls with an unknown outcome. They were not started again. */
   readonly unsure: readonly Call[]
   /** How many messages stood in the conversation. */
   readonly messages: number
@@ -47,7 +47,7 @@ interface Before {
   readonly margins: { readonly lastMessageId?: string }
 }
 
-/** `before`: the moment before the event. */
+/** `before`: the moment without the event. */
 export function foldCrashes(crashes: Crashes, event: DurableEvent, before: Before): Crashes {
   const next = foldEvent(crashes, event, before)
   const owner = event.commit?.epoch === undefined ? crashes.owner : event.commit.owner
@@ -121,7 +121,7 @@ function nameOf(label: string, input: unknown): string {
   return typeof hint === 'string' ? `${label} (${hint})` : label
 }
 
-/** What a crash has cost: outcomes and messages that are gone, and calls with an effect that may happen once that were started twice. */
+/** Counts the damage of a crash: outcomes and messages that are gone, and `once` calls that were started twice. */
 export function damageOf(crash: Crash, view: RunView, starts: Readonly<Record<string, { readonly effect: string; readonly count: number }>>, decidedByReader: (toolCallId: string) => boolean) {
   const lostCalls = crash.kept.filter(({ toolCallId }) => !view.toolCalls.some((call) => call.toolCallId === toolCallId && call.result))
   const doubled = [...crash.kept, ...crash.again].filter(
