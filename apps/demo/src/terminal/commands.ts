@@ -1,4 +1,4 @@
-import { isDurable } from '@bowline/agent-loop/events'
+import { isDurable, isEnded } from '@bowline/agent-loop/events'
 import type { ClientSession } from '@bowline/client'
 import { killMoments } from '../server/kill-points.ts'
 import type { DemoConnection } from './connect.ts'
@@ -91,9 +91,11 @@ const commands: Readonly<Record<string, Command>> = {
 
 /** Stops the run, and says what became of its calls. */
 export async function stop(session: ClientSession, screen: Screen): Promise<void> {
-  const { state, calls } = await session.stop()
-  const receipt = calls.map(({ toolName, status }) => `${toolName} ${status}`)
-  screen.note(state === 'nothing-to-stop' ? 'Nothing is running.' : `Stopped. ${receipt.join(', ')}`.trimEnd(), 'yellow')
+  const { status, calls } = await session.stop()
+  const receipt = calls.map(({ toolName, status: outcome }) => `${toolName} ${outcome}`)
+  // A run whose end is told already may be open for a moment more: it ended as it would have.
+  const isStopped = status !== undefined && (status === 'stopped' || !isEnded(status))
+  screen.note(isStopped ? `Stopped. ${receipt.join(', ')}`.trimEnd() : 'Nothing is running.', 'yellow')
 }
 
 export async function runCommand(host: CommandHost, line: string): Promise<void> {
