@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { emptyView, isDurable } from '@bowline/agent-loop/events'
 import type { ViewMessage } from '@bowline/agent-loop/events'
-import { createClient, foldEvent } from '@bowline/client'
-import type { Client, ClientEvent, ClientSession, SessionView } from '@bowline/client'
+import { foldEvent } from '@bowline/client'
+import type { Client, ClientEvent, ClientSession } from '@bowline/client'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../../../scripts/postgres.ts'
 import { rounds, testSeed } from '../../../scripts/test-length.ts'
@@ -13,6 +11,7 @@ import type { StudioInfo } from '@bowline/studio/info'
 import { openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
+import { clientAt, killAt, paymentKeys, tellsOfDeath, untilSettled } from './disturbed.ts'
 
 const intents = ['what is the weather in Oslo and Lima', 'tell me a story', 'pay the invoice'] as const
 const deaths = rounds({ short: 3, long: 40 })
@@ -37,21 +36,21 @@ afterAll(async () => {
 
 it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments: its conversation ends as an undisturbed one, each payment is made once, and each tab shows the same`, { timeout: rounds({ short: 120_000, long: 900_000 }) }, async () => {
   const { request } = await openPage(demo.url)
-  const client = await clientOf(demo)
-  const undisturbed = await Promise.all(intents.map(async (text) => shapeOf((await untilSettled(await begin(client, text))).messages)))
+  const client = await clientAt(demo.url)
+  const undisturbed = await Promise.all(intents.map(async (text) => settledShape(await begin(client, text))))
   let disturbed = 0
   for (let death = 1; death <= deaths; death++) {
     const { delayMs, victim } = drawDeath(death)
     const where = `seed ${testSeed}, death ${death}: of the owner of “${intents[victim]}”, after ${delayMs} ms`
     const sessions = await Promise.all(intents.map((text) => begin(client, text)))
     const tabs = sessions.map(readAll)
-    await Promise.all([killOwner(sessions[victim]?.id, delayMs), wait(delayMs)])
+    await Promise.all([killAt(demo.url, { delayMs, sessionId: sessions[victim]?.id ?? '' }), wait(delayMs)])
     // Tabs that are opened, or reloaded, as the server dies.
     const laterTabs = sessions.map(readAll)
-    const views = await Promise.all(sessions.map((session) => untilSettled(session)))
-    for (const [place, { messages }] of views.entries()) {
+    const shapes = await Promise.all(sessions.map(settledShape))
+    for (const [place, shape] of shapes.entries()) {
       const [tab = [], later = []] = await Promise.all([tabs[place], laterTabs[place]])
-      expect(shapeOf(messages), where).toEqual(undisturbed[place])
+      expect(shape, where).toEqual(undisturbed[place])
       for (const events of [tab, later]) expect(shapeOf(events.reduce(foldEvent, emptyView).messages), where).toEqual(undisturbed[place])
       expect(later.filter(isDurable), where).toEqual(tab.filter(isDurable))
       if (tab.some(tellsOfDeath)) disturbed++
@@ -64,7 +63,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
   expect(disturbed).toBeGreaterThan(0)
   const { sessions: all } = await client.sessions({ limit: 200 })
   expect(all.map(({ status }) => status)).toEqual(Array.from({ length: intents.length * (deaths + 1) }, () => 'completed'))
-  const payments = await paymentsOf()
+  const payments = await paymentKeys(demo.dataFolder)
   expect(payments).toHaveLength(deaths + 1)
   expect(new Set(payments).size).toBe(deaths + 1)
 })
@@ -75,7 +74,7 @@ it('D18, D27: a stop that comes to either server ends the run at once, and all t
     await slow.stop()
     await removeDataFolder(slow.dataFolder)
   })
-  const client = await clientOf(slow)
+  const client = await clientAt(slow.url)
   // The front hands each request to the next server: some of these stops reach the owner of the run and some do not.
   const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
   const tabs = sessions.map(readAll)
@@ -95,12 +94,12 @@ it('D18, D27: a stop that comes to either server ends the run at once, and all t
 })
 
 it('D14, D24: a question to the page outlives the death of a server; one tab answers, and the other goes on too', async () => {
-  const [client, other] = await Promise.all([clientOf(demo), clientOf(demo)])
+  const [client, other] = await Promise.all([clientAt(demo.url), clientAt(demo.url)])
   const session = await begin(client, 'where am I')
   const tab = readAll(session)
   for await (const event of session.attach({ from: 'start' })) if (event.type === 'turn-end') break
   const deathsBefore = demo.output().match(/ended \(SIGKILL\)/g)?.length ?? 0
-  await killOwner(session.id, 0)
+  await killAt(demo.url, { delayMs: 0, sessionId: session.id })
   await demo.printed(times('ended \\(SIGKILL', deathsBefore + 1))
   // The owner may have died behind the end of the turn, before the run was at rest: the other one then takes it up.
   const questions = async () => (await other.session(session.id).state()).pendingToolCalls
@@ -112,20 +111,9 @@ it('D14, D24: a question to the page outlives the death of a server; one tab ans
   expect(messages).toEqual((await other.session(session.id).state()).messages)
 })
 
-async function clientOf({ url }: DemoProcess): Promise<Client> {
-  const { request } = await openPage(url)
-  return createClient({ baseUrl: url, fetch: (input, init) => request(input instanceof Request ? input.url : String(input), init) })
-}
-
 /** Matches an output with so many of them, in one way only: it is tried on each part of the output. */
 function times(form: string, count: number): RegExp {
   return new RegExp(`^(?:(?:(?!${form})[^])*${form}){${count}}`)
-}
-
-/** Kills as the button of the page does. The server that is asked may be the one that dies, before it has answered. */
-async function killOwner(sessionId: string | undefined, delayMs: number): Promise<void> {
-  const { post } = await openPage(demo.url)
-  await post('/studio/kill', { delayMs, sessionId }).catch((error: unknown) => expect((error as Error).message).toBe('fetch failed'))
 }
 
 /** The same each time for one seed. */
@@ -150,32 +138,9 @@ async function readAll(session: ClientSession): Promise<readonly ClientEvent[]> 
   return events
 }
 
-/** Waits until the session is settled. Resolves an open payment by the book of payments, as a reader would. */
-async function untilSettled(session: ClientSession): Promise<SessionView> {
-  let key: string | undefined
-  for await (const event of session.attach({ from: 'start' })) {
-    if (event.type === 'settled') break
-    if (event.type === 'tool-execution-start') key = event.idempotencyKey
-    if (event.type !== 'turn-end' || event.status !== 'needs-recovery') continue
-    const isPaid = (await paymentsOf()).some((payment) => payment === key)
-    // A moment behind the end of the turn the run is at rest.
-    const questions = async () => (await session.state()).pendingToolCalls
-    await expect.poll(questions, { timeout: 30_000 }).not.toEqual([])
-    const pendingToolCalls = await questions()
-    for (const { toolCallId } of pendingToolCalls) await session.resolveTool(toolCallId, isPaid ? { result: { paid: true, receipt: 'R-2041' } } : { runAgain: true })
-  }
-  return session.state()
-}
-
-function tellsOfDeath(event: ClientEvent): boolean {
-  if (event.type === 'turn-end') return event.status === 'needs-recovery'
-  return event.type === 'message-discarded' || (event.type === 'tool-execution-start' && event.attempt > 1)
-}
-
-/** The keys under which money moved. */
-async function paymentsOf(): Promise<readonly string[]> {
-  const lines = (await readFile(join(demo.dataFolder, 'receipts.jsonl'), 'utf8')).trim().split('\n')
-  return lines.map((line) => (JSON.parse(line) as { readonly key: string }).key)
+async function settledShape(session: ClientSession): Promise<readonly unknown[]> {
+  await untilSettled(session, demo.dataFolder)
+  return shapeOf((await session.state()).messages)
 }
 
 /** Returns the messages without ids and times. */

@@ -136,7 +136,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await dialog.getByText('“Pay the invoice” succeeded.').waitFor()
       await dialog.getByText('The bank shows the payment.').waitFor()
       await dialog.getByLabel('Arguments').getByText('"amount": "120.00"').waitFor()
-    expect(await paid.faults()).toEqual([])
+      expect(await paid.faults()).toEqual([])
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Go back')
       await dialog.getByRole('button', { name: 'Record it' }).dispatchEvent('click', { detail: 2 })
       await page.keyboard.press('Escape')

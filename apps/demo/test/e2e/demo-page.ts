@@ -31,6 +31,30 @@ export class DemoPage {
     return other
   }
 
+  /** The same while the server dies: as a reader does, loads it again until the page is there. */
+  async besideDying(address = this.page.url()): Promise<DemoPage> {
+    const other = new DemoPage(await this.page.context().newPage())
+    Object.assign(other, { complaints: this.complaints })
+    await other.page.goto(address).catch(() => undefined)
+    await other.#settle()
+    return other
+  }
+
+  async reloadDying(): Promise<void> {
+    await this.page.reload().catch(() => undefined)
+    await this.#settle()
+  }
+
+  /** Waits until the page is there, and loads it again where the server died before it had given all of it. */
+  async #settle(): Promise<void> {
+    const model = this.page.getByTestId('model')
+    await eventually(async () => {
+      if (await model.isVisible()) return
+      await model.waitFor({ timeout: 2000 }).catch(() => this.page.reload())
+      expect(await model.isVisible()).toBe(true)
+    })
+  }
+
   /** The conversation, without the announcements for screen readers. */
   get main(): Locator {
     return this.page.getByTestId('conversation')

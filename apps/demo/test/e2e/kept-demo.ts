@@ -7,6 +7,8 @@ import type { DemoEnv } from '../demo-process.ts'
 export interface KeptDemo {
   readonly url: string
   readonly dataFolder: string
+  /** How often a process that was gone got ready again. */
+  returns(): number
   /** The environment of the processes that start from now on. */
   setEnv(change: DemoEnv): void
   /** Ends the server and removes its data. */
@@ -32,13 +34,24 @@ export async function keepDemo({ pageFolder, nodeOptions }: KeptDemoParts, chang
   }
   const ready = Promise.withResolvers<string>()
   const onGone = (): void => undefined
-  const server = env['DEMO_STORE']?.startsWith('postgres')
-    ? await keepServers({ env, port, names: ['A', 'B'], onAllReady: ready.resolve, onBack: () => undefined, onGone })
-    : keepServer({ env, onReady: ({ url }) => ready.resolve(url), onGone })
+  const isGroup = env['DEMO_STORE']?.startsWith('postgres') === true
+  // The first start of a process alone is no return.
+  let returns = isGroup ? 0 : -1
+  const onBack = (): void => void returns++
+  const server = isGroup
+    ? await keepServers({ env, port, names: ['A', 'B'], onAllReady: ready.resolve, onBack, onGone })
+    : keepServer({
+        ...{ env, onGone },
+        onReady({ url }) {
+          ready.resolve(url)
+          onBack()
+        },
+      })
   void server.ended.then((end) => ready.reject(new Error(`The demo has ended: ${JSON.stringify(end)}`)))
   return {
     url: await ready.promise,
     dataFolder,
+    returns: () => returns,
     setEnv: (next) => void Object.assign(env, next),
     async stop() {
       server.stop()

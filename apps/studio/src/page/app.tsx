@@ -45,7 +45,7 @@ export function App() {
   const timeline = useFold(`${sessionId}/${log[0]?.seq}`, log, timelineFold)
   const activity = useActivity(sessionId, session, past.present.margins, () => pick(sessionId))
   const word = useConnectionWord(connection.state)
-  const info = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
+  const { info, waiting } = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
   const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
   const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}/${restedAt(log)}`)
   const stored = useSessionView(pageClient, sessionId, past.moment.plan.length > 0 ? `${past.moment.plan.length}/${view.status}` : undefined)
@@ -109,7 +109,7 @@ export function App() {
     <>
       <PageShell
         header={{
-          ...{ info, theme, connection: word, onTheme: nextTheme, onCommands: () => setMenu(true), onReconnect: () => session.reconnect() },
+          ...{ info, theme, connection: waiting && word === 'idle' ? 'waiting' : word, onTheme: nextTheme, onCommands: () => setMenu(true), onReconnect: () => session.reconnect() },
           spent: total.currency === undefined || total.cost === undefined ? undefined : `${total.estimated ? '~' : ''}${formatCost(total.cost, total.currency)}`,
           onKill: (request) => killServer(request, sessionId),
         }}

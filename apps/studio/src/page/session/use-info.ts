@@ -3,27 +3,37 @@ import type { StudioInfo } from '../../info.ts'
 import { loadInfo } from './host-routes.ts'
 
 const everyMs = 400
+const retryMs = 1000
+
+export interface Info {
+  readonly info: StudioInfo | undefined
+  /** The server does not answer, and is asked again. */
+  readonly waiting: boolean
+}
 
 /**
  * Which model answers, and which servers there are. Read again for every `reason`, because a server that was started anew may
  * have another model; if there are several servers, also every now and then, because they come and go without a word.
  */
-export function useInfo(reason: string, sessionId: string): StudioInfo | undefined {
+export function useInfo(reason: string, sessionId: string): Info {
   const [info, setInfo] = useState<StudioInfo>()
+  const [waiting, setWaiting] = useState(false)
   const hasSeveral = info?.servers !== undefined
   useEffect(() => {
     const leaving = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const load = async (): Promise<void> => {
+      let isLoaded = false
       try {
         const loaded = await loadInfo(sessionId, leaving.signal)
         setInfo((before) => (isSame(before, loaded) ? before : loaded))
-      } catch (error) {
-        if (leaving.signal.aborted) return
-        // Of several servers the one that was asked may just have died.
-        if (!hasSeveral) console.warn('The header could not be filled.', error)
+        isLoaded = true
+      } catch {
+        // Without an answer the header has gaps, and says that it waits.
       }
-      if (hasSeveral && !leaving.signal.aborted) timer = setTimeout(() => void load(), everyMs)
+      if (leaving.signal.aborted) return
+      setWaiting(!isLoaded)
+      if (hasSeveral || !isLoaded) timer = setTimeout(() => void load(), hasSeveral ? everyMs : retryMs)
     }
     void load()
     return () => {
@@ -31,7 +41,7 @@ export function useInfo(reason: string, sessionId: string): StudioInfo | undefin
       clearTimeout(timer)
     }
   }, [reason, sessionId, hasSeveral])
-  return info
+  return { info, waiting }
 }
 
 function isSame(one: StudioInfo | undefined, other: StudioInfo): boolean {

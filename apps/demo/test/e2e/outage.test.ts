@@ -1,0 +1,69 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { freePort } from '../../src/supervisor/free-port.ts'
+import { killAt } from '../disturbed.ts'
+import { describeInBrowser, describeWithServer } from './browser.ts'
+import { eventually } from './eventually.ts'
+
+const minuteMs = 60_000
+/** Between two tries of the client. */
+const longestWaitMs = 10_000
+
+describeInBrowser('a server that is gone', ({ visit }) => {
+  it.concurrent('D24: as the page is loaded: it says that it waits, and fills itself when the server is back', () =>
+    visit(
+      async (tab) => {
+        const { page } = tab
+        await cut(page)
+        await page.reload()
+        await page.locator('[data-testid=connection][data-word=waiting]').waitFor()
+        expect(await page.getByTestId('model').count()).toBe(0)
+        await page.unrouteAll()
+        await page.getByTestId('model').waitFor()
+        await page.locator('[data-testid=connection][data-word=idle]').waitFor()
+        await tab.say('tell me a story')
+        await tab.reaches('completed')
+        await tab.equalsServer()
+      },
+      { killed: true },
+    ),
+  )
+})
+
+describeWithServer('a server that is gone for a minute', {}, (stage) => {
+  it('D24: the page says that it waits, sends what was typed when it is back, and nothing stands twice', () =>
+    stage().visit(
+      async (tab) => {
+        const { page } = tab
+        const { demo, url } = stage()
+        await tab.say('delete the report')
+        await tab.reaches('waiting-for-user')
+        await page.clock.install()
+        // It comes back where the page does not look.
+        const elsewhere = String(await freePort(0))
+        demo.setEnv({ DEMO_PORT: elsewhere })
+        await killAt(url)
+        await eventually(async () => expect(demo.returns()).toBe(1))
+        await page.clock.runFor(1000)
+        await page.locator('[data-testid=connection][data-word=waiting]').waitFor()
+        await tab.message.fill('tell me a story')
+        await page.getByRole('button', { name: 'Interrupt', exact: true }).click()
+        await page.clock.runFor(minuteMs)
+        await page.locator('[data-testid=connection][data-word=waiting]').waitFor()
+        expect(await page.getByRole('alert').count()).toBe(0)
+        demo.setEnv({ DEMO_PORT: new URL(url).port })
+        await killAt(`http://127.0.0.1:${elsewhere}`)
+        await eventually(async () => expect(demo.returns()).toBe(2))
+        await page.clock.runFor(longestWaitMs)
+        await tab.main.getByText('The knot that remembered').waitFor()
+        await tab.reaches('completed')
+        await tab.equalsServer()
+      },
+      { killed: true },
+    ))
+})
+
+/** No request of the page arrives any more. Its files do. */
+async function cut(page: Page): Promise<void> {
+  await page.route(/\/(api|studio)\//, (route) => route.abort('connectionrefused'))
+}
