@@ -118,6 +118,7 @@ export interface AgentSummary {
 /** `kill` ends all that is open at once, whoever executes it, and needs more rights. */
 export type StopRequest =
   | {
+      /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
       readonly runId?: string
       readonly mode?: 'stop'
       readonly scope?: 'active' | 'all'

@@ -83,6 +83,23 @@ it('V20, S100: the receipt of a stop has the runs in which a subagent hears of i
   ])
 })
 
+it('V20, V63: a subagent in the background is stopped by its run through the session above it, and through no other', async () => {
+  const working = gate()
+  const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(() => (working.open(), { hang: 'before' })), abortGraceMs: 10 })
+  const handOver = { toolCalls: [{ id: 'call-help', name: 'delegate_to_helper', input: { prompt: 'help', run_in_background: true } }] }
+  const agent = defineAgent({ name: 'boss', model: scriptedModel([handOver, { text: 'Launched.' }, { text: 'Hi.' }]), subagents: [helper] })
+  const { execute, get, post } = await bench({ otherAgents: [agent], defaultAgent: 'boss' })
+  const frames = await allFrames(await execute({ sessionId: 'mine', input: say('go'), context: {} }))
+  const runId = frames.map(({ data }) => data).find((event) => event.type === 'child-start')?.['childRunId']
+  await working.passed
+  await allFrames(await execute({ sessionId: 'other', input: say('hi'), context: {} }))
+  await refusal(post('/api/agent/session/other/stop', { runId }), 404, 'unknown-run')
+  const answer = await post(`${mine}/stop`, { runId })
+  expect([answer.status, await answer.json()]).toMatchObject([200, { runId, state: 'settled', status: 'stopped' }])
+  const told = await framesUntil(await get(`${mine}/events?from=start`), ({ data }) => data.type === 'child-end')
+  expect(told.at(-1)?.data).toMatchObject({ childRunId: runId, status: 'aborted' })
+})
+
 it('V19: a session whose time is over is 410 on every route but that which deletes it', async () => {
   const clock = manualClock(1_000)
   const { execute, get, post, url } = await bench({ steps: [{ text: 'Hello.' }], runtimeOptions: { clock, ttl: { maxAgeMs: 1_000 } } })

@@ -51,6 +51,30 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await tab.reaches('waiting-for-user')
     }))
 
+  it('D16, D18: a stop ends the subagents too, and the receipt says so', () =>
+    stage().visit(async (tab) => {
+      await tab.say('research knots')
+      await tab.page.locator('[data-testid=child-card][data-status=running]').waitFor()
+      await tab.stop()
+      await tab.page.locator('[data-testid=child-card][data-status=stopped]').waitFor()
+      expect(await tab.page.getByTestId('receipt').textContent()).toBe('Stopped.researcher: stopped')
+      await tab.reaches('stopped')
+      await tab.equalsServer()
+      expect(await tab.page.getByTestId('receipt').textContent()).toContain('researcher: stopped')
+    }))
+
+  it('D16: a subagent in the background is stopped from its card, after the run that sent it has ended', () =>
+    stage().visit(async (tab) => {
+      await tab.say('research knots')
+      await tab.reaches('completed')
+      const child = tab.page.getByTestId('child-card')
+      expect(await child.getAttribute('data-status')).toBe('running')
+      await child.getByRole('button', { name: 'Stop researcher' }).press('Enter')
+      await tab.page.locator('[data-testid=child-card][data-status=stopped]').waitFor()
+      expect(await child.getByRole('button').allTextContents()).toEqual(['Open its conversation'])
+      await tab.equalsServer()
+    }))
+
   describe('that is killed', () => {
     const visits: Promise<void>[] = []
     const leaving = Promise.withResolvers<void>()

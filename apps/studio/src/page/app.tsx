@@ -134,9 +134,11 @@ export function App() {
           servers: info?.servers,
           planTools: stored?.orchestration?.tools,
           onCrash: info?.canKill ? () => void crash() : undefined,
-          onOpenChild(childRunId) {
+          childActions(childRunId) {
             const child = findChild(childRunId)
-            return child === undefined ? undefined : () => pick(child)
+            // Work that was handed over a bridge has no session here.
+            if (child === undefined) return undefined
+            return { onOpen: () => pick(child), ...(mayWrite && { onStop: () => pageClient.session(sessionId).stop({ runId: childRunId }) }) }
           },
         }}
         announcer={{ view: past.moment.view, margins: past.moment.margins, loading: session.status === 'loading' || past.shown !== undefined }}

@@ -47,9 +47,10 @@ async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: numb
   for (const below of await runsBelow(store, run.id)) await treeAtRest(context, below, untilMs)
 }
 
-async function ownRun(context: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
-  const run = await readRun(context.store, runId)
-  if (run.session !== session.key) throw unknownRun(runId)
+/** A run of the session, or of a subagent below it. */
+async function ownRun({ store }: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
+  const run = await readRun(store, runId)
+  for (let above = run; above.session !== session.key; above = await readRun(store, above.parent.runId)) if (!above.parent) throw unknownRun(runId)
   return run
 }
 

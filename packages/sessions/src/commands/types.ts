@@ -149,7 +149,7 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
 export interface StopOptions {
-  /** Default: the open run that came first. */
+  /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
   readonly runId?: string
   /** `all` stops the queued runs too. Default `active`. */
   readonly scope?: 'active' | 'all'

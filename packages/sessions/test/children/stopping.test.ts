@@ -1,7 +1,7 @@
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
 import { checkLog, gate } from '../support.ts'
-import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, root, taskOf, team, tool, toldOf } from './support.ts'
+import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, tool, toldOf } from './support.ts'
 
 /** A tool that runs until it is told to stop. */
 function stuck(name = 'stuck') {
@@ -57,6 +57,35 @@ describe('stop, kill and delete of a session with children', () => {
     expect(receipt).toMatchObject({ state: 'settled', status: 'stopped', children: [{ status: 'stopped', state: 'settled' }] })
     await expect(session.approve(pendingApprovals[0]?.approvalId ?? '')).rejects.toMatchObject({ code: 'approval-conflict' })
     await checkLog(session)
+    await runtime.stop()
+  })
+
+  it('S97, S98: one subagent is stopped by its run, from any session above it, and the others and its parent go on', async () => {
+    const store = memoryStore()
+    const [one, other] = [stuck('one'), stuck('other')]
+    const inner = helper('inner', [{ toolCalls: [callTo('x', 'one')] }], { tools: [one.tool] })
+    const outer = helper('outer', [{ toolCalls: [handOver('i', 'inner')] }, { text: 'without it' }], { subagents: [inner] })
+    const busy = helper('busy', [{ toolCalls: [callTo('y', 'other')] }], { tools: [other.tool] })
+    const { runtime, session, faults } = await team([{ toolCalls: [launch('o', 'outer'), launch('b', 'busy')] }, { text: 'launched' }, { text: 'seen' }, { text: 'seen too' }], { store, subagents: [outer, busy] })
+    await (await session.send('go')).result()
+    await Promise.all([one.started, other.started])
+    const [outerRun, busyRun] = (await childrenOf(store)).map(({ id, session: key }) => ({ id, key }))
+    const [innerRun] = await childrenOf(store, outerRun?.key)
+    expect(await session.stop({ runId: innerRun?.id ?? '' })).toMatchObject({ runId: innerRun?.id, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] })
+    expect([one.aborted, other.aborted]).toEqual([['one'], []])
+    // The one that waited for it goes on with the word of it.
+    expect((await endOf(store, outerRun?.id ?? '')).status).toBe('completed')
+    expect(await session.stop({ runId: busyRun?.id ?? '' })).toMatchObject({ runId: busyRun?.id, state: 'settled', status: 'stopped' })
+    expect(other.aborted).toEqual(['other'])
+    const stranger = await runtime.session('elsewhere').send('hi')
+    await stranger.result()
+    await expect(runtime.session('elsewhere').stop({ runId: busyRun?.id ?? '' })).rejects.toMatchObject({ code: 'unknown-run' })
+    await expect(session.stop({ runId: stranger.runId })).rejects.toMatchObject({ code: 'unknown-run' })
+    // S138: of the two only the one that ended by itself is told of.
+    const [reminder = ''] = await remindersWhen(store, session, 1)
+    expect(reminder.match(/<background-task /g)).toHaveLength(1)
+    expect(reminder).toContain('status="completed"')
+    expect(faults).toEqual([])
     await runtime.stop()
   })
 

@@ -2,6 +2,7 @@ import { toolCallOf } from '@bowline/agent-loop/events'
 import type { OpenMessage, RunView, ToolCallView } from '@bowline/agent-loop/events'
 import { ApprovalCard } from './approval-card.tsx'
 import { ChildCard } from './child-card.tsx'
+import type { ChildActions } from './child-card.tsx'
 import type { ConversationActions } from './conversation-panel.tsx'
 import { LocationCard } from './location-card.tsx'
 import { RecoveryCard } from './recovery-card.tsx'
@@ -12,13 +13,13 @@ interface CallCardProps {
   readonly toolCallId: string
   readonly view: RunView
   readonly connected: boolean
-  readonly onOpenChild: (childRunId: string) => (() => void) | undefined
+  readonly childActions: (childRunId: string) => ChildActions | undefined
   /** Absent where nothing may be done. */
   readonly actions: Pick<ConversationActions, 'onAnswer' | 'onResolve' | 'onDecide'> | undefined
 }
 
 /** The card of one call with what the reader can do about it. */
-export function CallCard({ toolCallId, view, connected, onOpenChild, actions }: CallCardProps) {
+export function CallCard({ toolCallId, view, connected, childActions, actions }: CallCardProps) {
   const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
   if (!call) return null
   // Questions of the agents that it has started are asked here, too.
@@ -31,7 +32,7 @@ export function CallCard({ toolCallId, view, connected, onOpenChild, actions }: 
       {view.children
         .filter((child) => child.toolCallId === toolCallId)
         .map((child) => (
-          <ChildCard key={child.childRunId} child={child} onOpen={onOpenChild(child.childRunId)} />
+          <ChildCard key={child.childRunId} child={child} actions={childActions(child.childRunId)} />
         ))}
       {actions && approvals.map((request) => <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />)}
       {actions &&

@@ -1,11 +1,19 @@
+import { isEnded } from '@bowline/agent-loop/events'
 import type { ChildView } from '@bowline/agent-loop/events'
 import { Ban, Bot, CircleCheck, CircleX, LoaderCircle, Pause } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
+import { useState } from 'react'
+
+/** What a reader can do about the work of a subagent that has a conversation of its own. */
+export interface ChildActions {
+  readonly onOpen: () => void
+  /** Absent where nothing may be done. */
+  readonly onStop?: () => Promise<unknown>
+}
 
 interface ChildCardProps {
   readonly child: ChildView
-  /** Opens its own conversation; absent if it has none that this page could show. */
-  readonly onOpen?: (() => void) | undefined
+  readonly actions?: ChildActions | undefined
 }
 
 interface Look {
@@ -23,7 +31,13 @@ function lookOf({ status, outcome, taskId }: ChildView): Look {
 }
 
 /** The work of another agent for this run. */
-export function ChildCard({ child, onOpen }: ChildCardProps) {
+export function ChildCard({ child, actions }: ChildCardProps) {
+  const [stopping, setStopping] = useState(false)
+  const onStop = isEnded(child.status) ? undefined : actions?.onStop
+  const stop = (): void => {
+    setStopping(true)
+    void onStop?.().finally(() => setStopping(false))
+  }
   const { icon: Icon, word, tone } = lookOf(child)
   const { subagent, description, step, text, toolNames } = child
   return (
@@ -44,10 +58,17 @@ export function ChildCard({ child, onOpen }: ChildCardProps) {
         </p>
       )}
       {text !== undefined && text !== '' && <p className="mt-2 line-clamp-3 text-ink-soft">{text}</p>}
-      {onOpen && (
-        <button type="button" className="button mt-2" onClick={onOpen}>
-          Open its conversation
-        </button>
+      {actions && (
+        <div className="mt-2 flex gap-2">
+          <button type="button" className="button" onClick={actions.onOpen}>
+            Open its conversation
+          </button>
+          {onStop && (
+            <button type="button" className="button" disabled={stopping} onClick={stop}>
+              {stopping ? 'Stopping …' : `Stop ${subagent}`}
+            </button>
+          )}
+        </div>
       )}
     </div>
   )

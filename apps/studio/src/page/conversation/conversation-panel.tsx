@@ -15,6 +15,7 @@ import type { Advice } from './advice.ts'
 import { ApprovalCard } from './approval-card.tsx'
 import type { Decision } from './approval-card.tsx'
 import { CallCard } from './call-card.tsx'
+import type { ChildActions } from './child-card.tsx'
 import { CompactionNote } from './compaction-note.tsx'
 import { Composer } from './composer.tsx'
 import { EntryList } from './entry-list.tsx'
@@ -57,7 +58,7 @@ export interface ConversationProps {
   /** Names of the tools that may be used in the present step of the orchestration. */
   readonly planTools: readonly string[] | undefined
   readonly onCrash: (() => void) | undefined
-  readonly onOpenChild: (childRunId: string) => (() => void) | undefined
+  readonly childActions: (childRunId: string) => ChildActions | undefined
   /** It is the conversation of a subagent. */
   readonly isChild: boolean
   /** The token may only read. */
@@ -148,8 +149,8 @@ function ToTheEnd() {
   )
 }
 
-function Call({ toolCallId, moment, past, connected, onOpenChild, actions }: ConversationProps & { readonly toolCallId: string }) {
-  return <CallCard {...{ toolCallId, connected, onOpenChild }} view={moment.view} actions={past ? undefined : actions} />
+function Call({ toolCallId, moment, past, connected, childActions, actions }: ConversationProps & { readonly toolCallId: string }) {
+  return <CallCard {...{ toolCallId, connected, childActions }} view={moment.view} actions={past ? undefined : actions} />
 }
 
 function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
@@ -190,7 +191,7 @@ function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
       {margins.compactions[id]?.map((compaction) => (
         <CompactionNote key={compaction.compactionId} compaction={compaction} />
       ))}
-      {note && <TurnNoteLine note={note} keyVariable={keyVariable} />}
+      {note && <TurnNoteLine {...{ note, keyVariable }} agents={view.children} />}
       <WithdrawnInputs texts={margins.withdrawn[id]} />
     </div>
   )

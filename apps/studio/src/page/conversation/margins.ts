@@ -21,6 +21,8 @@ export interface Margins {
   readonly inputs: readonly LoggedInput[]
   readonly lastSeq: number
   readonly lastMessageId?: string
+  /** Runs of subagents that are at work, each with the run that it works for. */
+  readonly atWork: Readonly<Record<string, string>>
   /** The key in `retries` of the one that has not ended. */
   readonly openRetry?: string
 }
@@ -29,6 +31,8 @@ export interface TurnNote {
   readonly status: Exclude<TurnStatus, 'completed'>
   readonly reason: string
   readonly receipt?: readonly CallReceipt[]
+  /** Runs of the subagents that were at work until then. */
+  readonly agents: readonly string[]
   readonly error?: NonNullable<TurnEndEvent['error']>
 }
 
@@ -46,7 +50,7 @@ export interface LoggedInput {
   readonly text: string
 }
 
-export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], withdrawn: {}, compactions: {}, notices: [], steered: [], inputs: [], lastSeq: 0 }
+export const emptyMargins: Margins = { notes: {}, retries: {}, queued: [], withdrawn: {}, compactions: {}, notices: [], steered: [], inputs: [], atWork: {}, lastSeq: 0 }
 
 export function foldMargins(margins: Margins, event: AgentEvent): Margins {
   if (isDelta(event) || event.seq === undefined || event.seq <= margins.lastSeq) return margins
@@ -75,6 +79,10 @@ function change(margins: Margins, event: AgentEvent, seq: number): Partial<Margi
       return { lastMessageId: event.messageId }
     case 'compaction-end':
       return event.compaction ? compacted(margins, event.compaction) : {}
+    case 'child-start':
+      return { atWork: { ...margins.atWork, [event.childRunId]: event.runId } }
+    case 'child-end':
+      return event.status === 'aborted' ? {} : withoutAgent(margins, event.childRunId)
     case 'retry-start':
       return announced(margins, event)
     case 'retry-end':
@@ -118,11 +126,17 @@ function ended(margins: Margins, event: TurnEndEvent): Partial<Margins> {
   }
 }
 
-function note({ notes, lastMessageId }: Margins, event: TurnEndEvent): Partial<Margins> {
+function withoutAgent({ atWork }: Margins, childRunId: string): Partial<Margins> {
+  const { [childRunId]: _gone, ...others } = atWork
+  return { atWork: others }
+}
+
+function note({ notes, lastMessageId, atWork }: Margins, event: TurnEndEvent): Partial<Margins> {
   const { status, reason, receipt, error } = event
   if (status === 'completed' || isSuspended(status)) return {}
   if (lastMessageId === undefined) return {}
-  const ended: TurnNote = { status, reason, ...(receipt && { receipt }), ...(error && { error }) }
+  const agents = Object.keys(atWork).filter((childRunId) => atWork[childRunId] === event.runId)
+  const ended: TurnNote = { status, reason, agents, ...(receipt && { receipt }), ...(error && { error }) }
   return { notes: { ...notes, [lastMessageId]: ended } }
 }
 

@@ -1,3 +1,4 @@
+import type { ChildView } from '@bowline/agent-loop/events'
 import { CircleStop, Gauge, ShieldAlert, TriangleAlert } from 'lucide-react'
 import { adviceForError } from './advice.ts'
 import type { Advice } from './advice.ts'
@@ -6,13 +7,15 @@ import type { TurnNote } from './margins.ts'
 interface TurnNoteLineProps {
   readonly note: TurnNote
   readonly keyVariable: string | undefined
+  /** The agents that the calls of the conversation started. */
+  readonly agents: readonly ChildView[]
 }
 
 /** How a turn ended that did not simply complete. */
-export function TurnNoteLine({ note, keyVariable }: TurnNoteLineProps) {
+export function TurnNoteLine({ note, keyVariable, agents }: TurnNoteLineProps) {
   switch (note.status) {
     case 'aborted':
-      return <StopReceiptLine receipt={note.receipt ?? []} />
+      return <StopReceiptLine receipt={note.receipt ?? []} agents={agents.filter(({ childRunId }) => note.agents.includes(childRunId))} />
     case 'error':
       return note.error ? <AdviceBox advice={adviceForError(note.error, keyVariable)} /> : null
     case 'limit':
@@ -34,7 +37,7 @@ export function TurnNoteLine({ note, keyVariable }: TurnNoteLineProps) {
   }
 }
 
-function StopReceiptLine({ receipt }: { readonly receipt: NonNullable<TurnNote['receipt']> }) {
+function StopReceiptLine({ receipt, agents }: Pick<TurnNoteLineProps, 'agents'> & { readonly receipt: NonNullable<TurnNote['receipt']> }) {
   return (
     <div data-testid="receipt" className="mt-3 flex flex-wrap items-center gap-2 text-sm text-ink-soft">
       <CircleStop className="size-4" aria-hidden="true" />
@@ -42,6 +45,11 @@ function StopReceiptLine({ receipt }: { readonly receipt: NonNullable<TurnNote['
       {receipt.map((call) => (
         <span key={call.toolCallId} className="rounded-full border border-line px-2 text-xs leading-5">
           <code className="font-mono">{call.toolName}</code>: {call.status}
+        </span>
+      ))}
+      {agents.map(({ childRunId, subagent, status }) => (
+        <span key={childRunId} className="rounded-full border border-line px-2 text-xs leading-5">
+          {subagent}: {status}
         </span>
       ))}
     </div>
