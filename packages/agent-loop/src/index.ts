@@ -56,7 +56,7 @@ export { parseInput } from './transcript/input.ts'
 export { lookForOutput } from './base/messages.ts'
 export type { FoundOutput } from './base/messages.ts'
 export { summarizeMessages } from './agent/summarize-messages.ts'
-export type { MessagesSummary, SummarizeOptions } from './agent/summarize-messages.ts'
+export type { MessagesSummary, SummarizeOptions, SummaryHooks } from './agent/summarize-messages.ts'
 export { nullCompaction } from './plugins/compaction/policy.ts'
 export type { CompactionPolicy, CompactionRequest, CompactionResult, Compactor } from './contract/compaction.ts'
 export {

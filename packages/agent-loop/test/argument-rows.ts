@@ -204,7 +204,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
   subagentsOf: { names: ['agent'], good: () => [agent()], call: loop.subagentsOf, whole: ['agent'] },
   summarizeMessages: {
     names: ['agent', 'options'],
-    good: () => [agent(), { messages: [user], instructions: 'x', abortSignal: new AbortController().signal, clock: systemClock }],
+    good: () => [agent(), { messages: [user], instructions: 'x', abortSignal: new AbortController().signal, clock: systemClock, hooks: { id: 'x', sessionKey: 'x', turn: 1, onError: () => undefined } }],
     call: loop.summarizeMessages,
     whole: ['agent', 'options.clock'],
     data: ['options.messages[0]'],

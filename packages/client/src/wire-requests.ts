@@ -2,12 +2,13 @@ import type { JsonObject } from './wire.ts'
 
 /** What a model was sent in one call, without its content. */
 export interface RequestSummary {
-  /** That of the message of the attempt; of a compaction its `compactionId`. */
+  /** That of the message of the attempt; of a compaction its `compactionId`, of a branch summary its `summaryEntryId`. */
   readonly id: string
-  readonly purpose: 'answer' | 'compaction'
+  readonly purpose: 'answer' | 'compaction' | 'branch-summary'
+  /** Empty for a branch summary. */
   readonly runId: string
   readonly turn: number
-  /** 0 for a compaction outside of a turn. */
+  /** 0 outside of a turn. */
   readonly step: number
   /** Of the step, from 1. */
   readonly attempt: number

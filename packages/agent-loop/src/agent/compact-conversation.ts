@@ -4,7 +4,6 @@ import { systemIds } from '../base/ids.ts'
 import type { CompactOptions } from '../contract/agent.ts'
 import type { CompactionResult } from '../contract/compaction.ts'
 import type { Extension, ExtensionContext } from '../contract/extension.ts'
-import type { Accepted, AgentInput } from '../contract/input.ts'
 import type { CompactionTrigger } from '../events/message-events.ts'
 import { phaseOf, releaseJournal, takeJournal } from '../journal/phases.ts'
 import { modelTarget } from '../kernel/model-target.ts'
@@ -15,9 +14,9 @@ import { summaryModelFor, summaryModels } from '../plugins/compaction/compaction
 import { askCompaction } from '../plugins/extensions/ask-hooks.ts'
 import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
 import { stepFields } from '../plugins/extensions/extension-context.ts'
-import { invalidatePrompt } from '../run/definition.ts'
 import type { AgentDefinition } from '../run/definition.ts'
 import { userMessageFor } from '../transcript/input.ts'
+import { contextWithoutTurn, refusedInput, type OutsideTurn } from './context-without-turn.ts'
 
 const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window', 'requested', 'manual']
 
@@ -73,7 +72,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
     // There is no turn that could end for it.
     hasEnded: () => true,
     contextOf(extension) {
-      const context = contexts.get(extension) ?? contextWithoutTurn(agent, compaction, { ...outside, prompt: () => prompt })
+      const context = contexts.get(extension) ?? contextWithoutTurn(agent, contextParts(compaction, { ...outside, prompt: () => prompt }))
       contexts.set(extension, context)
       return context
     },
@@ -95,35 +94,13 @@ async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, st
   return built?.text ?? ''
 }
 
-const refused: Accepted = { ok: false, reason: 'run-ended' }
-
-/** The context of hooks outside of a turn: its turn fields are empty, and it takes no input. A follow-up needs a journal that can queue it. */
-function contextWithoutTurn(
-  agent: AgentDefinition,
-  { journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction,
-  { ended, spawnChild, sessionKey, prompt }: Outside & { readonly prompt: () => string },
-): ExtensionContext {
-  const queue = async (input: AgentInput): Promise<Accepted> => journal.enqueue?.(userMessageFor(input)) ?? refused
-  return Object.freeze({
-    ...{ runId, turn, step: 0, agent: Object.freeze([]), model, abortSignal: stop.signal, usage: Object.freeze({}), state: {} },
-    ...(agent.models && { models: agent.models }),
-    ...(sessionKey !== undefined && { sessionKey }),
-    get journal() {
-      return phaseOf(journal)
-    },
-    contextUsage,
-    instructions: prompt,
-    isIdle: () => phaseOf(journal) === 'idle',
-    hasPendingInputs: () => false,
-    steer: async () => refused,
-    followUp: queue,
-    overlay: async () => refused,
-    compactAfterTurn: () => undefined,
-    abort: (reason) => stop.stop({ kind: 'stop', ...(reason !== undefined && { reason }) }),
+function contextParts({ journal, runId, turn, model, stop, note, contextUsage }: WatchedCompaction, { ended, prompt, ...outside }: Outside & { readonly prompt: () => string }): OutsideTurn {
+  return {
+    ...outside,
+    ...{ runId, turn, model, stop, contextUsage, instructions: prompt },
+    journal: () => phaseOf(journal),
+    followUp: async (input) => journal.enqueue?.(userMessageFor(input)) ?? refusedInput,
     waitForIdle: () => ended,
-    spawnChild,
-    invalidatePrompt: (channel) => invalidatePrompt(agent, channel),
-    reload: () => agent.reload(),
     logStep: (fields) => note({ type: 'orchestration-step', ...stepFields(fields) }),
-  } satisfies ExtensionContext)
+  }
 }

@@ -1,16 +1,21 @@
 import { holdingClock, systemClock } from '@bowline/llm'
-import type { Clock, Cost, Message, Usage } from '@bowline/llm'
-import { describeValue } from '@bowline/llm/arguments'
+import type { Clock, Cost, Message, SentRequest, Usage } from '@bowline/llm'
+import { describeValue, needed } from '@bowline/llm/arguments'
 import { messageOf } from '../base/agent-error.ts'
-import { checkKeys, checkMethods, checkRequired, checkSignal, checkText, refuseConfig } from '../base/checks.ts'
+import { checkFunction, checkKeys, checkMethods, checkName, checkRequired, checkSignal, checkText, checkWhole, refuseConfig } from '../base/checks.ts'
 import type { Agent } from '../contract/agent.ts'
+import type { ExtensionContext } from '../contract/extension.ts'
+import type { ModelName } from '../events/turn-events.ts'
 import { modelTarget } from '../kernel/model-target.ts'
+import { StopSwitch } from '../kernel/stop-switch.ts'
 import { summaryModelFor } from '../plugins/compaction/compaction.ts'
 import { defaultPolicy } from '../plugins/compaction/policy.ts'
 import { readSummary, summaryRequest, summarySizeOf } from '../plugins/compaction/summary.ts'
+import { HandlerCalls } from '../plugins/extensions/call-handlers.ts'
 import { definitionOf } from '../run/definition.ts'
 import type { AgentDefinition } from '../run/definition.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
+import { contextWithoutTurn, refusedInput } from './context-without-turn.ts'
 
 export interface SummarizeOptions {
   /** The messages to summarise, oldest first. */
@@ -21,6 +26,19 @@ export interface SummarizeOptions {
   readonly abortSignal?: AbortSignal
   /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
+  /** Has the hooks `onModelRequest` of the agent's extensions told of the call. Default: they are not. */
+  readonly hooks?: SummaryHooks
+}
+
+export interface SummaryHooks {
+  /** Names the call: `id` of the request. */
+  readonly id: string
+  /** The session that the messages are from. */
+  readonly sessionKey: string
+  /** The number of its last turn. */
+  readonly turn: number
+  /** Is told of a hook that fails or is too slow. The call is made all the same, unless the extension has `onError: 'fail'`. */
+  readonly onError: (failure: { readonly extension: string; readonly message: string }) => void
 }
 
 /** What the call used is told whatever came of it. */
@@ -35,21 +53,41 @@ export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & 
  */
 export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
   const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
-  checkKeys('summarizeMessages.options', options, ['messages', 'instructions', 'abortSignal', 'clock'])
+  checkKeys('summarizeMessages.options', options, ['messages', 'instructions', 'abortSignal', 'clock', 'hooks'])
   checkText('instructions', options.instructions)
   checkSignal('abortSignal', options.abortSignal)
   checkMethods('clock', options.clock, ['now', 'setTimer'])
   checkRequired('messages', options.messages, 'a list of messages', Array.isArray)
+  checkHooks(options.hooks)
+  const clock = holdingClock(options.clock ?? systemClock)
+  const stop = new StopSwitch(() => clock.now())
+  stop.follow(options.abortSignal)
   try {
-    return await summarize(definition, options)
+    return await summarize(definition, options, { clock, stop, spawnChild: (child) => agent.spawnChild(child) })
   } catch (error) {
     return { failure: messageOf(error), usage: {} }
+  } finally {
+    stop.release()
   }
 }
 
-async function summarize(agent: AgentDefinition, options: SummarizeOptions): Promise<MessagesSummary> {
-  const { messages, instructions = '', abortSignal = new AbortController().signal } = options
-  const clock = holdingClock(options.clock ?? systemClock)
+function checkHooks(hooks: SummarizeOptions['hooks']): void {
+  if (hooks === undefined) return
+  checkKeys('hooks', hooks, ['id', 'sessionKey', 'turn', 'onError'])
+  checkName('hooks.id', hooks.id)
+  checkName('hooks.sessionKey', hooks.sessionKey)
+  checkWhole('hooks.turn', needed(hooks.turn), 0)
+  checkFunction('hooks.onError', needed(hooks.onError))
+}
+
+interface Call extends Pick<ExtensionContext, 'spawnChild'> {
+  readonly clock: Clock
+  readonly stop: StopSwitch
+}
+
+async function summarize(agent: AgentDefinition, options: SummarizeOptions, call: Call): Promise<MessagesSummary> {
+  const { messages, instructions = '', hooks } = options
+  const { clock, stop } = call
   // An agent without compactions has summaries all the same.
   const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
   const own = modelTarget(agent.model, agent.models, agent.runtimeParams)
@@ -59,7 +97,33 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions): Pro
   const focus = [policy.instructions ?? '', instructions].filter((text) => text.trim() !== '')
   const request = summaryRequest({ messages, focus, maxCharacters })
   if (!request) return { failure: 'the window has no room for the messages that are to be summarised', usage: {} }
-  const answer = await model.call({ ...request, maxTokens, abortSignal })
+  const onRequest = hooks && requestListener(agent, hooks, { ...call, model: model.name })
+  const answer = await model.call({ ...request, maxTokens, abortSignal: stop.signal, ...(onRequest && { onRequest }) })
   const { usage, cost } = answer
   return { ...readSummary(answer), usage, ...(cost && { cost }) }
+}
+
+/** Undefined if no extension listens: then nothing is passed on. */
+function requestListener(agent: AgentDefinition, { id, sessionKey, turn, onError }: SummaryHooks, { clock, stop, spawnChild, model }: Call & { readonly model: ModelName }) {
+  const calls = new HandlerCalls({
+    ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
+    contextOf: () =>
+      contextWithoutTurn(agent, {
+        ...{ runId: '', turn, sessionKey, model, stop },
+        journal: () => 'idle',
+        contextUsage: () => ({ tokens: 0 }),
+        instructions: () => '',
+        followUp: async () => refusedInput,
+        waitForIdle: () => Promise.resolve(),
+        spawnChild,
+        // There is no log that has it.
+        logStep: () => undefined,
+      }),
+    onError({ extension, message, fatal }) {
+      onError({ extension, message })
+      if (fatal) stop.stop({ kind: 'stop', reason: message })
+    },
+  })
+  if (calls.listeners('onModelRequest').length === 0) return undefined
+  return (request: SentRequest): Promise<void> => calls.tell('onModelRequest', { id, purpose: 'branch-summary', attempt: 1, model, request })
 }

@@ -15,6 +15,7 @@ type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 
 
 /** What every hook is given besides its event: the same object for the whole turn, always up to date. */
 export interface ExtensionContext {
+  /** Empty for the summary of a branch, which no run makes. */
   readonly runId: string
   readonly turn: number
   readonly step: number
@@ -133,9 +134,9 @@ export interface HookedResult {
 
 /** What a provider is given in one call. */
 export interface SentModelRequest {
-  /** That of the message of this attempt, or of the compaction that the call is made for. */
+  /** That of the message of this attempt, of the compaction, or of the branch summary that the call is made for. */
   readonly id: string
-  readonly purpose: 'answer' | 'compaction'
+  readonly purpose: 'answer' | 'compaction' | 'branch-summary'
   /** Of the step, from 1. Each attempt has a message of its own. */
   readonly attempt: number
   readonly model: ModelName

@@ -12,7 +12,7 @@ export const requestsQuery = z.strictObject({
 })
 
 const summary = {
-  ...{ id: z.string(), purpose: z.enum(['answer', 'compaction']), runId: z.string() },
+  ...{ id: z.string(), purpose: z.enum(['answer', 'compaction', 'branch-summary']), runId: z.string() },
   ...{ turn: z.int(), step: z.int(), attempt: z.int(), at: z.int() },
   model: z.strictObject({ provider: z.string(), modelId: z.string() }),
   ...{ messageCount: z.int(), sharedCount: z.int(), toolCount: z.int() },

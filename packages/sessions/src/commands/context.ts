@@ -35,6 +35,8 @@ export interface SessionContext {
   fence(runId: string): void
   /** Forgets what this process remembers of this incarnation of a session. */
   readonly forget: (sessionId: string) => void
+  /** Reports an extension that failed outside of a run. */
+  readonly onExtensionError: (key: string, error: unknown) => void
   /** Removes the state that extensions store for a session. */
   readonly removeExtensionState: (key: string) => Promise<void>
 }

@@ -116,7 +116,7 @@ export class RequestLog {
     const { store, space, ttlMs } = this.#options
     const known = this.#known
     const whole = known?.rows.findLast(({ isWhole }) => isWhole)
-    if (known && whole && (known.last?.runId === runId || (await store.touch(space, idOf(this.#key, whole.n), halfOf(ttlMs))))) return known
+    if (known && whole && ((runId !== '' && known.last?.runId === runId) || (await store.touch(space, idOf(this.#key, whole.n), halfOf(ttlMs))))) return known
     const found = await readAll((page) => store.list(space, { ...page, prefix: prefixOf(this.#key) }))
     const rows = found.map(({ id, value }) => {
       const { at, base } = value as unknown as RequestRow

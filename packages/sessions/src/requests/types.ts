@@ -26,12 +26,13 @@ export interface RecordRequestsOptions {
 
 /** What was sent, without its content. */
 export interface RequestSummary {
-  /** That of the message that the answer became or would have become; of a compaction its `compactionId`. */
+  /** That of the message that the answer became or would have become; of a compaction its `compactionId`, of a branch summary its `summaryEntryId`. */
   readonly id: string
-  readonly purpose: 'answer' | 'compaction'
+  readonly purpose: 'answer' | 'compaction' | 'branch-summary'
+  /** Empty for a branch summary. */
   readonly runId: string
   readonly turn: number
-  /** 0 for a compaction outside of a turn. */
+  /** 0 outside of a turn. */
   readonly step: number
   /** Of the step, from 1. Each attempt has an id of its own. */
   readonly attempt: number

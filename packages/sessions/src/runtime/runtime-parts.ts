@@ -102,6 +102,7 @@ export class RuntimeParts {
       abort: (runId, request) => this.loop.abort(runId, request),
       fence: (runId) => this.loop.fence(runId),
       forget: (sessionId) => this.#conversations.forget(sessionId),
+      onExtensionError: (session, error) => this.#onError(error, { during: 'extension', session }),
       removeExtensionState: async (key) => {
         await removeOrchestrationState(store, key)
         await options.requests?.remove(key)

@@ -111,6 +111,29 @@ describe('what is recorded', () => {
     expect(recorded && contentOf(recorded)).toEqual(sentTo(model).at(-1))
   })
 
+  it('D55: the summary of a branch that is left is there under the id of its entry, also behind another one', async () => {
+    const { runtime, requests, model } = bench(() => ({ text: 'A long story. '.repeat(50) }))
+    for (const text of ['one', 'two', 'three']) await ask(runtime, text)
+    const session = runtime.session(key)
+    const answers = (await checkLog(session)).flatMap((event) => (event.type === 'message-end' ? [event.messageId] : []))
+    for (const place of [0, 1]) await session.switchTo(answers[place] ?? '', { summarize: true })
+    const switches = (await checkLog(session)).flatMap((event) => (event.type === 'branch-switched' ? [event.summaryEntryId] : []))
+    const recorded = await allOf(requests)
+    expect(recorded.map(contentOf)).toEqual(sentTo(model))
+    expect(recorded.slice(3).map(({ id, purpose, runId, turn, step }) => [id, purpose, runId, turn, step])).toEqual(switches.map((id) => [id, 'branch-summary', '', 3, 0]))
+    await ask(runtime, 'four')
+    expect((await allOf(requests)).map(contentOf)).toEqual(sentTo(model))
+  })
+
+  it('D55: a branch is left all the same if its summary cannot be recorded; the failure is reported', async () => {
+    const broken: StateStore = { ...memoryStateStore(), list: () => Promise.reject(new Error('away')) }
+    const reported: unknown[] = []
+    const { runtime } = bench(() => ({ text: 'words' }), { store: broken, runtime: { onError: (error, where) => void reported.push([String(error), where]) } })
+    await ask(runtime, 'one')
+    await runtime.session(key).switchTo(null, { summarize: true })
+    expect(reported).toEqual([['Error: requests: away', { during: 'extension', session: key }]])
+  })
+
   it('D55: files are named by their size, secrets of provider options are taken out, and redact changes what is stored and not what is sent', async () => {
     const redact: RecordRequestsOptions['redact'] = (message) => JSON.parse(JSON.stringify(message).replaceAll('Ada', '[name]')) as typeof message
     const { runtime, requests, model } = bench([{ text: 'hi' }], { redact, agent: { runtimeParams: { providerSpecific: { apiKey: 'sk-123', tier: 'x' } } } })

@@ -23,7 +23,7 @@ export function RequestTab({ sessionId, log, event }: RequestTabProps) {
     <div className="space-y-5 p-4 text-sm" data-testid="request">
       <div>
         <p className="font-medium">
-          {now.purpose === 'compaction' ? 'Compaction' : `Step ${now.step}, attempt ${now.attempt}`} · {now.model.modelId}
+          {titleOf(now)} · {now.model.modelId}
         </p>
         <p className="mt-1 text-ink-soft">{describe(now, before, comparison)}</p>
         {now.omitted && <p className="mt-1 text-warn">The prompt was too large to be kept.</p>}
@@ -59,6 +59,11 @@ export function RequestTab({ sessionId, log, event }: RequestTabProps) {
       <JsonText label="Params" value={now.settings} />
     </div>
   )
+}
+
+function titleOf({ purpose, step, attempt }: RequestView): string {
+  if (purpose === 'branch-summary') return 'Summary of a branch'
+  return purpose === 'compaction' ? 'Compaction' : `Step ${step}, attempt ${attempt}`
 }
 
 function describe(now: RequestView, before: RequestView | undefined, { shared, toolsAdded, toolsRemoved, settingsChanged }: Comparison): string {

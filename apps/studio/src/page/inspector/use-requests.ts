@@ -45,6 +45,7 @@ export function useRequests(sessionId: string, log: readonly DurableEvent[], pla
 
 function idOf(event: DurableEvent | undefined): string | undefined {
   if (event?.type === 'message-start' && !event.agent) return event.messageId
+  if (event?.type === 'branch-switched') return event.summaryEntryId
   return event?.type === 'compaction-start' && !event.agent ? event.compactionId : undefined
 }
 

@@ -1,6 +1,6 @@
 import { scriptedModel, type Script } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
-import { createMemoryJournal, defineAgent, defineExtension, defineTool, type AgentOptions, type SentModelRequest } from '../../../src/index.ts'
+import { createMemoryJournal, defineAgent, defineExtension, defineTool, summarizeMessages, type AgentOptions, type ExtensionContext, type SentModelRequest } from '../../../src/index.ts'
 
 type Seen = SentModelRequest & { readonly step: number; readonly sessionKey: string | undefined }
 
@@ -52,4 +52,41 @@ it('D55: the call of a compaction is seen too, in a turn and between two', async
     expect(seen.map(({ request }) => request)).toEqual(sentTo(model))
   }
   expect(between.seen.at(-1)).toMatchObject({ sessionKey: 'room:1', step: 0 })
+})
+
+const toSummarize = [{ role: 'user', id: 'm1', content: 'where is it' }] as const
+const summaryHooks = { id: 'entry_1', sessionKey: 'room:1', turn: 3, onError: () => undefined }
+
+it('D55: the call of a summary of messages is seen if its caller names it, with a context that has no run', async () => {
+  const contexts: ExtensionContext[] = []
+  const keep = defineExtension({ name: 'keep', hooks: { onModelRequest: (_sent, context) => void contexts.push(context) } })
+  const { seen, model, agent } = watched(() => ({ text: 'SUMMARY' }), { extensions: [keep] })
+  await summarizeMessages(agent, { messages: toSummarize })
+  expect(seen).toEqual([])
+  expect(await summarizeMessages(agent, { messages: toSummarize, hooks: summaryHooks })).toMatchObject({ summary: 'SUMMARY' })
+  expect(seen).toMatchObject([{ id: 'entry_1', purpose: 'branch-summary', attempt: 1, step: 0, sessionKey: 'room:1' }])
+  expect(seen.map(({ request }) => request)).toEqual(sentTo(model).slice(1))
+  const [context] = contexts
+  expect(context).toMatchObject({ runId: '', turn: 3, agent: [], usage: {}, journal: 'idle' })
+  expect([context?.isIdle(), context?.hasPendingInputs(), context?.instructions(), context?.contextUsage()]).toEqual([true, false, '', { tokens: 0 }])
+  expect(await context?.followUp('more')).toEqual({ ok: false, reason: 'run-ended' })
+  await context?.waitForIdle()
+  expect(context?.spawnChild().tools).toEqual([])
+  context?.logStep({ name: null, because: 'x', sequenceIndex: 0 })
+})
+
+it('D55: a hook of a summary that fails is told; it stops the summary only with `onError: fail`, or by `abort`', async () => {
+  const summaryWith = async (onError: 'ignore' | 'fail', onModelRequest: (context: ExtensionContext) => void) => {
+    const failures: object[] = []
+    const extension = defineExtension({ name: 'broken', onError, hooks: { onModelRequest: (_sent, context) => onModelRequest(context) } })
+    const agent = defineAgent({ model: scriptedModel(() => ({ text: 'SUMMARY' })), extensions: [extension] })
+    const made = await summarizeMessages(agent, { messages: toSummarize, hooks: { ...summaryHooks, onError: (failure) => void failures.push(failure) } })
+    return { made, failures }
+  }
+  const fail = () => {
+    throw new Error('no')
+  }
+  expect(await summaryWith('ignore', fail)).toMatchObject({ made: { summary: 'SUMMARY' }, failures: [{ extension: 'broken', message: 'no' }] })
+  expect(await summaryWith('fail', fail)).toMatchObject({ made: { failure: expect.stringContaining('stopped') as string }, failures: [{ extension: 'broken' }] })
+  expect(await summaryWith('ignore', ({ abort }) => abort())).toMatchObject({ made: { failure: expect.stringContaining('stopped') as string }, failures: [] })
 })

@@ -39,15 +39,20 @@ async function summarized(
   const messages = entries.flatMap((entry) => messageOf(entry) ?? [])
   if (messages.length === 0 || session.leaf === null) return moved(context, session, target)
   const { clock, ids } = context
+  const id = ids.next('entry')
   const made = await summarizeMessages(agentOf(context, session), {
     messages,
     clock,
+    hooks: {
+      ...{ id, sessionKey: session.key, turn: session.turns },
+      onError: ({ extension, message }) => context.onExtensionError(session.key, new Error(`${extension}: ${message}`)),
+    },
     ...(instructions === undefined ? {} : { instructions }),
     ...(abortSignal === undefined ? {} : { abortSignal }),
   })
   if ('failure' in made) throw new SessionError('summary-failed', `The branch was not left, as it could not be summarised: ${made.failure}.`)
   const { summary: text, usage, cost } = made
-  const [id, at] = [ids.next('entry'), clock.now()]
+  const at = clock.now()
   const summary = { text, fromLeaf: session.leaf, commonAncestor }
   const writes: readonly Write[] = [
     { op: 'entry.append', entries: [{ id, parentId: target, at, type: 'branch-summary', summary }] },
