@@ -141,6 +141,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     takes: { ...places(anyText, 'options.runId', 'options.instructions', 'options.sessionKey'), 'options.trigger': none },
   },
   'agent.spawnChild': { names: ['options'], good: () => [{ tools: [], channel: 'c', sessionKey: 's' }], call: (options: loop.SpawnChildOptions) => agent().spawnChild(options), takes: places(anyText, 'options.channel', 'options.sessionKey') },
+  'agent.withExtensions': { names: ['extensions'], good: () => [[{ name: 'x', hooks: {} }]], call: (extensions: loop.Extension[]) => agent().withExtensions(extensions), whole: ['extensions[0]'] },
   'agent.invalidatePrompt': { names: ['channel'], good: () => ['c'], call: (channel: string) => agent().invalidatePrompt(channel), takes: { channel: anyText } },
   'run.events': { names: ['options'], good: () => [{ deltas: true, afterSeq: 5 }], call: (options: loop.ReaderOptions) => agent().run('x').events(options) },
   'run.steer': { names: ['input'], good: () => ['x'], call: (input: loop.AgentInput) => agent().run('x').steer(input), takes: { input: ['text'] } },

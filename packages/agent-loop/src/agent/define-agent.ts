@@ -1,6 +1,7 @@
 import { systemClock } from '@bowline/llm'
-import { checkKeys, checkList, checkName, checkText, refuseConfig } from '../base/checks.ts'
+import { checkKeys, checkList, checkName, checkRequired, checkText, refuseConfig } from '../base/checks.ts'
 import type { Agent, AgentFingerprint, AgentTools, CompactOptions, InferOutput, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
+import type { Extension } from '../contract/extension.ts'
 import type { AgentInput } from '../contract/input.ts'
 import type { AgentOptions, CacheSetting } from '../contract/options.ts'
 import type { InputSchema } from '../contract/tool.ts'
@@ -12,6 +13,7 @@ import { startRun } from '../run/agent-run.ts'
 import { definitionOf, invalidatePrompt } from '../run/definition.ts'
 import type { AgentDefinition, SpawningRun } from '../run/definition.ts'
 import { compactConversation } from './compact-conversation.ts'
+import { defineExtensions } from './define-extension.ts'
 import { makeDefinition } from './make-definition.ts'
 
 /** Makes an agent, typed by its tools. Throws `invalid-config` that names the option at fault. */
@@ -31,7 +33,7 @@ function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): A
     const inherits = subagent && child && child.ownCache === undefined
     tools.set(name, inherits ? { ...tool, subagent: { ...subagent, source: agentOf(withCache(child, cache)) } } : tool)
   }
-  return { ...definition, cache, tools }
+  return { ...definition, cache, tools, extend: (more) => withCache(definition.extend(more), cache) }
 }
 
 /** The face of a definition. */
@@ -48,6 +50,10 @@ function agentOf(definition: AgentDefinition): Agent {
     run: ((input: AgentInput | undefined, options: RunOptions = {}) => startRun(definition, input, options)) as Agent['run'],
     compact: (options: CompactOptions) => compactConversation(definition, options, (child) => spawnChildOf(definition, child)),
     spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
+    withExtensions(extensions: readonly Extension[]) {
+      checkRequired('extensions', extensions, 'a list of extensions', Array.isArray)
+      return agentOf(definition.extend(defineExtensions(extensions)))
+    },
     reload: () => definition.reload(),
     invalidatePrompt: (channel?: string) => invalidatePrompt(definition, channel),
     fingerprint: () => fingerprintOf(definition),
@@ -86,6 +92,7 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
     pluginList,
     plugins: () => compile(pluginList()),
     extensions: [],
+    extend: () => refuseConfig('an agent of spawnChild has no extensions: give them to its parent'),
     output: undefined,
     compaction: { kind: 'off' },
     runDefaults: { ...parent.runDefaults, ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },

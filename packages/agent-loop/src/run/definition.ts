@@ -45,6 +45,8 @@ export interface AgentDefinition extends AgentSetup {
   plugins(): Plugins
   /** An agent for side work in a run of this one. `prompt`: that of the turn, empty before it is built. */
   spawnChild(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
+  /** Made anew, with further extensions for it and its subagents. */
+  extend(extensions: readonly Extension[]): AgentDefinition
   diagnostics(): readonly Diagnostic[]
   reload(): Promise<void>
 }

@@ -33,7 +33,7 @@ export function socketOptions({ values }: ResolvedConfig): ServeOptions {
 }
 
 /** `limits.bodyBytes` as `bodyBytes`. */
-function sectionOf<Section extends string>(values: SettingValues, section: Section): SectionValues<Section> {
+export function sectionOf<Section extends string>(values: SettingValues, section: Section): SectionValues<Section> {
   const entries = settingKeys.flatMap((key) => {
     const [of, name] = splitKey(key)
     return of === section ? [[name, values[key]] as const] : []

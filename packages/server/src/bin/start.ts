@@ -1,5 +1,5 @@
 import type { Agent } from '@bowline/agent-loop'
-import { createRuntime, type Runtime } from '@bowline/sessions'
+import { createRuntime, type Runtime, type RuntimeOptions, type SessionStore } from '@bowline/sessions'
 import type { ResolvedConfig, WholeConfig } from '../config/resolve-config.ts'
 import type { Server } from '../create-server.ts'
 import { faultOf } from '../http/fault.ts'
@@ -16,6 +16,7 @@ import { createAgentsBridge, stoppedAfter } from './create-bridge.ts'
 import { createStore } from './create-store.ts'
 import { configuredAgents } from './load-agents.ts'
 import { readConfig } from './read-config.ts'
+import { recordedAgents } from './record-requests.ts'
 import { reloadOnHangup, type ReadAuth } from './reload-on-hangup.ts'
 import { serverOptions, socketOptions } from './server-options.ts'
 import { sharedRateLimits, type SharedRateLimits } from './shared-rate-limits.ts'
@@ -38,14 +39,17 @@ export async function start(call: CommandCall): Promise<Outcome> {
 
 /** Listening comes last: before it nobody can ask whether the server is ready. */
 async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
-  const agents = await configuredAgents(config)
+  const loaded = await configuredAgents(config)
+  const store = await createStore(config.store, (message) => logger.warn({}, message))
+  const { agents, requests } = recordedAgents(loaded, store, config)
   const metrics = prometheusMetrics()
-  const runtime = await runtimeOf(agents, config, { logger, metrics })
+  const runtime = runtimeOf(agents, config, { logger, metrics, store, ...(requests && { requests }) })
   const bridge = config.bridge && (await createAgentsBridge(config.bridge, runtime, { logger, ...(config.redact && { redact: config.redact }) }))
   const served = bridge ? { bridge, runtime: stoppedAfter(bridge, runtime) } : { runtime }
   const limits = await limitsOf(config)
   const counted = limits && { rateLimiter: limits.rateLimiter }
-  const server = countedBy(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, auth: config.auth, logger, metrics }))
+  const recorded = requests && { requests }
+  const server = countedBy(limits, createNodeServer({ ...serverOptions(config), ...served, ...counted, ...recorded, auth: config.auth, logger, metrics }))
   await runtime.start()
   try {
     await limits?.makeTable()
@@ -78,17 +82,19 @@ function countedBy(limits: SharedRateLimits | undefined, server: Server): Server
   }
 }
 
+interface RuntimeParts extends Pick<RuntimeOptions, 'requests'> {
+  readonly logger: Logger
+  readonly metrics: PrometheusMetrics
+  readonly store: SessionStore
+}
+
 /** What it does is counted and traced. */
-async function runtimeOf(
-  agents: readonly Agent[],
-  config: ResolvedConfig,
-  { logger, metrics }: { readonly logger: Logger; readonly metrics: PrometheusMetrics },
-): Promise<Runtime> {
-  const store = await createStore(config.store, (message) => logger.warn({}, message))
+function runtimeOf(agents: readonly Agent[], config: ResolvedConfig, { logger, metrics, store, ...recorded }: RuntimeParts): Runtime {
   return createRuntime({
     agents,
     maxRunsPerTenant: config.values['limits.runsPerTenant'],
     ...config.webhooks,
+    ...recorded,
     ...tracedRuns({ store: metrics.measure(store) }),
     onError: (error, where) => logger.error({ ...where, ...faultOf(error) }, 'the runtime failed in the background'),
   })

@@ -37,6 +37,8 @@ export interface ServerConfig {
   readonly heartbeatMs?: number
   /** How long open streams may finish when the process is asked to end. Default 25,000. */
   readonly drainMs?: number
+  /** What models are sent, kept in the store for callers with the scope `requests:read`. Default: nothing is kept. */
+  readonly requests?: RequestOptions
   readonly log?: LogOptions
   /** Receivers that are told what becomes of all sessions: by a signed POST, at least once. A file in code can take the secret from a variable. */
   readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
@@ -51,6 +53,17 @@ export interface BridgeAgents {
   readonly agents: readonly string[]
   /** Gets work that names no agent. Default: the first of them. */
   readonly defaultAgent?: string
+}
+
+export interface RequestOptions {
+  /** Every request to a model is recorded before it is sent, the prompt included. Default false. */
+  readonly record?: boolean
+  /** Of a session, at least 2; the oldest go first. Default 200. */
+  readonly maxRequests?: number
+  /** Of a session, in UTF-8 bytes of JSON, at least 16 KiB; the oldest go first. Default 4 MiB. */
+  readonly maxBytes?: number
+  /** A request is gone at the latest so long after it was sent, and may be gone after half of it. Default 30 days, at most ten years. */
+  readonly ttlMs?: number
 }
 
 export interface LogOptions {

@@ -15,7 +15,7 @@ export interface Setting<Value = unknown, Default extends Value | undefined = Va
   readonly read: (text: string) => unknown
 }
 
-export const groups = ['What is served', 'Where', 'Who may call', 'Limits of a request', 'Limits of a caller', 'Streams', 'Log'] as const
+export const groups = ['What is served', 'Where', 'Who may call', 'Limits of a request', 'Limits of a caller', 'Streams', 'Recorded requests', 'Log'] as const
 
 export type Group = (typeof groups)[number]
 

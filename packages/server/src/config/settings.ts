@@ -14,6 +14,7 @@ type DottedKeys<Config> = {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 const maxPort = 65_535
+const longestTtlMs = 3_650 * 86_400_000
 const storeSchema = z.string('must be a text').superRefine((value, context) => {
   const store = parseStore(value, '.')
   if (store.kind === 'invalid') context.addIssue(store.fault)
@@ -52,6 +53,7 @@ export const settings = {
   'cors.credentials': toggle({ group: 'Who may call', about: 'Their pages may send cookies', default: false }),
   ...limitSettings(),
   heartbeatMs: milliseconds({ group: 'Streams', about: 'Silence after which a stream gets a comment', default: defaultHeartbeatMs }),
+  ...recordSettings(),
   'log.level': oneOf(logLevels, { group: 'Log', about: `One of ${logLevels.join(', ')}`, default: 'info' }, 'LEVEL'),
   'log.content': toggle({ group: 'Log', about: 'Messages may be logged too', default: false }),
 } as const satisfies Readonly<Record<DottedKeys<Omit<ServerConfig, 'access' | 'auth' | 'bridge' | 'redact' | 'notify' | 'webhooks'>> | 'auth', Setting>>
@@ -82,6 +84,16 @@ export function variableOf(key: SettingKey): string {
 export function splitKey(key: SettingKey): readonly [section: string | undefined, name: string] {
   const [first = '', second] = key.split('.')
   return second === undefined ? [undefined, first] : [first, second]
+}
+
+function recordSettings() {
+  const group = 'Recorded requests'
+  return {
+    'requests.record': toggle({ group, about: 'Keep what models are sent, prompts included, for the scope requests:read', default: false }),
+    'requests.maxRequests': integer({ group, about: 'Kept of a session; the oldest go first', default: 200 }, { min: 2 }),
+    'requests.maxBytes': bytes({ group, about: 'The same in bytes', default: 4 * 1_024 * 1_024 }, { min: 16 * 1_024 }),
+    'requests.ttlMs': milliseconds({ group, about: 'Gone at the latest after', default: 30 * 86_400_000 }, { max: longestTtlMs }),
+  } as const
 }
 
 function limitSettings() {

@@ -102,6 +102,14 @@ describe('where a value comes from', () => {
     expect(values).toMatchObject({ 'log.content': true, 'hosts': ['a', 'b', 'c'], 'port': 2 })
   })
 
+  it('D55: nothing is recorded of models unless it is said, and what is kept has bounds', async () => {
+    expect((await resolve({})).values).toMatchObject({ 'requests.record': false, 'requests.maxRequests': 200, 'requests.maxBytes': 4_194_304, 'requests.ttlMs': 2_592_000_000 })
+    const { values } = await resolve({ argv: ['--requests.record'], environment: { BOWLINE_REQUESTS_TTL_MS: '2592000000' }, folder: folderWith({ requests: { maxRequests: 2 } }) })
+    expect(values).toMatchObject({ 'requests.record': true, 'requests.maxRequests': 2, 'requests.ttlMs': 2_592_000_000 })
+    const faults = await faultsOf({ folder: folderWith({ requests: { record: 'yes', maxRequests: 1, maxBytes: 16_383, ttlMs: 0, redact: true } }) })
+    expect(faults.map((fault) => fault.replace(/ \(.*/, ''))).toEqual(['requests.record', 'requests.maxRequests', 'requests.maxBytes', 'requests.ttlMs', 'requests.redact'])
+  })
+
   it('paths of the file start from its folder, others from the working folder', async () => {
     const folder = folderWith({ agents: './in-file.ts', store: 'file:./data' })
     const inFile = await resolve({ argv: ['--config', join(folder, 'bowline.config.json')] })
