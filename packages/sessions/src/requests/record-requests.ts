@@ -84,7 +84,7 @@ class Recorder implements RequestRecorder {
       const row = value as unknown as RequestRow
       const n = numberOf(sessionKey, place)
       const [newest] = rows
-      if (newest ? rows.at(-1)?.row.base === n : row.id === id) rows.push({ n, row })
+      if (newest ? isBase(rows.at(-1)?.row, n, row.id) : row.id === id) rows.push({ n, row })
       if (rows.length > 0 && rows.at(-1)?.row.base === undefined) return wholeOf(rows.map((each) => each.row))
     }
     return null
@@ -117,7 +117,11 @@ class Recorder implements RequestRecorder {
   }
 }
 
-function summaryOf({ base: _base, shared: _shared, messages: _messages, tools: _tools, settings: _settings, omitted: _omitted, ...summary }: RequestRow): RequestSummary {
+function isBase(row: RequestRow | undefined, n: number, id: string): boolean {
+  return row?.base === n && row.baseId === id
+}
+
+function summaryOf({ base: _base, baseId: _baseId, shared: _shared, messages: _messages, tools: _tools, settings: _settings, omitted: _omitted, ...summary }: RequestRow): RequestSummary {
   return summary
 }
 

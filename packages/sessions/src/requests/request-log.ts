@@ -12,6 +12,8 @@ import type { RequestSummary } from './types.ts'
  */
 export interface RequestRow extends RequestSummary {
   readonly base?: number
+  /** The id of that request: after the session was deleted, another one may have its number. */
+  readonly baseId?: string
   readonly shared: number
   readonly messages: readonly JSONObject[]
   readonly tools?: readonly JSONObject[]
@@ -33,7 +35,6 @@ interface Last {
   readonly prompt: SentRequest['prompt']
   readonly tools: string
   readonly settings: string
-  readonly runId: string
 }
 
 type Place = Pick<ExtensionContext, 'runId' | 'turn' | 'step'>
@@ -43,6 +44,8 @@ interface Known {
   /** Oldest first. */
   rows: { readonly n: number; readonly at: number; readonly bytes: number; readonly isWhole: boolean }[]
   next: number
+  /** The newest that this process has written, and the run that it was written in. */
+  newest?: Pick<RequestSummary, 'id' | 'runId'>
   last?: Last
 }
 
@@ -92,7 +95,7 @@ export class RequestLog {
     const { store, space, ttlMs } = this.#options
     const known = (this.#known = await this.#current(context.runId))
     const { prompt, tools, settings } = partsOf(sent.request)
-    const last: Last = { prompt, tools: JSON.stringify(tools), settings: JSON.stringify(settings), runId: context.runId }
+    const last: Last = { prompt, tools: JSON.stringify(tools), settings: JSON.stringify(settings) }
     const sharedCount = known.last ? sharedOf(known.last.prompt, prompt) : 0
     const { id, purpose, attempt, model } = sent
     const { runId, turn, step } = context
@@ -106,17 +109,23 @@ export class RequestLog {
     }
     const rows = [...known.rows, { n, at, bytes: bytesOf(row), isWhole: row.base === undefined }]
     // Nothing can be told apart from what is not there.
-    this.#known = { next: n + 1, rows, ...(!row.omitted && { last }) }
+    this.#known = { next: n + 1, rows, newest: { id, runId }, ...(!row.omitted && { last }) }
     await this.#evict(this.#known)
     return true
   }
 
-  /** What is stored, looked up once by each process, and again if another one has removed it since. */
+  /**
+   * What is stored, looked up once by each process, and again if its newest request is not there any more. Others remove the
+   * newest of a chain first. After the session was deleted, the number may be that of another request.
+   */
   async #current(runId: string): Promise<Known> {
-    const { store, space, ttlMs } = this.#options
+    const { store, space } = this.#options
     const known = this.#known
-    const whole = known?.rows.findLast(({ isWhole }) => isWhole)
-    if (known && whole && ((runId !== '' && known.last?.runId === runId) || (await store.touch(space, idOf(this.#key, whole.n), halfOf(ttlMs))))) return known
+    if (known?.newest) {
+      if (runId !== '' && known.newest.runId === runId) return known
+      const read = await store.get(space, idOf(this.#key, known.next - 1))
+      if (read.status === 'found' && (read.value.value as unknown as RequestRow).id === known.newest.id) return known
+    }
     const found = await readAll((page) => store.list(space, { ...page, prefix: prefixOf(this.#key) }))
     const rows = found.map(({ id, value }) => {
       const { at, base } = value as unknown as RequestRow
@@ -138,7 +147,7 @@ export class RequestLog {
     const isYoung = whole && (ttlMs === 'never' || summary.at - whole.at < ttlMs / 2)
     if (before && isYoung && chain.length < maxRequests / 2) {
       const row: RequestRow = {
-        ...{ ...summary, base: known.next - 1, shared: summary.sharedCount, messages: messages(summary.sharedCount) },
+        ...{ ...summary, base: known.next - 1, baseId: known.newest?.id ?? '', shared: summary.sharedCount, messages: messages(summary.sharedCount) },
         ...(before.tools !== last.tools && { tools }),
         ...(before.settings !== last.settings && { settings }),
       }
@@ -163,10 +172,6 @@ export class RequestLog {
 
 const leastChain = 16 * 1_024
 const mostWaiting = 10
-
-function halfOf(ttlMs: TimeToLive): TimeToLive {
-  return ttlMs === 'never' ? ttlMs : Math.ceil(ttlMs / 2)
-}
 
 function sum(rows: readonly { readonly bytes: number }[]): number {
   return rows.reduce((total, { bytes }) => total + bytes, 0)

@@ -239,6 +239,24 @@ describe('several processes', () => {
     expect((await allOf(here)).map(contentOf)).toEqual(sentTo(model))
   })
 
+  it('D55: a process that knows a session that was deleted elsewhere begins anew, whatever numbers the next one has used', async () => {
+    const store = memoryStateStore()
+    const sessions = memoryStore()
+    const recorders = [recordRequests({ store }), recordRequests({ store })] as const
+    const use = async (recorder: RequestRecorder, texts: readonly string[]) => {
+      const { runtime, model } = bench(() => ({ text: 'ok' }), { recorder, runtime: { store: sessions.second() } })
+      for (const text of texts) await ask(runtime, text)
+      return { runtime, model }
+    }
+    await (await use(recorders[0], ['one', 'two', 'three'])).runtime.stop()
+    const other = await use(recorders[1], [])
+    await other.runtime.session(key).delete()
+    for (const text of ['four', 'five', 'six']) await ask(other.runtime, text)
+    await other.runtime.stop()
+    const again = await use(recorders[0], ['seven', 'eight'])
+    expect((await allOf(recorders[1])).map(contentOf)).toEqual([...sentTo(other.model), ...sentTo(again.model)])
+  })
+
   it.each([false, true])('D55: where a process dies, in any call of the store, all that is there can be read (it lives on: %s)', async (livesOn) => {
     for (let dying = 0; dying < 24; dying++) {
       let left = dying

@@ -2,6 +2,7 @@ import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, 
 import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
+import type { RequestRecorder } from '../../requests/types.ts'
 import type { World } from '../crash-kit/types.ts'
 import { planModel, type ModelWorld } from './plan-model.ts'
 import type { HookPlan, Setup } from './program.ts'
@@ -15,6 +16,8 @@ export interface CastOptions {
   readonly clock: Clock
   readonly store: SessionStore
   readonly random: () => number
+  /** Of this process. Absent: the program does not record. */
+  readonly requests?: RequestRecorder | undefined
   /** How often each hook was called, in all processes. */
   readonly hookCalls: Map<HookPlan, number>
 }
@@ -100,11 +103,12 @@ async function wait(world: World, input: object, name: string): Promise<string> 
   return 'is done'
 }
 
-function extensionsOf({ setup, store, clock, random, world, hookCalls }: CastOptions): readonly Extension[] {
+function extensionsOf({ setup, requests, store, clock, random, world, hookCalls }: CastOptions): readonly Extension[] {
   const { hooks = [], orchestration, compaction } = setup
   const steps = [{ name: 'open', isDefault: true }, { name: 'paid', conditions: [{ type: 'tool_used' as const, value: 'pay' }], tools: { deny: ['pay'] } }]
   return [
     ...hooks.map((plan, index) => hookExtension(plan, index, world, hookCalls)),
+    ...(requests ? [requests.extension] : []),
     ...(orchestration ? [createOrchestration({ store, clock, random, config: { steps }, onDiagnostic: () => undefined }).extension()] : []),
     ...(compaction === 'after-turn' ? [defineExtension({ name: 'compacts', hooks: { onStepEnd: (_event, context) => context.compactAfterTurn() } })] : []),
   ]

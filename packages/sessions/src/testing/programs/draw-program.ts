@@ -13,8 +13,8 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
   // Each program does without some features: what is always there hides what its absence would show.
   const has = (feature: Feature): boolean => used.has(feature)
   const used = new Set(programFeatures.filter((feature) => draw.chance(0.6) && wanted.has(feature)))
-  // Not drawn: programs without it stay the same.
-  const setup: Setup = { ...drawSetup(draw, has), ...(has('approvals') && seed % 4 === 0 && { asksForMore: true, maxTokens: 40 + (seed % 300) }) }
+  // Not drawn: programs without them stay the same.
+  const setup: Setup = { ...drawSetup(draw, has), ...(seed % 5 === 3 && { records: true as const }), ...(has('approvals') && seed % 4 === 0 && { asksForMore: true, maxTokens: 40 + (seed % 300) }) }
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
   // Only a reader that starts early sees what a waiting run delivers late.

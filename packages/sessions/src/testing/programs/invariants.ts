@@ -7,6 +7,7 @@ import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
 import { whatWaitsIsNamed } from './invariants/named.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
 import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
+import { requestsAreRecorded } from './invariants/requests.ts'
 import { spendingAddsUp } from './invariants/spending.ts'
 import type { ProgramInvariant } from './program-end.ts'
 
@@ -28,6 +29,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   ...standardInvariants.filter((each) => each !== onceIsOnce),
   readersSeeTheEnd,
   spendingAddsUp,
+  requestsAreRecorded,
   childrenAreTold,
   copiesAreWhole,
   nothingProlongsLives,

@@ -1,8 +1,11 @@
 import type { SessionInfo } from '../../commands/types.ts'
 import { readSessions } from '../crash-kit/read-end.ts'
 import type { Effect, SessionEnd } from '../crash-kit/types.ts'
+import type { SessionStore } from '../../contract/session-store.ts'
+import { readAll } from '../../contract/paging.ts'
+import { recordRequests } from '../../requests/record-requests.ts'
 import type { Clients } from './client.ts'
-import type { FirstRest, ProgramEnd } from './program-end.ts'
+import type { FirstRest, ProgramEnd, SessionRequests } from './program-end.ts'
 import type { ProgramSession } from './program.ts'
 import type { Stage } from './stage.ts'
 
@@ -41,8 +44,25 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
     ceiling: stage.ceiling.problems(),
     dueProblems: stage.dueModel.problems,
     prompts: stage.models.prompts,
+    requests: stage.program.setup.records ? await readRequests(stage.store, sessions) : [],
     writtenAt: stage.writtenAt,
   }
+}
+
+/** Page by page, as another process reads them. */
+function readRequests(store: SessionStore, sessions: readonly SessionEnd[]): Promise<readonly SessionRequests[]> {
+  const recorder = recordRequests({ store })
+  return Promise.all(
+    sessions.map(async ({ record: { key } }) => {
+      try {
+        const listed = await readAll((page) => recorder.list(key, { ...page, limit: 3 }))
+        const whole = await Promise.all(listed.map(({ id }) => recorder.get(key, id)))
+        return { key, whole: whole.flatMap((each) => each ?? []).reverse(), unreadable: listed.flatMap(({ id }, place) => (whole[place] ? [] : id)) }
+      } catch (error) {
+        return { key, whole: [], unreadable: [], thrown: String(error) }
+      }
+    }),
+  )
 }
 
 /** Deleting a session deletes its ledger, so the effects of its calls can no longer be checked. */

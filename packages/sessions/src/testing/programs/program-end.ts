@@ -1,5 +1,6 @@
 import type { SessionInfo } from '../../commands/types.ts'
 import type { DueReport } from '../../contract/session-store.ts'
+import type { RecordedRequest } from '../../requests/types.ts'
 import type { AcknowledgedInput, CrashEnd, SessionEnd } from '../crash-kit/types.ts'
 import type { Program } from './program.ts'
 import type { ProgramReader } from './reader.ts'
@@ -34,6 +35,8 @@ export interface ProgramEnd extends CrashEnd {
   readonly dueProblems: readonly string[]
   /** Prompts that models got. */
   readonly prompts: readonly string[]
+  /** What was recorded of each session. Empty if the program does not record. */
+  readonly requests: readonly SessionRequests[]
   /** When something was written to each session last. */
   readonly writtenAt: ReadonlyMap<string, number>
 }
@@ -43,6 +46,16 @@ export interface ProgramInvariant {
   readonly name: string
   /** Returns the problems; an empty list means none. */
   readonly check: (end: ProgramEnd) => readonly string[]
+}
+
+export interface SessionRequests {
+  readonly key: string
+  /** Oldest first. */
+  readonly whole: readonly RecordedRequest[]
+  /** Ids of those that are listed and cannot be read. */
+  readonly unreadable: readonly string[]
+  /** What reading them has thrown. */
+  readonly thrown?: string
 }
 
 /** An input that was acknowledged. */

@@ -35,6 +35,8 @@ export interface Setup {
   readonly maxMs?: number
   readonly compaction?: 'in-turn' | 'after-turn'
   readonly orchestration?: true
+  /** What models are sent is recorded. */
+  readonly records?: true
   /** Blocks each call of `look`. */
   readonly guardrail?: 'block' | 'halt' | 'throw' | 'wait'
   readonly hooks?: readonly HookPlan[]

@@ -4,6 +4,7 @@ import { createRuntime } from '../../runtime/create-runtime.ts'
 import type { Runtime } from '../../runtime/types.ts'
 import type { Batch } from '../../contract/batch.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
+import { recordRequests } from '../../requests/record-requests.ts'
 import { CrashProcess } from '../crash-kit/crash-process.ts'
 import { OutsideWorld } from '../crash-kit/outside-world.ts'
 import { nameOfError, startRuntime } from '../crash-kit/start-runtime.ts'
@@ -168,9 +169,11 @@ export class Stage {
     const store = processStore(this.gate, process, () => this.store)
     const random = (): number => this.#draw.whole(1000) / 1000
     const { clock } = process
-    const agents = castOf({ setup, definition, world: this.world.of(process), models: this.models, clock, store, random, hookCalls: this.#hookCalls })
+    const requests = setup.records && recordRequests({ store, clock })
+    const agents = castOf({ requests, setup, definition, world: this.world.of(process), models: this.models, clock, store, random, hookCalls: this.#hookCalls })
     const runtime = (this.#parts.createRuntime ?? createRuntime)({
       ...{ agents, store, clock, ids: this.#ids },
+      ...(requests && { requests }),
       ...(setup.concurrency !== undefined && { concurrency: setup.concurrency }),
       ...(setup.durability && { durability: setup.durability }),
       ...(setup.onDefinitionChange && { onDefinitionChange: setup.onDefinitionChange }),

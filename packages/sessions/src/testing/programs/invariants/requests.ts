@@ -1,0 +1,64 @@
+import { canonicalJson } from '@bowline/agent-loop'
+import type { JSONValue } from '@bowline/llm'
+import type { RecordedRequest } from '../../../requests/types.ts'
+import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
+
+/** What the recorder holds is what models were sent, and it can be read. A call may lack its record only if an `error` event says so. */
+export const requestsAreRecorded: ProgramInvariant = {
+  name: 'what models are sent is recorded',
+  check(end) {
+    const { program, requests } = end
+    if (!program.setup.records) return []
+    const recorded = requests.flatMap(({ whole }) => whole)
+    return [
+      ...requests.flatMap(({ key, thrown }) => (thrown === undefined ? [] : [`the requests of ${key} cannot be read: ${thrown}`])),
+      ...twice(recorded),
+      ...unlike(end, recorded),
+      ...(deletes(end) ? [] : [...unreadable(end), ...foreign(end, recorded), ...lacking(end, recorded)]),
+    ]
+  },
+}
+
+/** With a session its log goes, and its requests. A call that is under way may leave its own. */
+function deletes({ program }: ProgramEnd): boolean {
+  return program.steps.some((step) => step.do === 'delete')
+}
+
+function unreadable({ requests }: ProgramEnd): readonly string[] {
+  return requests.flatMap(({ key, unreadable: ids }) => ids.map((id) => `the request ${id} of ${key} is listed and cannot be read`))
+}
+
+function twice(recorded: readonly RecordedRequest[]): readonly string[] {
+  const ids = recorded.map(({ id }) => id)
+  return ids.filter((id, place) => ids.indexOf(id) < place).map((id) => `the request ${id} is recorded twice`)
+}
+
+/** A process that died may have recorded a request that it did not send. One with an answer was sent. */
+function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
+  const answered = new Set(answersIn(sessions))
+  const sent = new Set(prompts.map((prompt) => canonicalJson(JSON.parse(prompt) as JSONValue)))
+  return recorded.flatMap(({ id, prompt }) => (answered.has(id) && !sent.has(canonicalJson(prompt)) ? [`the request ${id} was not sent as it is recorded`] : []))
+}
+
+/** With `durability: 'turn'` the end of a process takes the beginning of a message with it, and a branch that was not left has no event. */
+function foreign({ sessions, program }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
+  if (program.setup.durability === 'turn') return []
+  const known = new Set(sessions.flatMap(({ log }) => log.flatMap((event) => (event.type === 'message-start' ? event.messageId : event.type === 'compaction-start' ? event.compactionId : []))))
+  return recorded.flatMap(({ id, purpose }) => (purpose === 'branch-summary' || known.has(id) ? [] : [`the request ${id} belongs to no call of a log`]))
+}
+
+function lacking({ sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
+  const told = sessions.flatMap(({ log }) => log.filter((event) => event.type === 'error' && event.source === 'extension' && event.name === 'requests'))
+  const ids = new Set(recorded.map(({ id }) => id))
+  const missing = answersIn(sessions).filter((id) => !ids.has(id))
+  return missing.length > told.length ? [`${missing.join(', ')} were answered and are not recorded; ${told.length} failures are told`] : []
+}
+
+function answersIn(sessions: ProgramEnd['sessions']): readonly string[] {
+  return [...new Set(sessions.flatMap(({ log }) =>
+    log.flatMap((event) => {
+      if (event.type === 'message-end') return event.message.role === 'assistant' && (event.message.stopReason === 'stop' || event.message.stopReason === 'tool-calls') ? event.messageId : []
+      return event.type === 'compaction-end' && event.outcome === 'done' ? event.compactionId : []
+    }),
+  ))]
+}
