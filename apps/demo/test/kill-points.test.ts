@@ -89,6 +89,20 @@ describe('a moment at which a server dies', () => {
     expect([other.said, one.said]).toEqual([['died'], ['taken up']])
   })
 
+  it('D24: counts no more when it was taken back, in a tool that is at work too, and that of another session stays', async () => {
+    const { said, points, commit, time } = processOf()
+    await points.set(key, 'in-tool')
+    await commit(batch('tool-execution-start'))
+    await points.clear(key)
+    time.advance(100)
+    await commit(batch('tool-execution-end'))
+    await points.set(key, 'before-commit')
+    await points.clear('tenant:demo:s:other')
+    await commit(batch('lost'))
+    await points.clear(key)
+    expect(said).toEqual(['tool-execution-start', 'tool-execution-end', 'died'])
+  })
+
   it('counts for a minute, and a later one takes its place', async () => {
     const { said, points, commit, time } = processOf()
     await points.set(key, 'before-commit')
@@ -117,10 +131,18 @@ describe('POST /studio/kill', () => {
 
   it.each(['before-commit', 'after-commit', 'in-tool'] as const)('D24: takes the moment %s for a session', async (at) => {
     const asked: unknown[] = []
-    const points = { around: (store: SessionStore) => store, set: async (...given: unknown[]) => asked.push(given) }
+    const points = { around: (store: SessionStore) => store, clear: () => Promise.resolve(), set: async (...given: unknown[]) => asked.push(given) }
     const response = await kill(JSON.stringify({ at, sessionId: 'mine' }), { points })
     expect([response.status, await response.json()]).toEqual([202, { at, until: 1 }])
     expect(asked).toEqual([[key, at]])
+  })
+
+  it('D24: takes a moment back', async () => {
+    const { points, said, commit } = processOf()
+    await points.set(key, 'before-commit')
+    expect((await kill(JSON.stringify({ at: null, sessionId: 'mine' }), { points })).status).toBe(204)
+    await commit(batch('kept'))
+    expect(said).toEqual(['kept'])
   })
 
   it.each([

@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Batch, SessionStore } from '@bowline/sessions'
 import type { Clock } from '@bowline/llm'
@@ -22,6 +22,8 @@ interface KillPoint {
 export interface KillPoints {
   /** Takes the place of a point that was set before. Resolves to the time until which it counts. */
   set(sessionKey: string, at: KillMoment): Promise<number>
+  /** Takes the point of this session away, if there is one: the input that it was set for was not accepted. */
+  clear(sessionKey: string): Promise<void>
   /** The same store, in which this process dies when it comes to the point. */
   around(store: SessionStore): SessionStore
 }
@@ -75,6 +77,10 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
       const until = clock.now() + lifeMs
       await writeFile(file, JSON.stringify({ sessionKey, at, until } satisfies KillPoint))
       return until
+    },
+    async clear(sessionKey) {
+      inTool.delete(sessionKey)
+      if (read(sessionKey)) await rm(file, { force: true })
     },
     around: (store) => committingBy(store, (batch) => commit(store, batch)),
   }

@@ -9,10 +9,10 @@ const longestDelayMs = 5000
 const sessionId = z.custom<string>(isSessionId)
 const killBody = z.union([
   z.strictObject({ delayMs: z.number().min(0).max(longestDelayMs), sessionId: sessionId.optional() }),
-  z.strictObject({ at: z.enum(killMoments), sessionId }),
+  z.strictObject({ at: z.enum(killMoments).nullable(), sessionId }),
 ])
 
-const detail = `Give either delayMs (0 to ${longestDelayMs}), with the sessionId of a session or without, or at (${killMoments.join(', ')}) with the sessionId of a session.`
+const detail = `Give either delayMs (0 to ${longestDelayMs}), with the sessionId of a session or without, or at (${killMoments.join(', ')}, or null for no moment any more) with the sessionId of a session.`
 
 export interface Killing {
   /** The processes, if there are several. */
@@ -22,14 +22,19 @@ export interface Killing {
 
 /**
  * Ends a server process as a crash would. After a delay: of several processes the one that executes the run of the session by
- * then, else this one. At a moment: the one that comes to it first, within a minute. Only where people try things out: the
+ * then, else this one. At a moment: the one that comes to it first, within a minute; null takes the moment back. Only where people try things out: the
  * caller mounts it outside of production and for loopback only.
  */
 export async function killRoute(request: Request, { group, points }: Killing): Promise<Response> {
   const { data: body } = killBody.safeParse(await request.json().catch(() => undefined))
   if (!body) return Response.json({ code: 'invalid-body', detail }, { status: 400 })
   if ('at' in body) {
-    const until = await points.set(sessionKeyOf(body.sessionId), body.at)
+    const key = sessionKeyOf(body.sessionId)
+    if (body.at === null) {
+      await points.clear(key)
+      return new Response(null, { status: 204 })
+    }
+    const until = await points.set(key, body.at)
     return Response.json({ at: body.at, until }, { status: 202 })
   }
   const { delayMs } = body

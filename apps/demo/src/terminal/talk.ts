@@ -118,7 +118,18 @@ class Talk implements CommandHost {
     const [question] = this.#conversation.questions
     if (question && line === 'e' && question.draft !== undefined) return this.#edit(question.draft)
     if (question && (await this.#conversation.answer(question, line))) return
-    if (line !== '') await this.#conversation.send(line)
+    if (line !== '') await this.#send(line)
+  }
+
+  /** If the input is refused, the moment at which the server is to die counts no more: it was meant for this input. */
+  async #send(text: string): Promise<void> {
+    try {
+      await this.#conversation.send(text)
+    } catch (error) {
+      // A server that may not be killed refuses this too. The reader is told why the input was refused.
+      await this.connection.kill({ at: null, sessionId: this.session.id }).catch(() => undefined)
+      throw error
+    }
   }
 
   /** The arguments stand at the prompt, to be changed. From a pipe the next line is the whole of them. */

@@ -32,6 +32,20 @@ describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
       },
       { killed: true },
     ))
+
+  it('D24: a moment that was set for an input counts no more if the input is refused', () =>
+    stage().visit(async (tab) => {
+      const refusal = { status: 403, contentType: 'application/problem+json', body: JSON.stringify({ code: 'scope-missing', title: 'Not allowed', status: 403, detail: 'Not now.' }) }
+      await tab.page.route('**/api/agent/execute', (route) => route.fulfill(refusal), { times: 1 })
+      const takenBack = tab.page.waitForResponse((response) => response.url().endsWith('/studio/kill') && response.status() === 204)
+      await tab.page.getByRole('button', { name: 'Crash a run' }).click()
+      await takenBack
+      tab.complaints.splice(0)
+      await tab.say('what is the weather in Oslo and Lima')
+      await tab.reaches('completed')
+      expect(await tab.page.getByTestId('crash').count()).toBe(0)
+      await tab.equalsServer()
+    }))
 })
 
 describeWithServer('a server in the middle of its work', slow, (stage) => {

@@ -13,7 +13,7 @@ import { makeDataFolder, removeDataFolder } from '../demo-process.ts'
 import { stageAt } from './browser.ts'
 
 const read = ['agents:read', 'sessions:read'] as const
-const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'] }
+const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'], sender: [...read, 'sessions:write'], decider: [...read, 'approvals'] }
 
 describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server elsewhere'), () => {
   let dataFolder: string
@@ -71,6 +71,39 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
       await tab.page.getByRole('slider', { name: 'Event' }).fill('3')
       await tab.page.getByTestId('past').waitFor()
       expect(await tab.page.getByRole('button', { name: 'Fork from here' }).count()).toBe(0)
+      expect(await tab.faults()).toEqual([])
+    })
+  })
+
+  it('D57: says before a click what a token may not do: who may not decide sees the question, who may not send decides it', async () => {
+    let sessionId = ''
+    const sender = await studio('sender')
+    await stageAt(sender).visit(async (tab) => {
+      await tab.say('delete the report')
+      await tab.reaches('waiting-for-user')
+      sessionId = tab.sessionId
+      const card = tab.page.getByTestId('approval')
+      for (const name of [/^Approve/, /^Deny/, /^Edit/]) expect(await card.getByRole('button', { name }).isDisabled()).toBe(true)
+      await tab.main.getByText('it needs the scope approvals').waitFor()
+      await tab.page.getByRole('tab', { name: 'State' }).focus()
+      await tab.page.keyboard.press('a')
+      expect(await tab.message.count()).toBe(1)
+      expect(await tab.faults()).toEqual([])
+      await tab.reaches('waiting-for-user')
+    })
+    const reader = await studio('reader')
+    await stageAt(`${reader}/#/s/${sessionId}`).visit(async (tab) => {
+      await tab.main.getByText('it needs the scope approvals').waitFor()
+      await tab.page.getByText('Your token may read only').waitFor()
+    })
+    const decider = await studio('decider')
+    await stageAt(`${decider}/#/s/${sessionId}`).visit(async (tab) => {
+      const approve = tab.page.getByTestId('approval').getByRole('button', { name: /^Approve/ })
+      await tab.page.getByText('that needs the scope sessions:write').waitFor()
+      expect(await tab.message.count()).toBe(0)
+      expect(await tab.page.getByRole('button', { name: 'Fork from here' }).count()).toBe(0)
+      await approve.click()
+      await tab.reaches('completed')
       expect(await tab.faults()).toEqual([])
     })
   })

@@ -1,5 +1,6 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import { ClientError } from '@bowline/client'
+import type { Scope } from '@bowline/client'
 import { useSession } from '@bowline/client/react'
 import { lazy, Suspense, useCallback, useState } from 'react'
 import type { PageCommand } from './commands/command-menu.tsx'
@@ -71,15 +72,22 @@ export function App() {
     }
     sessions.refresh()
   }
+  /** A moment at which the server is to die was meant for this input. */
+  const send: typeof activity.send = async (text, delivery) => {
+    const isAccepted = await activity.send(text, delivery)
+    if (!isAccepted && info?.canKill) await killServer({ at: null }, sessionId)
+    return isAccepted
+  }
   const crash = async (): Promise<void> => {
     await killServer({ at: 'after-result' }, sessionId)
-    await activity.send(crashPhrase, 'start')
+    await send(crashPhrase, 'start')
   }
   const isChild = sessionId.includes('~')
   const mayWrite = access?.write === true && !isChild
-  const actions: ConversationActions | undefined = mayWrite
+  const actions: ConversationActions | undefined = access && !isChild
     ? {
-        onSend: activity.send,
+        denied: { ...(!access.write && { write: needsScope('sessions:write') }), ...(!access.decide && { decide: needsScope('approvals') }) },
+        onSend: send,
         onStop: activity.stop,
         onAnswer: (answer) => session.submitToolResults([answer]),
         onResolve: (toolCallId, resolution) => session.resolveTool(toolCallId, resolution),
@@ -98,7 +106,7 @@ export function App() {
     { name: 'Show the keys', keys: '?', run: () => setKeys(true) },
     { name: 'Back to now', keys: 'Escape', run: () => show(undefined) },
     { name: 'Go to the first event', run: () => show(1) },
-    ...(mayWrite ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void activity.send(say, 'start') }))] : []),
+    ...(mayWrite ? [{ name: 'Fork from here', run: () => void fork(lastEntry(past.moment)) }, ...(info?.phrases ?? []).map(({ say }) => ({ name: `Say: ${say}`, run: () => void send(say, 'start') }))] : []),
     ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({ name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`, run: () => pick(id) })),
   ]
   useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
@@ -153,6 +161,10 @@ export function App() {
       {keys && <KeysDialog onClose={() => setKeys(false)} />}
     </>
   )
+}
+
+function needsScope(scope: Scope): string {
+  return `Your token may not do this: it needs the scope ${scope}.`
 }
 
 /** The number of the last event that says that nothing is under way. */

@@ -34,7 +34,7 @@ export function ApprovalCard({ request, onDecide }: ApprovalCardProps) {
     const onKey = (event: KeyboardEvent): void => {
       // The first of several questions is asked first.
       const first = document.querySelector('[data-testid=approval]') === card.current
-      if (!first || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+      if (!first || card.current?.closest('fieldset:disabled') || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
       if (event.key.toLowerCase() === 'a') decide('approve')
       if (event.key.toLowerCase() === 'd') decide('deny')
     }
@@ -88,7 +88,7 @@ export function ApprovalCard({ request, onDecide }: ApprovalCardProps) {
         >
           {edited === undefined ? 'Edit the arguments' : 'Keep them as they were'}
         </button>
-        <span className="text-xs text-ink-soft">Or type something else: it interrupts the run.</span>
+        <span className="text-xs text-ink-soft [fieldset:disabled_&]:hidden">Or type something else: it interrupts the run.</span>
       </div>
     </div>
   )

@@ -5,6 +5,7 @@ import { ChildCard } from './child-card.tsx'
 import type { ChildActions } from './child-card.tsx'
 import type { ConversationActions } from './conversation-panel.tsx'
 import { LocationCard } from './location-card.tsx'
+import { Permitted } from './permitted.tsx'
 import { RecoveryCard } from './recovery-card.tsx'
 import { RemoteCard } from './remote-card.tsx'
 import { ToolCard } from './tool-card.tsx'
@@ -15,7 +16,7 @@ interface CallCardProps {
   readonly connected: boolean
   readonly childActions: (childRunId: string) => ChildActions | undefined
   /** Absent where nothing may be done. */
-  readonly actions: Pick<ConversationActions, 'onAnswer' | 'onResolve' | 'onDecide'> | undefined
+  readonly actions: Pick<ConversationActions, 'denied' | 'onAnswer' | 'onResolve' | 'onDecide'> | undefined
 }
 
 /** The card of one call with what the reader can do about it. */
@@ -34,15 +35,28 @@ export function CallCard({ toolCallId, view, connected, childActions, actions }:
         .map((child) => (
           <ChildCard key={child.childRunId} child={child} actions={childActions(child.childRunId)} />
         ))}
-      {actions && approvals.map((request) => <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />)}
+      {actions &&
+        approvals.map((request) => (
+          <Permitted key={request.approvalId} denied={actions.denied.decide}>
+            <ApprovalCard request={request} onDecide={actions.onDecide} />
+          </Permitted>
+        ))}
       {actions &&
         pending
           .filter((waiting) => !waiting.unknown)
           .map((waiting) => {
             const Card = waiting.toolName === 'get_location' ? LocationCard : RemoteCard
-            return <Card key={waiting.toolCallId} call={waiting} onAnswer={actions.onAnswer} />
+            return (
+              <Permitted key={waiting.toolCallId} denied={actions.denied.write}>
+                <Card call={waiting} onAnswer={actions.onAnswer} />
+              </Permitted>
+            )
           })}
-      {actions && lost && <RecoveryCard call={call} onResolve={(resolution) => actions.onResolve(toolCallId, resolution)} />}
+      {actions && lost && (
+        <Permitted denied={actions.denied.decide}>
+          <RecoveryCard call={call} onResolve={(resolution) => actions.onResolve(toolCallId, resolution)} />
+        </Permitted>
+      )}
     </ToolCard>
   )
 }

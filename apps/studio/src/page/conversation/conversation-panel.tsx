@@ -20,6 +20,7 @@ import { CompactionNote } from './compaction-note.tsx'
 import { Composer } from './composer.tsx'
 import { EntryList } from './entry-list.tsx'
 import { Answer, Notice, OpenAnswer, UserBubble, Waiting } from './messages.tsx'
+import { Permitted } from './permitted.tsx'
 import { PendingInputs, WithdrawnInputs } from './pending-inputs.tsx'
 import { PlanTrack } from './plan-track.tsx'
 import { RetryList } from './retry-list.tsx'
@@ -27,6 +28,8 @@ import { describeSpent } from './spend-line.tsx'
 import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
 
 export interface ConversationActions {
+  /** Why the reader may not use some of them: not what changes the session, or not what decides for a person. */
+  readonly denied: { readonly write?: string; readonly decide?: string }
   readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
   readonly onStop: () => void
   readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
@@ -63,7 +66,7 @@ export interface ConversationProps {
   readonly isChild: boolean
   /** The token may only read. */
   readonly readOnly: boolean
-  /** Absent where nothing may be done, or is not known to be allowed yet. */
+  /** Absent where nothing can be done, or it is not known yet what the token may do. */
   readonly actions: ConversationActions | undefined
 }
 
@@ -72,6 +75,7 @@ export function ConversationPanel(props: ConversationProps) {
   const { view, plan } = moment
   const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
+  const mayWrite = actions !== undefined && actions.denied.write === undefined
   const send = (text: string): void => void actions?.onSend(text, 'start')
   return (
     <section aria-label="Conversation" className="flex min-h-0 min-w-0 flex-col">
@@ -89,14 +93,14 @@ export function ConversationPanel(props: ConversationProps) {
       {empty ? (
         <div className="min-h-0 flex-1 overflow-y-auto">
           <div className="mx-auto w-full max-w-3xl px-4" data-status="new" data-testid="conversation">
-            <Welcome phrases={phrases} onCrash={actions && onCrash} onSend={send} />
+            <Welcome phrases={mayWrite ? phrases : []} onCrash={mayWrite ? onCrash : undefined} onSend={send} />
             {trouble && <AdviceBox advice={trouble} />}
           </div>
         </div>
       ) : (
         <Talk {...props} />
       )}
-      {actions && !past ? (
+      {mayWrite && !past ? (
         <Composer
           {...{ busy, stopping, phrases: empty || busy ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
           asking={view.pendingApprovals.length > 0}
@@ -108,7 +112,7 @@ export function ConversationPanel(props: ConversationProps) {
             ? 'Nothing can be sent into the past. Fork from here to try another way.'
             : isChild
               ? 'This is the work of a subagent. It can be looked at only.'
-              : readOnly && 'Your token may read only: nothing can be sent.'}
+              : readOnly && (actions?.denied.decide === undefined ? 'Your token may decide, and send nothing: that needs the scope sessions:write.' : 'Your token may read only: nothing can be sent.')}
         </p>
       )}
     </section>
@@ -127,7 +131,9 @@ function Talk(props: ConversationProps) {
           <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
           {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
           {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
-            <ApprovalCard key={request.approvalId} request={request} onDecide={actions.onDecide} />
+            <Permitted key={request.approvalId} denied={actions.denied.decide}>
+              <ApprovalCard request={request} onDecide={actions.onDecide} />
+            </Permitted>
           ))}
           <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
           {view.status === 'queued' && !view.open && <Waiting />}
@@ -173,7 +179,7 @@ function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
       {message.role === 'assistant' && (
         <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-ink-soft tabular-nums">
           {spent && <span data-testid="step-spending">{describeSpent(sumSpent([spent]))}</span>}
-          {actions && !past && message.content.every((part) => part.type !== 'tool-call') && (
+          {actions && actions.denied.write === undefined && !past && message.content.every((part) => part.type !== 'tool-call') && (
             <button type="button" className="rounded underline-offset-2 hover:underline" onClick={() => actions.onFork(id)}>
               Fork from here
             </button>

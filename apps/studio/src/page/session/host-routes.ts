@@ -11,10 +11,10 @@ export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Pro
 }
 
 /**
- * Of several servers it kills the one that executes the run of this session by then. Never rejects: a server that dies before it
+ * Of several servers it kills the one that executes the run of this session by then. With `at: null` the moment that was set for it counts no more. Never rejects: a server that dies before it
  * has answered has done what it was asked for.
  */
-export async function killServer(request: KillRequest, sessionId: string): Promise<void> {
+export async function killServer(request: KillRequest | { readonly at: null }, sessionId: string): Promise<void> {
   await fetch('/studio/kill', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

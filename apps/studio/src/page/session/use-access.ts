@@ -5,6 +5,8 @@ import { pageAdmin } from './page-admin.ts'
 /** What the reader's token may do, besides reading. */
 export interface Access {
   readonly write: boolean
+  /** Approvals, and what became of a call that was lost. */
+  readonly decide: boolean
   readonly delete: boolean
 }
 
@@ -16,7 +18,7 @@ export function useAccess(reason: string): Access | undefined {
     pageAdmin.me({ abortSignal: leaving.signal }).then(
       ({ scopes }) => {
         const may = (scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
-        setAccess({ write: may('sessions:write'), delete: may('sessions:delete') })
+        setAccess({ write: may('sessions:write'), decide: may('approvals'), delete: may('sessions:delete') })
       },
       // The conversation tells what is wrong with the connection.
       () => undefined,
