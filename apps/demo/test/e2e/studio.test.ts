@@ -1,7 +1,10 @@
+import { defineAgent } from '@bowline/agent-loop'
+import { scriptedModel } from '@bowline/llm/testing'
 import { serve as serveFetch } from '@hono/node-server'
 import { createServer } from '@bowline/server'
 import { serve } from '@bowline/server/node'
 import type { RunningServer } from '@bowline/server/node'
+import { createRuntime } from '@bowline/sessions'
 import { createStudioFetch } from '@bowline/studio/studio-fetch'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
@@ -11,6 +14,7 @@ import type { Demo } from '../../src/server/create-demo.ts'
 import { freePort } from '../../src/supervisor/free-port.ts'
 import { makeDataFolder, removeDataFolder } from '../demo-process.ts'
 import { stageAt } from './browser.ts'
+import { eventually } from './eventually.ts'
 
 const read = ['agents:read', 'sessions:read'] as const
 const tokens: Readonly<Record<string, readonly (typeof read)[number][] | readonly string[]>> = { reader: read, writer: [...read, 'sessions:write', 'approvals', 'requests:read'], sender: [...read, 'sessions:write'], decider: [...read, 'approvals'] }
@@ -22,11 +26,11 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
   const closing: (() => void)[] = []
 
   /** The address of a studio that has this token. */
-  async function studio(token: string): Promise<string> {
+  async function studio(token: string | undefined, server = api.url): Promise<string> {
     const port = await freePort(0)
-    const fetch = createStudioFetch({ server: api.url, token, port, pageFolder: inject('pageFolder') })
-    const server = serveFetch({ fetch, hostname: '127.0.0.1', port })
-    closing.push(() => server.close())
+    const fetch = createStudioFetch({ server, token, port, pageFolder: inject('pageFolder') })
+    const host = serveFetch({ fetch, hostname: '127.0.0.1', port })
+    closing.push(() => host.close())
     return `http://127.0.0.1:${port}`
   }
 
@@ -105,6 +109,30 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
       await approve.click()
       await tab.reaches('completed')
       expect(await tab.faults()).toEqual([])
+    })
+  })
+
+  it('D57: offers the agents of the server for a new session, and the session keeps its own', async () => {
+    const model = () => scriptedModel(({ prompt }) => ({ text: `I am ${prompt[0]?.role === 'system' ? prompt[0].content : 'nobody'}.` }))
+    const agents = ['first', 'second'].map((name) => defineAgent({ name, description: `It is the ${name}.`, instructions: `the ${name} one`, model: model() }))
+    const runtime = createRuntime({ agents })
+    const several = await serve(createServer({ runtime, auth: 'none', agents: { first: {}, second: {} } }), { port: 0 })
+    closing.push(() => void several.close())
+    await stageAt(await studio(undefined, several.url)).visit(async (tab) => {
+      const agent = tab.page.getByRole('combobox', { name: 'Agent' })
+      await tab.page.getByText('It is the first.').waitFor()
+      expect(await agent.inputValue()).toBe('first')
+      await agent.selectOption('second')
+      await tab.page.getByText('It is the second.').waitFor()
+      expect(await tab.faults()).toEqual([])
+      await tab.say('who are you')
+      await tab.main.getByText('I am the second one.').waitFor()
+      await tab.reaches('completed')
+      expect(await agent.count()).toBe(0)
+      await tab.page.reload()
+      await tab.say('and now')
+      await eventually(async () => expect(await tab.main.getByText('I am the second one.').count()).toBe(2))
+      await tab.equalsServer()
     })
   })
 

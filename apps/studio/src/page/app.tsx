@@ -19,6 +19,7 @@ import { killServer } from './session/host-routes.ts'
 import { pageClient } from './session/page-client.ts'
 import { useAccess } from './session/use-access.ts'
 import { useActivity } from './session/use-activity.ts'
+import { useAgents } from './session/use-agents.ts'
 import { useChildren } from './session/use-children.ts'
 import { useConnectionWord } from './session/use-connection-word.ts'
 import { useCurrentSession } from './session/use-current-session.ts'
@@ -44,8 +45,9 @@ export function App() {
   const past = usePast(sessionId, log, session)
   // Earlier events that are read later change the picture from its beginning.
   const timeline = useFold(`${sessionId}/${log[0]?.seq}`, log, timelineFold)
-  const activity = useActivity(sessionId, session, past.present.margins, () => pick(sessionId))
   const word = useConnectionWord(connection.state)
+  const agents = useAgents(pageClient, word === 'resumed' ? 'resumed' : 'start')
+  const activity = useActivity(sessionId, session, past.present.margins, { agent: agents?.chosen, onAccepted: () => pick(sessionId) })
   const { info, waiting } = useInfo(`${word === 'resumed' ? 'resumed' : 'start'}/${view.status}`, sessionId)
   const access = useAccess(word === 'resumed' ? 'resumed' : 'start')
   const sessions = useSessions(pageClient, `${sessionId}/${addressed}/${view.status}/${restedAt(log)}`)
@@ -138,6 +140,7 @@ export function App() {
           trouble: fault ?? (trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message)),
           keyVariable: info?.keyVariable,
           phrases: info?.phrases ?? [],
+          agents,
           effects: info?.effects,
           servers: info?.servers,
           planTools: stored?.orchestration?.tools,

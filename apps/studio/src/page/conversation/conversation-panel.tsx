@@ -5,6 +5,7 @@ import { History as HistoryIcon } from 'lucide-react'
 import type { Phrase, ServerInfo } from '../../info.ts'
 import type { Moment } from '../past/moment.ts'
 import { sumSpent } from '../past/spending.ts'
+import type { AgentChoice } from '../session/use-agents.ts'
 import type { Resolution, ToolAnswer } from '../session/actions.ts'
 import type { Delivery, SentInput } from '../session/use-activity.ts'
 import { damageOf } from '../story/crashes.ts'
@@ -56,6 +57,8 @@ export interface ConversationProps {
   readonly trouble: Advice | undefined
   readonly keyVariable: string | undefined
   readonly phrases: readonly Phrase[]
+  /** Absent if the server has one agent only. */
+  readonly agents: AgentChoice | undefined
   readonly effects: Readonly<Record<string, number>> | undefined
   readonly servers: readonly ServerInfo[] | undefined
   /** Names of the tools that may be used in the present step of the orchestration. */
@@ -71,7 +74,7 @@ export interface ConversationProps {
 }
 
 export function ConversationPanel(props: ConversationProps) {
-  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, planTools, onCrash, isChild, readOnly, actions } = props
+  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, agents, planTools, onCrash, isChild, readOnly, actions } = props
   const { view, plan } = moment
   const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
@@ -93,7 +96,7 @@ export function ConversationPanel(props: ConversationProps) {
       {empty ? (
         <div className="min-h-0 flex-1 overflow-y-auto">
           <div className="mx-auto w-full max-w-3xl px-4" data-status="new" data-testid="conversation">
-            <Welcome phrases={mayWrite ? phrases : []} onCrash={mayWrite ? onCrash : undefined} onSend={send} />
+            <Welcome agents={mayWrite ? agents : undefined} phrases={mayWrite ? phrases : []} onCrash={mayWrite ? onCrash : undefined} onSend={send} />
             {trouble && <AdviceBox advice={trouble} />}
           </div>
         </div>

@@ -32,6 +32,12 @@ const accepted = {
 
 const nothing = (sessionId: string): Activity => ({ sessionId, sent: accepted.read(sessionId), stopping: false })
 
+export interface ActivityOptions {
+  /** Gets the session, if the input begins it. Undefined: the server's default agent. */
+  readonly agent: string | undefined
+  readonly onAccepted: () => void
+}
+
 export interface UsedActivity {
   /** Sent, and not yet in the log. */
   readonly sent: readonly SentInput[]
@@ -42,7 +48,7 @@ export interface UsedActivity {
 }
 
 /** The moments between a click and the event that tells of it. */
-export function useActivity(sessionId: string, session: UseSessionResult, { inputs, lastSeq }: Margins, onAccepted: () => void): UsedActivity {
+export function useActivity(sessionId: string, session: UseSessionResult, { inputs, lastSeq }: Margins, { agent, onAccepted }: ActivityOptions): UsedActivity {
   const [latest, setLatest] = useState(() => nothing(sessionId))
   const here = (activity: Activity): Activity => (activity.sessionId === sessionId ? activity : nothing(sessionId))
   const update = (change: (before: Activity) => Partial<Activity>): void =>
@@ -55,7 +61,7 @@ export function useActivity(sessionId: string, session: UseSessionResult, { inpu
       const id = crypto.randomUUID()
       const input: SentInput = { id, text, delivery, after: lastSeq, accepted: false }
       update((before) => ({ sent: [...before.sent, input] }))
-      const options = { id, metadata: { title: text.slice(0, titleCharacters) }, ...(delivery !== 'start' && { onBusy: delivery }) }
+      const options = { id, metadata: { title: text.slice(0, titleCharacters) }, ...(agent !== undefined && { agent }), ...(delivery !== 'start' && { onBusy: delivery }) }
       const { ok } = await session.send(text, options)
       if (!ok) update((before) => ({ sent: before.sent.filter((other) => other.id !== id) }))
       else {

@@ -1,7 +1,10 @@
 import { HeartPulse } from 'lucide-react'
+import { useId } from 'react'
 import type { Phrase } from '../../info.ts'
+import type { AgentChoice } from '../session/use-agents.ts'
 
 interface WelcomeProps {
+  readonly agents: AgentChoice | undefined
   readonly phrases: readonly Phrase[]
   /** Starts a run and kills its server in the middle. Absent where no server may be killed. */
   readonly onCrash: (() => void) | undefined
@@ -9,7 +12,7 @@ interface WelcomeProps {
 }
 
 /** The first screen: one click shows what the project is for. */
-export function Welcome({ phrases, onCrash, onSend }: WelcomeProps) {
+export function Welcome({ agents, phrases, onCrash, onSend }: WelcomeProps) {
   return (
     <div className="py-8">
       <h3 className="text-3xl font-semibold tracking-tight text-balance">A run that holds.</h3>
@@ -18,6 +21,7 @@ export function Welcome({ phrases, onCrash, onSend }: WelcomeProps) {
           ? 'Kill the server in the middle of a tool, and watch: the run goes on where it was, and nothing happens twice.'
           : 'Every answer, tool and decision of this agent stands in a log. Go back to any moment of it, and on from there.'}
       </p>
+      {agents && <AgentSelect {...agents} />}
       {onCrash && (
         <button type="button" className="button button-accent mt-5 px-5 py-2.5 text-base" onClick={onCrash}>
           <HeartPulse className="size-5" aria-hidden="true" />
@@ -43,6 +47,27 @@ export function Welcome({ phrases, onCrash, onSend }: WelcomeProps) {
           </ul>
         </>
       )}
+    </div>
+  )
+}
+
+function AgentSelect({ list, chosen, onChoose }: AgentChoice) {
+  const description = useId()
+  return (
+    <div className="mt-5">
+      <label className="flex items-center gap-3 font-medium">
+        Agent
+        <select className="field w-auto" aria-describedby={description} value={chosen} onChange={(event) => onChoose(event.target.value)}>
+          {list.map(({ id }) => (
+            <option key={id} value={id}>
+              {id}
+            </option>
+          ))}
+        </select>
+      </label>
+      <p id={description} className="mt-1 max-w-prose text-sm text-ink-soft">
+        {list.find(({ id }) => id === chosen)?.description}
+      </p>
     </div>
   )
 }
