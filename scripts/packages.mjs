@@ -13,6 +13,9 @@ import { root } from './setup.mjs'
 
 export const tarballFolder = join(root, 'node_modules/.cache/bowline/tarballs')
 
+/** A tool that is packed, and not published yet. */
+export const studioTarball = join(tarballFolder, 'bowline-studio.tgz')
+
 /** @returns {PublishedPackage[]} the packages that go to the registry */
 export function publishedPackages() {
   return readdirSync(join(root, 'packages')).map((directory) => {

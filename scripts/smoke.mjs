@@ -1,9 +1,9 @@
 // Installs the packed packages into an empty project, as a user would, and uses them there on a real Node.
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { publishedPackages } from './packages.mjs'
+import { publishedPackages, studioTarball } from './packages.mjs'
 import { run } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
@@ -21,6 +21,13 @@ try {
   // As a shell finds it: by its name, with the line that says what runs it.
   const version = run(join(project, 'node_modules/.bin/bowline-server'), ['--version'], { cwd: project, env }).trim()
   if (version !== versionOfServer()) throw new Error(`bowline-server says that it is ${version}`)
+  // The studio with nothing else beside it, before that server.
+  copyFileSync(fileURLToPath(new URL('smoke/use-studio.mjs', import.meta.url)), join(project, 'use-studio.mjs'))
+  const alone = join(project, 'studio')
+  mkdirSync(alone)
+  writeFileSync(join(alone, 'package.json'), JSON.stringify({ private: true, dependencies: { '@bowline/studio': `file:${studioTarball}` } }))
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: alone, env })
+  process.stdout.write(run(nodeBinary, ['use-studio.mjs', join(alone, 'node_modules/.bin/bowline-studio')], { cwd: project, env }))
 } finally {
   rmSync(project, { recursive: true, force: true })
 }
