@@ -1,5 +1,5 @@
 export { AgentError } from './base/agent-error.ts'
-export { defineAgent } from './agent/define-agent.ts'
+export { defineAgent, withExtensions } from './agent/define-agent.ts'
 export { subagentsOf } from './plugins/subagents/delegate-tools.ts'
 export type { Diagnostic, Loaded, LoadedList } from './base/loaded.ts'
 export type { Accepted, AgentInput, Answers, ApprovalDecision, SessionActions, SubmittedResult } from './contract/input.ts'

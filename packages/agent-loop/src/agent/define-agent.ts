@@ -1,4 +1,5 @@
 import { systemClock } from '@bowline/llm'
+import { describeValue } from '@bowline/llm/arguments'
 import { checkKeys, checkList, checkName, checkRequired, checkText, refuseConfig } from '../base/checks.ts'
 import type { Agent, AgentFingerprint, AgentTools, CompactOptions, InferOutput, RunOptions, SpawnChildOptions, Tool } from '../contract/agent.ts'
 import type { Extension } from '../contract/extension.ts'
@@ -23,6 +24,16 @@ export function defineAgent<Tools extends AgentTools = AgentTools, Schema extend
   return agentOf(withCache(makeDefinition(options, spawnChildIn), options.cache))
 }
 
+/**
+ * The same agent with further extensions, after its own; its subagents get them too. Throws `invalid-config` if a name is
+ * taken, and for an agent that `defineAgent` has not made.
+ */
+export function withExtensions(agent: Agent, extensions: readonly Extension[]): Agent {
+  const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
+  checkRequired('extensions', extensions, 'a list of extensions', Array.isArray)
+  return agentOf(definition.extend(defineExtensions(extensions), withExtensions))
+}
+
 /** With a setting that its subagents take over unless they have one, and theirs do. */
 function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): AgentDefinition {
   if (cache === definition.cache) return definition
@@ -33,7 +44,7 @@ function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): A
     const inherits = subagent && child && child.ownCache === undefined
     tools.set(name, inherits ? { ...tool, subagent: { ...subagent, source: agentOf(withCache(child, cache)) } } : tool)
   }
-  return { ...definition, cache, tools, extend: (more) => withCache(definition.extend(more), cache) }
+  return { ...definition, cache, tools, extend: (more, below) => withCache(definition.extend(more, below), cache) }
 }
 
 /** The face of a definition. */
@@ -50,10 +61,6 @@ function agentOf(definition: AgentDefinition): Agent {
     run: ((input: AgentInput | undefined, options: RunOptions = {}) => startRun(definition, input, options)) as Agent['run'],
     compact: (options: CompactOptions) => compactConversation(definition, options, (child) => spawnChildOf(definition, child)),
     spawnChild: (options?: SpawnChildOptions) => spawnChildOf(definition, options),
-    withExtensions(extensions: readonly Extension[]) {
-      checkRequired('extensions', extensions, 'a list of extensions', Array.isArray)
-      return agentOf(definition.extend(defineExtensions(extensions)))
-    },
     reload: () => definition.reload(),
     invalidatePrompt: (channel?: string) => invalidatePrompt(definition, channel),
     fingerprint: () => fingerprintOf(definition),

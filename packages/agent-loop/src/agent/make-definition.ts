@@ -86,17 +86,13 @@ export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinitio
     pluginList: () => plugged.list,
     plugins: () => plugged.compiled,
     spawnChild,
-    extend: (more) => makeDefinition(withMore(options, more), spawnChild),
+    extend: (more, extendAgent) => makeDefinition({ ...options, extensions: [...(options.extensions ?? []), ...more], subagents: (options.subagents ?? []).map((agent) => extendAgent(agent, more)) }, spawnChild),
     diagnostics: () => [...diagnostics, ...guards.diagnostics, ...promptCache.diagnostics],
     async reload() {
       await Promise.all([guards.reload(), promptCache.reload()])
       plugged.renew()
     },
   }
-}
-
-function withMore({ extensions = [], subagents = [], ...options }: AgentOptions, more: readonly Extension[]): AgentOptions {
-  return { ...options, extensions: [...extensions, ...more], subagents: subagents.map((agent) => agent.withExtensions(more)) }
 }
 
 interface Features {

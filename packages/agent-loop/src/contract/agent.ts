@@ -5,7 +5,6 @@ import type { CompactionTrigger } from '../events/message-events.ts'
 import type { ApprovalRequest, ToolEffect } from '../events/tool-events.ts'
 import type { InJson, RunTypesOf } from '../events/typed-events.ts'
 import type { CompactionResult } from './compaction.ts'
-import type { Extension } from './extension.ts'
 import type { Accepted, AgentInput, ApprovalDecision, SessionActions } from './input.ts'
 import type { Journal } from './journal.ts'
 import type { AgentRun, Budget, Limits } from './run.ts'
@@ -60,11 +59,6 @@ export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> 
   compact(options: CompactOptions): Promise<CompactionResult>
   /** An agent for side work on a journal of its own: same prompt, same tools in the request, fewer that may run. */
   spawnChild(options?: SpawnChildOptions): Agent<Tools>
-  /**
-   * The same agent with further extensions, after its own; its subagents get them too. Throws `invalid-config` if a name is
-   * taken, and for an agent of `spawnChild`.
-   */
-  withExtensions(extensions: readonly Extension[]): Agent<Tools, Output>
   /** Reads files and guardrails again. */
   reload(): Promise<void>
   /** Forgets built prompts: of one channel, or all. */

@@ -45,8 +45,8 @@ export interface AgentDefinition extends AgentSetup {
   plugins(): Plugins
   /** An agent for side work in a run of this one. `prompt`: that of the turn, empty before it is built. */
   spawnChild(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
-  /** Made anew, with further extensions for it and its subagents. */
-  extend(extensions: readonly Extension[]): AgentDefinition
+  /** Made anew, with further extensions for it. `extendAgent` gives them to its subagents. */
+  extend(extensions: readonly Extension[], extendAgent: (agent: Agent, extensions: readonly Extension[]) => Agent): AgentDefinition
   diagnostics(): readonly Diagnostic[]
   reload(): Promise<void>
 }

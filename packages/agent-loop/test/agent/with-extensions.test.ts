@@ -1,6 +1,6 @@
 import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
-import { defineAgent, defineExtension, type Agent, type Extension } from '../../src/index.ts'
+import { defineAgent, defineExtension, withExtensions, type Agent, type Extension } from '../../src/index.ts'
 
 /** Writes the names of agents and of itself down, at each model call. */
 function listener(name: string, seen: string[]): Extension {
@@ -20,7 +20,7 @@ describe('an agent with further extensions', () => {
   it('D55: asks them after its own, and so do its subagents; the agent itself stays as it was', async () => {
     const seen: string[] = []
     const { boss } = family([listener('own', seen)])
-    expect((await boss.withExtensions([listener('more', seen)]).run('go').result()).text).toBe('done')
+    expect((await withExtensions(boss, [listener('more', seen)]).run('go').result()).text).toBe('done')
     expect(seen).toEqual(['own', 'more', 'helper/own', 'helper/more', 'own', 'more'])
     seen.length = 0
     await boss.run('go').result()
@@ -29,7 +29,7 @@ describe('an agent with further extensions', () => {
 
   it('D55: sends the same requests, has the same fingerprint, and reloads', async () => {
     const [plain, extended] = [family([]), family([])]
-    const more = extended.boss.withExtensions([listener('more', [])])
+    const more = withExtensions(extended.boss, [listener('more', [])])
     await plain.boss.run('go').result()
     await more.reload()
     await more.run('go').result()
@@ -40,7 +40,7 @@ describe('an agent with further extensions', () => {
   it('D55: refuses a name that is taken, and an agent for side work', () => {
     const own = listener('own', [])
     const { boss } = family([own])
-    expect(() => boss.withExtensions([own])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('own') as string }))
-    expect(() => boss.spawnChild().withExtensions([])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('parent') as string }))
+    expect(() => withExtensions(boss, [own])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('own') as string }))
+    expect(() => withExtensions(boss.spawnChild(), [])).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('parent') as string }))
   })
 })

@@ -1,4 +1,4 @@
-import { AgentError, type Agent } from '@bowline/agent-loop'
+import { AgentError, withExtensions, type Agent } from '@bowline/agent-loop'
 import type { SessionStore } from '@bowline/sessions'
 import { recordRequests, type RequestRecorder } from '@bowline/sessions/requests'
 import { ConfigError } from '../config/config-error.ts'
@@ -17,7 +17,7 @@ export function recordedAgents(agents: readonly Agent[], store: SessionStore, { 
   if (!record) return { agents }
   const requests = recordRequests({ store, ...bounds })
   try {
-    return { agents: agents.map((agent) => agent.withExtensions([requests.extension])), requests }
+    return { agents: agents.map((agent) => withExtensions(agent, [requests.extension])), requests }
   } catch (error) {
     if (!AgentError.isInstance(error)) throw error
     throw new ConfigError([{ path: 'requests.record', message: `an agent cannot be recorded: ${error.message}` }], error)
