@@ -63,11 +63,26 @@ describe('useSession', () => {
     expect(late.last().events.reduce(foldEvent, emptyView)).toEqual(server.view())
   })
 
-  it('C25: nothing of the past is shown before all of it is there', async () => {
-    const server = await holding()
-    const view = show(connect(server))
-    await expect.poll(view.page.text).toBe('completed:2')
-    expect(new Set(view.shown.map((shown) => `${shown.status}:${shown.messages.length}`))).toEqual(new Set(['loading:0', 'completed:2']))
+  it('C25: until the log is read the newest messages are shown, and nothing is asked or run', async () => {
+    const server = await startServer()
+    server.exists = true
+    server.add([...textRun(run, 'hello', words), ...runStart({ runId: 'r2', turn: 2 }, 'ask'), ...askStep({ runId: 'r2', turn: 2 }, 1, [pendingCall('c1', 'where_am_i')])])
+    const held: { destroy(): void }[] = []
+    const execute = vi.fn(() => 'at sea')
+    server.intercept = ({ path }, response) => {
+      if (!path.endsWith('/events')) return undefined
+      held.push(response)
+      return 'handled'
+    }
+    const view = show(connect(server), { tools: { where_am_i: { execute } } })
+    await expect.poll(view.page.text).toBe(`loading:${server.state().messages.length}`)
+    expect(view.last()).toMatchObject({ messages: server.state().messages, pending: [], run: undefined, view: { pendingToolCalls: [] } })
+    expect(server.seen.filter(({ query }) => query.has('limit')).map(({ query }) => query.get('limit'))).toEqual(['40'])
+    expect(execute).not.toHaveBeenCalled()
+    server.intercept = () => undefined
+    for (const response of held) response.destroy()
+    await caughtUp(view, server)
+    expect(view.last().status).toBe('waiting-for-user')
   })
 
   it('C25: when the log has a gap the state replaces the fold', async () => {

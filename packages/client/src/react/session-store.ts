@@ -5,7 +5,7 @@ import { isReadingAborted } from '../client-error.ts'
 import type { ClientEvent } from '../client-event.ts'
 import type { Connection } from '../connection.ts'
 import { positionOf } from '../cursor.ts'
-import { foldEvent } from '../fold-event.ts'
+import { foldEvent, viewOf } from '../fold-event.ts'
 import { asClientError } from '../http.ts'
 import type { ClientTools } from '../client-tool.ts'
 import { ToolRunner, type LocalState } from '../tool-runner.ts'
@@ -28,8 +28,9 @@ import { nextFrame } from './next-frame.ts'
 
 /** What a page shows of a session. It changes only as a whole; what stayed the same keeps its reference. */
 export interface SessionSnapshot {
-  /** The fold of the log. */
+  /** The fold of the log. While `loading`, of the newest messages only. */
   readonly view: RunView
+  /** While `loading`, the newest 40 at most. */
   readonly messages: RunView['messages']
   /** `loading` until the fold has reached the present; then that of the latest run, or `idle` before the first. */
   readonly status: 'loading' | 'idle' | Status
@@ -72,6 +73,8 @@ export interface SessionActions {
 }
 
 const keptEvents = 10_000
+/** So many of the newest messages are there before the log. */
+const firstMessages = 40
 
 export const emptySnapshot: SessionSnapshot = Object.freeze({
   view: emptyView,
@@ -182,8 +185,11 @@ export class SessionStore {
     try {
       this.#failure = undefined
       this.#connect({ state: 'connecting' })
-      const { cursor } = await this.session.state({ limit: 1, abortSignal: signal })
-      this.#presentSeq = positionOf(cursor)?.seq ?? 0
+      const state = await this.session.state({ limit: firstMessages, abortSignal: signal })
+      this.#presentSeq = positionOf(state.cursor)?.seq ?? 0
+      // To read a long log takes a while.
+      if (this.#view === emptyView) this.#snapshot = { ...this.#snapshot, ...messagesOf(viewOf(state)) }
+      this.#change()
       this.#loadWhenPresent()
       await this.#readLog(signal)
     } catch (error) {
@@ -302,6 +308,12 @@ export class SessionStore {
     const call = this.#view.pendingToolCalls.find((pending) => pending.toolCallId === toolCallId)
     if (call) this.#runner.confirm(call)
   }
+}
+
+/** What is shown before the fold is there. What waits for an answer comes with the fold. */
+function messagesOf(state: RunView): Pick<SessionSnapshot, 'view' | 'messages'> {
+  const { messages, toolCalls } = state
+  return { view: { ...emptyView, messages, toolCalls }, messages }
 }
 
 /** The calls of `pending` say what this page does about them. The server knows nothing of it. */
