@@ -2,7 +2,7 @@ import type { DurableEvent } from '@bowline/agent-loop/events'
 import { ClientError } from '@bowline/client'
 import type { Scope } from '@bowline/client'
 import { useSession } from '@bowline/client/react'
-import { lazy, Suspense, useCallback, useState } from 'react'
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
 import type { PageCommand } from './commands/command-menu.tsx'
 import { KeysDialog } from './commands/keys-dialog.tsx'
 import { useKeys } from './commands/use-keys.ts'
@@ -14,7 +14,10 @@ import type { Moment } from './past/moment.ts'
 import { sumSpent } from './past/spending.ts'
 import { useLog } from './past/use-log.ts'
 import { usePast } from './past/use-past.ts'
+import { useSteady } from './parts/use-steady.ts'
 import { PageShell } from './page-shell.tsx'
+import type { KillRequest } from './header/kill-button.tsx'
+import type { Phrase } from '../info.ts'
 import { killServer } from './session/host-routes.ts'
 import { pageClient } from './session/page-client.ts'
 import { useAccess } from './session/use-access.ts'
@@ -32,6 +35,7 @@ import { emptyTimeline, foldTimeline } from './timeline/fold.ts'
 
 const CommandMenu = lazy(() => import('./commands/command-menu.tsx').then(({ CommandMenu }) => ({ default: CommandMenu })))
 
+const noPhrases: readonly Phrase[] = []
 const timelineFold = { empty: emptyTimeline, add: foldTimeline }
 /** The run that the first screen kills: one tool ends soon and is kept, the other one is hit. */
 const crashPhrase = 'what is the weather in Oslo and Lima'
@@ -59,7 +63,6 @@ export function App() {
   /** Why deleting a session failed. */
   const [fault, setFault] = useState<Advice>()
   const { show } = past
-  const showEvent = useCallback((seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined), [log, show])
   const fork = async (entryId: string | undefined): Promise<void> => {
     const forked = await session.fork({ ...(entryId !== undefined && { entryId }) })
     if (forked) pick(forked.id)
@@ -86,20 +89,45 @@ export function App() {
   }
   const isChild = sessionId.includes('~')
   const mayWrite = access?.write === true && !isChild
-  const actions: ConversationActions | undefined = access && !isChild
-    ? {
-        denied: { ...(!access.write && { write: needsScope('sessions:write') }), ...(!access.decide && { decide: needsScope('approvals') }) },
-        onSend: send,
-        onStop: activity.stop,
-        onAnswer: (answer) => session.submitToolResults([answer]),
-        onResolve: (toolCallId, resolution) => session.resolveTool(toolCallId, resolution),
-        onDecide: (approvalId, { decision, inputHash, input }) =>
-          decision === 'deny'
-            ? session.deny(approvalId, { inputHash })
-            : session.approve(approvalId, { inputHash, ...(input !== undefined && { input: input as NonNullable<Parameters<typeof session.approve>[1]>['input'] & {} }) }),
-        onFork: (entryId) => void fork(entryId),
-      }
-    : undefined
+  const handlers = useSteady<Omit<ConversationActions, 'denied'> & Readonly<Record<string, (...args: never[]) => unknown>>>({
+    onSend: send,
+    onStop: activity.stop,
+    onAnswer: (answer) => session.submitToolResults([answer]),
+    onResolve: (toolCallId, resolution) => session.resolveTool(toolCallId, resolution),
+    onDecide: (approvalId, { decision, inputHash, input }) =>
+      decision === 'deny'
+        ? session.deny(approvalId, { inputHash })
+        : session.approve(approvalId, { inputHash, ...(input !== undefined && { input: input as NonNullable<Parameters<typeof session.approve>[1]>['input'] & {} }) }),
+    onFork: (entryId) => void fork(entryId),
+  })
+  const actions = useMemo<ConversationActions | undefined>(
+    () =>
+      access && !isChild
+        ? { ...handlers, denied: { ...(!access.write && { write: needsScope('sessions:write') }), ...(!access.decide && { decide: needsScope('approvals') }) } }
+        : undefined,
+    [handlers, access, isChild],
+  )
+  const steady = useSteady({
+    ...{ pick, startNew, remove, nextTheme },
+    crash: () => void crash(),
+    openMenu: () => setMenu(true),
+    reconnect: () => session.reconnect(),
+    kill: (request: KillRequest) => killServer(request, sessionId),
+    leavePast: () => show(undefined),
+    forkHere: () => void fork(lastEntry(past.moment)),
+    showEvent: (seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined),
+    stopChild: (runId: string) => pageClient.session(sessionId).stop({ runId }),
+    switchTo: (leaf: string) => session.switchTo(leaf),
+  })
+  const childActions = useCallback(
+    (childRunId: string) => {
+      const child = findChild(childRunId)
+      // Work that was handed over a bridge has no session here.
+      if (child === undefined) return undefined
+      return { onOpen: () => steady.pick(child), ...(mayWrite && { onStop: () => steady.stopChild(childRunId) }) }
+    },
+    [findChild, steady, mayWrite],
+  )
   const at = past.shown ?? log.length
   const step = (by: number): void => show(Math.max(1, Math.min(log.length, at + by)))
   const commands: readonly PageCommand[] = [
@@ -112,52 +140,49 @@ export function App() {
     ...sessions.list.slice(0, 20).map(({ sessionId: id, metadata }) => ({ name: `Open: ${typeof metadata['title'] === 'string' ? metadata['title'] : id} (${id.slice(-6)})`, run: () => pick(id) })),
   ]
   useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
-  const total = sumSpent(past.moment.spending.runs)
+  const { runs } = past.moment.spending
+  const total = useMemo(() => sumSpent(runs), [runs])
   // The error of a turn stands below its last message.
   const trouble = error === undefined || error === view.error ? undefined : error
   return (
     <>
       <PageShell
         header={{
-          ...{ info, theme, connection: waiting && word === 'idle' ? 'waiting' : word, onTheme: nextTheme, onCommands: () => setMenu(true), onReconnect: () => session.reconnect() },
+          ...{ info, theme, connection: waiting && word === 'idle' ? 'waiting' : word, onTheme: steady.nextTheme, onCommands: steady.openMenu, onReconnect: steady.reconnect },
           spent: total.currency === undefined || total.cost === undefined ? undefined : `${total.estimated ? '~' : ''}${formatCost(total.cost, total.currency)}`,
-          onKill: (request) => killServer(request, sessionId),
+          onKill: steady.kill,
         }}
         sessions={{
-          ...{ sessions: sessions.list, current: sessionId, onPick: pick, onNew: startNew },
-          onDelete: access?.delete ? remove : undefined,
+          ...{ sessions: sessions.list, current: sessionId, onPick: steady.pick, onNew: steady.startNew },
+          onDelete: access?.delete ? steady.remove : undefined,
         }}
         conversation={{
-          ...{ sessionId, timeline, actions, isChild },
+          ...{ sessionId, timeline, isChild, actions },
           readOnly: access?.write === false,
           moment: past.moment,
+          live: past.live,
           past: past.shown !== undefined,
-          onLeavePast: () => show(undefined),
+          onLeavePast: steady.leavePast,
           loading: session.status === 'loading',
           connected: connection.state !== 'waiting' && connection.state !== 'closed',
           sent: activity.sent,
           stopping: activity.stopping,
           trouble: fault ?? (trouble && adviceFor('kind' in trouble ? trouble.kind : trouble.code, trouble.message)),
           keyVariable: info?.keyVariable,
-          phrases: info?.phrases ?? [],
+          phrases: info?.phrases ?? noPhrases,
           agents,
           effects: info?.effects,
           servers: info?.servers,
           planTools: stored?.orchestration?.tools,
-          onCrash: info?.canKill ? () => void crash() : undefined,
-          childActions(childRunId) {
-            const child = findChild(childRunId)
-            // Work that was handed over a bridge has no session here.
-            if (child === undefined) return undefined
-            return { onOpen: () => pick(child), ...(mayWrite && { onStop: () => pageClient.session(sessionId).stop({ runId: childRunId }) }) }
-          },
+          onCrash: info?.canKill ? steady.crash : undefined,
+          childActions,
         }}
         announcer={{ view: past.moment.view, margins: past.moment.margins, loading: session.status === 'loading' || past.shown !== undefined }}
-        timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: showEvent }}
-        scrubber={{ log, shown: past.shown, onShow: show, onFork: mayWrite ? () => void fork(lastEntry(past.moment)) : undefined }}
+        timeline={{ timeline, shownAt: past.shown === undefined ? undefined : past.event?.at, onGo: steady.showEvent }}
+        scrubber={{ log, shown: past.shown, onShow: show, onFork: mayWrite ? steady.forkHere : undefined }}
         inspector={{
-          ...{ sessionId, log, moment: past.moment, event: past.event, servers: info?.servers, onShow: show, onPick: pick },
-          onSwitch: mayWrite ? (leaf) => session.switchTo(leaf) : undefined,
+          ...{ sessionId, log, moment: past.moment, event: past.event, servers: info?.servers, onShow: show, onPick: steady.pick },
+          onSwitch: mayWrite ? steady.switchTo : undefined,
         }}
       />
       <Suspense>{menu && <CommandMenu commands={commands} onClose={() => setMenu(false)} />}</Suspense>

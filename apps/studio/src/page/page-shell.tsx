@@ -10,6 +10,7 @@ import { PanelSwitch } from './header/panel-switch.tsx'
 import type { PanelName } from './header/panel-switch.tsx'
 import { InspectorPanel } from './inspector/inspector-panel.tsx'
 import { Scrubber } from './past/scrubber.tsx'
+import { useSteady } from './parts/use-steady.ts'
 import { SessionsPanel } from './sessions/sessions-panel.tsx'
 import { light } from './timeline/light.ts'
 import { TimelinePanel } from './timeline/timeline-panel.tsx'
@@ -36,6 +37,7 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
     action(...args)
     setPanel('conversation')
   }
+  const steady = useSteady({ pick: andShow(onPick), startNew: andShow(onNew), pickInspected: andShow(inspector.onPick) })
   const where = (name: PanelName, from: string): string => (panel === name ? 'grid' : `hidden ${from}`)
   return (
     <div className="grid h-full grid-cols-1 grid-rows-[auto_auto_minmax(0,1fr)] md:grid-cols-[15rem_minmax(0,1fr)] xl:grid-cols-[16rem_minmax(0,1fr)_24rem] xl:grid-rows-[auto_minmax(0,1fr)_auto] 2xl:grid-cols-[18rem_minmax(0,1fr)_28rem]">
@@ -44,7 +46,7 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
       <main className="contents">
         <div className={`min-h-0 min-w-0 grid-cols-1 ${where('sessions', 'md:grid')}`}>
           <Guarded name="sessions">
-            <SessionsPanel {...sessions} onPick={andShow(onPick)} onNew={andShow(onNew)} />
+            <SessionsPanel {...sessions} onPick={steady.pick} onNew={steady.startNew} />
           </Guarded>
         </div>
         <div className={`min-h-0 min-w-0 grid-cols-1 ${panel === 'conversation' ? 'grid' : panel === 'sessions' ? 'hidden md:grid' : 'hidden xl:grid'}`}>
@@ -54,7 +56,7 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
         </div>
         <div className={`min-h-0 min-w-0 grid-cols-1 ${where('inspector', 'xl:grid')}`}>
           <Guarded name="inspector">
-            <InspectorPanel {...inspector} onPick={andShow(inspector.onPick)} />
+            <InspectorPanel {...inspector} onPick={steady.pickInspected} />
           </Guarded>
         </div>
         <div className={`min-h-0 min-w-0 grid-cols-1 xl:col-span-3 xl:max-h-72 ${where('timeline', 'xl:grid')}`}>

@@ -13,6 +13,8 @@ import { ToolCard } from './tool-card.tsx'
 interface CallCardProps {
   readonly toolCallId: string
   readonly view: RunView
+  /** What it has said so far. */
+  readonly progress: string | undefined
   readonly connected: boolean
   readonly childActions: (childRunId: string) => ChildActions | undefined
   /** Absent where nothing may be done. */
@@ -20,7 +22,7 @@ interface CallCardProps {
 }
 
 /** The card of one call with what the reader can do about it. */
-export function CallCard({ toolCallId, view, connected, childActions, actions }: CallCardProps) {
+export function CallCard({ toolCallId, view, progress, connected, childActions, actions }: CallCardProps) {
   const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
   if (!call) return null
   // Questions of the agents that it has started are asked here, too.
@@ -29,7 +31,7 @@ export function CallCard({ toolCallId, view, connected, childActions, actions }:
   const approvals = view.pendingApprovals.filter(isHere)
   const lost = pending.some((waiting) => waiting.toolCallId === toolCallId && waiting.unknown)
   return (
-    <ToolCard call={call} progress={view.progress[toolCallId]} lost={lost} asked={approvals.length > 0} unreachable={!connected}>
+    <ToolCard call={call} progress={progress} lost={lost} asked={approvals.length > 0} unreachable={!connected}>
       {view.children
         .filter((child) => child.toolCallId === toolCallId)
         .map((child) => (

@@ -1,5 +1,5 @@
 import { ArrowUp, Square } from 'lucide-react'
-import { useId, useRef, useState } from 'react'
+import { memo, useId, useRef, useState } from 'react'
 import type { Phrase } from '../../info.ts'
 import type { Delivery } from '../session/use-activity.ts'
 
@@ -17,7 +17,7 @@ interface ComposerProps {
   readonly onStop: () => void
 }
 
-export function Composer({ busy, stopping, asking, phrases, hint, onSend, onStop }: ComposerProps) {
+export const Composer = memo(function Composer({ busy, stopping, asking, phrases, hint, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState('')
   const field = useRef<HTMLTextAreaElement>(null)
   const hintId = useId()
@@ -90,4 +90,4 @@ export function Composer({ busy, stopping, asking, phrases, hint, onSend, onStop
       </p>
     </form>
   )
-}
+})

@@ -1,8 +1,10 @@
+import { createContext, useCallback, useContext } from 'react'
 import { isEnded, toolCallOf } from '@bowline/agent-loop/events'
 import type { RunView, ViewMessage } from '@bowline/agent-loop/events'
 import { StickToBottom, useStickToBottomContext } from 'use-stick-to-bottom'
 import { History as HistoryIcon } from 'lucide-react'
 import type { Phrase, ServerInfo } from '../../info.ts'
+import { entryOf } from '../parts/growing.ts'
 import type { Moment } from '../past/moment.ts'
 import { sumSpent } from '../past/spending.ts'
 import type { AgentChoice } from '../session/use-agents.ts'
@@ -42,8 +44,10 @@ export interface ConversationActions {
 
 export interface ConversationProps {
   readonly sessionId: string
-  /** The present, or a moment of the past. */
+  /** The present, or a moment of the past. The same object as long as no event is stored: deltas are in `live`. */
   readonly moment: Moment
+  /** The view of the moment, with the message that is being written. */
+  readonly live: RunView
   /** It is a moment of the past: nothing can be done in it. */
   readonly past: boolean
   readonly onLeavePast: () => void
@@ -73,10 +77,12 @@ export interface ConversationProps {
   readonly actions: ConversationActions | undefined
 }
 
+const noPhrases: readonly Phrase[] = []
+
 export function ConversationPanel(props: ConversationProps) {
-  const { moment, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, agents, planTools, onCrash, isChild, readOnly, actions } = props
+  const { moment, live, past, onLeavePast, loading, connected, sent, stopping, trouble, phrases, agents, planTools, onCrash, isChild, readOnly, actions } = props
   const { view, plan } = moment
-  const empty = !past && !loading && view.messages.length === 0 && !view.open && view.status === undefined && sent.length === 0
+  const empty = !past && !loading && view.messages.length === 0 && !live.open && view.status === undefined && sent.length === 0
   const busy = sent.length > 0 || (view.status !== undefined && !isEnded(view.status))
   const mayWrite = actions !== undefined && actions.denied.write === undefined
   const send = (text: string): void => void actions?.onSend(text, 'start')
@@ -105,7 +111,7 @@ export function ConversationPanel(props: ConversationProps) {
       )}
       {mayWrite && !past ? (
         <Composer
-          {...{ busy, stopping, phrases: empty || busy ? [] : phrases, onSend: actions.onSend, onStop: actions.onStop }}
+          {...{ busy, stopping, phrases: empty || busy ? noPhrases : phrases, onSend: actions.onSend, onStop: actions.onStop }}
           asking={view.pendingApprovals.length > 0}
           hint={hintFor(view, connected, busy)}
         />
@@ -124,22 +130,29 @@ export function ConversationPanel(props: ConversationProps) {
 
 /** The messages, with the end in sight while they grow. */
 function Talk(props: ConversationProps) {
-  const { moment, past, loading, sent, trouble, actions } = props
+  const { moment, live, past, loading, connected, sent, trouble, timeline, effects, servers, keyVariable, childActions, actions } = props
   const { view, margins } = moment
+  const { open } = live
+  const render = useCallback(
+    (message: ViewMessage) => <Entry {...{ message, moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions }} />,
+    [moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions],
+  )
   return (
     <StickToBottom className="relative min-h-0 flex-1" resize="instant" initial="instant">
       <StickToBottom.Content className="mx-auto flex w-full max-w-3xl flex-col px-4 py-6" scrollClassName="conversation-scroll">
         <div className="flex flex-col gap-6" data-status={loading ? 'loading' : (view.status ?? 'new')} data-testid="conversation">
           <WithdrawnInputs texts={margins.withdrawn['']} />
-          <EntryList messages={view.messages} render={(message) => <Entry {...props} message={message} />} />
-          {view.open && <OpenAnswer open={view.open} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />}
+          <Progress value={live.progress}>
+            <EntryList messages={view.messages} render={render} />
+          </Progress>
+          {open && <OpenAnswer open={open} renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, past, connected, childActions, actions }} view={live} />} />}
           {actions && !past && view.pendingApprovals.filter(({ toolCallId, path }) => !toolCallOf(view, path[0] ?? toolCallId)).map((request) => (
             <Permitted key={request.approvalId} denied={actions.denied.decide}>
               <ApprovalCard request={request} onDecide={actions.onDecide} />
             </Permitted>
           ))}
           <PendingInputs sent={past ? [] : sent} queued={margins.queued} behind={view.status !== 'queued'} />
-          {view.status === 'queued' && !view.open && <Waiting />}
+          {view.status === 'queued' && !open && <Waiting />}
           {trouble && <AdviceBox advice={trouble} />}
         </div>
       </StickToBottom.Content>
@@ -158,22 +171,33 @@ function ToTheEnd() {
   )
 }
 
-function Call({ toolCallId, moment, past, connected, childActions, actions }: ConversationProps & { readonly toolCallId: string }) {
-  return <CallCard {...{ toolCallId, connected, childActions }} view={moment.view} actions={past ? undefined : actions} />
+/** What tools that run have said. Beside the moment, so that a piece of it draws the cards alone. */
+const Progress = createContext<RunView['progress']>({})
+
+interface CallProps extends Pick<ConversationProps, 'past' | 'connected' | 'childActions' | 'actions'> {
+  readonly toolCallId: string
+  readonly view: RunView
 }
 
-function Entry(props: ConversationProps & { readonly message: ViewMessage }) {
-  const { message, moment, past, timeline, effects, servers, keyVariable, actions } = props
+function Call({ toolCallId, view, past, connected, childActions, actions }: CallProps) {
+  return <CallCard {...{ toolCallId, view, connected, childActions }} progress={useContext(Progress)[toolCallId]} actions={past ? undefined : actions} />
+}
+
+interface EntryProps extends Pick<ConversationProps, 'moment' | 'past' | 'connected' | 'timeline' | 'effects' | 'servers' | 'keyVariable' | 'childActions' | 'actions'> {
+  readonly message: ViewMessage
+}
+
+function Entry({ message, moment, past, connected, timeline, effects, servers, keyVariable, childActions, actions }: EntryProps) {
   const { view, margins, spending, crashes, starts } = moment
   if (message.role === 'tool-result') return null
   const id = message.id ?? ''
   const note = margins.notes[id]
   const retries = margins.retries[id]
-  const spent = spending.steps[id]
+  const spent = entryOf(spending.steps, id)
   return (
     <div>
       {message.role === 'assistant' ? (
-        <Answer message={message} renderCall={(toolCallId) => <Call key={toolCallId} {...props} toolCallId={toolCallId} />} />
+        <Answer message={message} renderCall={(toolCallId) => <Call key={toolCallId} {...{ toolCallId, view, past, connected, childActions, actions }} />} />
       ) : margins.notices.includes(id) ? (
         <Notice message={message} />
       ) : (

@@ -1,10 +1,11 @@
 import type { ViewMessage } from '@bowline/agent-loop/events'
 import type { ReactNode } from 'react'
-import { useEffect, useRef, useState } from 'react'
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import { Virtualizer } from 'virtua'
 
 interface EntryListProps {
   readonly messages: readonly ViewMessage[]
+  /** Must be the same function as long as it draws the same. */
   readonly render: (message: ViewMessage) => ReactNode
 }
 
@@ -12,8 +13,8 @@ interface EntryListProps {
 const mostAtOnce = 120
 
 /** The messages in order. Of a long conversation only those near the window are in the page. */
-export function EntryList({ messages, render }: EntryListProps) {
-  const shown = messages.filter(({ role }) => role !== 'tool-result')
+export const EntryList = memo(function EntryList({ messages, render }: EntryListProps) {
+  const shown = useMemo(() => messages.filter(({ role }) => role !== 'tool-result'), [messages])
   const place = useRef<HTMLDivElement>(null)
   const [box, setBox] = useState<HTMLElement | null>(null)
   const long = shown.length > mostAtOnce
@@ -22,14 +23,14 @@ export function EntryList({ messages, render }: EntryListProps) {
   return (
     <div ref={place}>
       {box && (
-        <Virtualizer scrollRef={{ current: box }} startMargin={24}>
-          {shown.map((message, index) => (
+        <Virtualizer scrollRef={{ current: box }} startMargin={24} data={shown}>
+          {(message, index) => (
             <div key={message.id ?? index} className="pb-6">
               {render(message)}
             </div>
-          ))}
+          )}
         </Virtualizer>
       )}
     </div>
   )
-}
+})

@@ -1,6 +1,10 @@
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
+import type { RefObject } from 'react'
 import { Streamdown } from 'streamdown'
 import type { StreamdownProps } from 'streamdown'
 import { CodeBlock } from './code-block.tsx'
+import { laidOutInSight } from './plain-text.tsx'
+import { createSections, hasDefinitions } from './sections.ts'
 
 const components: NonNullable<StreamdownProps['components']> = {
   a: ({ href, children }) => (
@@ -27,16 +31,63 @@ export interface MarkdownProps {
   readonly streaming?: boolean
 }
 
+/** Up to so much text is drawn as one when it is complete and its parts need each other. */
+const mostAsOne = 60_000
+
+/** The sections of a text. Of a long one those that are far from the window are not drawn as Markdown yet. */
 export function MarkdownBody({ text, streaming = false }: MarkdownProps) {
+  const [sectionsOf] = useState(createSections)
+  const { settled, open } = useMemo(() => sectionsOf(text), [sectionsOf, text])
+  const asOne = settled.length === 0 || (!streaming && text.length <= mostAsOne && hasDefinitions(text))
+  const sections = asOne ? [text] : [...settled, open]
   return (
-    <Streamdown
-      className="markdown"
-      components={components}
-      mode={streaming ? 'streaming' : 'static'}
-      controls={false}
-      linkSafety={{ enabled: false }}
-    >
-      {text}
-    </Streamdown>
+    <div className="markdown space-y-4">
+      {sections.map((section, place) => (
+        <Section key={place} text={section} part={!asOne} whole={asOne && !streaming} streaming={streaming && place === sections.length - 1} />
+      ))}
+    </div>
   )
+}
+
+interface SectionProps extends MarkdownProps {
+  /** It is all of the text, and complete. */
+  readonly whole?: boolean
+  /** It is one of several. */
+  readonly part?: boolean
+}
+
+/** Drawn again only if its own text has changed. */
+const Section = memo(function Section({ text, streaming = false, whole = false, part = false }: SectionProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const near = useNearness(place, streaming || !part)
+  return (
+    <div ref={place} style={part && !streaming ? laidOutInSight(text) : undefined}>
+      {near ? (
+        <Streamdown components={components} mode={whole ? 'static' : 'streaming'} parseIncompleteMarkdown={streaming} controls={false} linkSafety={noLinkSafety}>
+          {text}
+        </Streamdown>
+      ) : (
+        <div className="whitespace-pre-wrap">{text}</div>
+      )}
+    </div>
+  )
+})
+
+const noLinkSafety = { enabled: false }
+const nearPixels = 1000
+
+/** Whether this part of the conversation has come near the window once. */
+function useNearness(place: RefObject<HTMLElement | null>, fromTheStart: boolean): boolean {
+  const [near, setNear] = useState(fromTheStart)
+  useEffect(() => {
+    const element = place.current
+    if (near || !element) return
+    const observer = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && setNear(true), {
+      root: element.closest('.conversation-scroll'),
+      rootMargin: `${nearPixels}px 0px`,
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [place, near])
+  return near
 }

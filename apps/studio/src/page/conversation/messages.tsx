@@ -2,6 +2,7 @@ import type { OpenMessage, ViewMessage } from '@bowline/agent-loop/events'
 import { Bell, Clock, CornerDownRight } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Markdown } from './markdown.tsx'
+import { PlainText } from './plain-text.tsx'
 import { Reasoning } from './reasoning.tsx'
 
 type UserMessage = Extract<ViewMessage, { role: 'user' }>
@@ -11,7 +12,9 @@ export function UserBubble({ message, steered }: { readonly message: UserMessage
   return (
     <>
       <div className="flex justify-end" data-testid="user">
-        <p className={bubble}>{textOf(message)}</p>
+        <p className={bubble}>
+          <PlainText text={textOf(message)} />
+        </p>
       </div>
       {steered && (
         <p data-testid="steered" className={caption}>
@@ -34,7 +37,7 @@ export function Notice({ message }: { readonly message: UserMessage }) {
         {task ? `Background work of ${task[1]} is ${task[2]}. The model is told.` : 'The model is told something that nobody typed.'}
       </summary>
       <p className="border-t border-line px-4 py-2 font-mono text-xs break-words whitespace-pre-wrap" data-text>
-        {text}
+        <PlainText text={text} />
       </p>
     </details>
   )
@@ -45,7 +48,9 @@ export function PendingBubble({ text, fate }: { readonly text: string; readonly 
   return (
     <div data-testid="pending-input">
       <div className="flex justify-end">
-        <p className={`${bubble} border border-dashed border-accent`}>{text}</p>
+        <p className={`${bubble} border border-dashed border-accent`}>
+          <PlainText text={text} />
+        </p>
       </div>
       {fate !== undefined && (
         <p className={caption}>

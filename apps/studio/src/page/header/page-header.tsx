@@ -1,4 +1,5 @@
 import { Command, Monitor, Moon, Sun } from 'lucide-react'
+import { memo } from 'react'
 import type { StudioInfo } from '../../info.ts'
 import type { ConnectionWord } from '../session/connection-word.ts'
 import type { Theme } from '../session/use-theme.ts'
@@ -22,7 +23,7 @@ interface PageHeaderProps {
 
 const themeIcons = { system: Monitor, light: Sun, dark: Moon } as const
 
-export function PageHeader({ info, connection, theme, spent, onTheme, onCommands, onReconnect, onKill }: PageHeaderProps) {
+export const PageHeader = memo(function PageHeader({ info, connection, theme, spent, onTheme, onCommands, onReconnect, onKill }: PageHeaderProps) {
   const ThemeIcon = themeIcons[theme]
   return (
     <header className="col-span-full border-b border-line bg-surface">
@@ -58,4 +59,4 @@ export function PageHeader({ info, connection, theme, spent, onTheme, onCommands
       )}
     </header>
   )
-}
+})

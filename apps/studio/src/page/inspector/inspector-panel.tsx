@@ -1,6 +1,6 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import { Tabs } from 'radix-ui'
-import { lazy, Suspense } from 'react'
+import { lazy, memo, Suspense } from 'react'
 import type { ServerInfo } from '../../info.ts'
 import type { Moment } from '../past/moment.ts'
 import { EventTab } from './event-tab.tsx'
@@ -30,7 +30,7 @@ const tabs = [
 ] as const
 
 /** Tabs for the state, the event, the request and the branches at the event that is shown. */
-export function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
+export const InspectorPanel = memo(function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">
       <Tabs.Root defaultValue="state" className="flex min-h-0 flex-col">
@@ -62,4 +62,4 @@ export function InspectorPanel({ sessionId, moment, log, event, servers, onShow,
       </Tabs.Root>
     </section>
   )
-}
+})

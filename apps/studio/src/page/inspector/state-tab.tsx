@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { toolState } from '../conversation/tool-state.ts'
 import { formatCost } from '../conversation/spend-line.tsx'
 import { formatDuration } from '../parts/duration.ts'
+import { entryOf } from '../parts/growing.ts'
 import { toolLabel } from '../parts/tool-label.ts'
 import type { Moment } from '../past/moment.ts'
 import { spentOf, sumSpent } from '../past/spending.ts'
@@ -19,7 +20,7 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
   ]
   const latest = spending.runs.find(({ runId }) => runId === view.runId) ?? spentOf(view)
   const last = view.messages.findLast(({ role }) => role === 'assistant')
-  const step = last?.id === undefined ? undefined : spending.steps[last.id]
+  const step = last?.id === undefined ? undefined : entryOf(spending.steps, last.id)
   const calls = view.toolCalls.slice(-mostCalls)
   return (
     <div className="space-y-6 text-sm">
@@ -72,7 +73,7 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
         ) : (
           <ol className="space-y-2" data-testid="ledger">
             {calls.map((call) => {
-              const start = starts[call.toolCallId]
+              const start = entryOf(starts, call.toolCallId)
               const state = toolState(call, { lost: false, asked: false, unreachable: false })
               const Icon = state.icon
               return (

@@ -6,6 +6,8 @@ import { emptyMargins, foldMargins } from '../conversation/margins.ts'
 import type { Margins } from '../conversation/margins.ts'
 import { emptyCrashes, foldCrashes } from '../story/crashes.ts'
 import type { Crashes } from '../story/crashes.ts'
+import { entryOf, withEntry } from '../parts/growing.ts'
+import type { Growing } from '../parts/growing.ts'
 import { emptySpending, foldSpending } from './spending.ts'
 import type { Spending } from './spending.ts'
 
@@ -18,7 +20,7 @@ export interface Moment {
   readonly spending: Spending
   readonly crashes: Crashes
   /** How each call was started, by its id. */
-  readonly starts: Readonly<Record<string, CallStarts>>
+  readonly starts: Growing<CallStarts>
   /** The steps of the orchestration so far, newest last. */
   readonly plan: readonly PlanStep[]
   /** The message that came last, on whichever branch. */
@@ -52,7 +54,7 @@ interface TreeNode {
 export function momentBefore(copied: readonly ViewMessage[] = []): Moment {
   const view = { ...emptyView, messages: copied }
   return {
-    ...{ seq: 0, at: 0, view, margins: emptyMargins, spending: emptySpending, crashes: emptyCrashes, starts: {}, plan: [] },
+    ...{ seq: 0, at: 0, view, margins: emptyMargins, spending: emptySpending, crashes: emptyCrashes, starts: [], plan: [] },
     ...withNewest(grown(undefined, [], copied)),
   }
 }
@@ -120,7 +122,7 @@ function withNewest(newest: TreeNode | undefined): Pick<Moment, 'newest'> {
 function foldStarts(starts: Moment['starts'], event: DurableEvent): Moment['starts'] {
   if (event.type !== 'tool-execution-start' || event.agent) return starts
   const { toolCallId, effect, idempotencyKey } = event
-  return { ...starts, [toolCallId]: { effect, idempotencyKey, count: (starts[toolCallId]?.count ?? 0) + 1 } }
+  return withEntry(starts, toolCallId, { effect, idempotencyKey, count: (entryOf(starts, toolCallId)?.count ?? 0) + 1 })
 }
 
 function foldPlan(plan: readonly PlanStep[], event: DurableEvent): readonly PlanStep[] {

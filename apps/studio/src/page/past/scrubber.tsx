@@ -1,7 +1,7 @@
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import { ChevronDown, GitFork, Pause, Play, SkipBack, SkipForward, StepBack, StepForward } from 'lucide-react'
 import { DropdownMenu } from 'radix-ui'
-import { useEffect, useState } from 'react'
+import { memo, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import { formatTime } from '../parts/duration.ts'
 import { jump } from './jump.ts'
@@ -25,7 +25,7 @@ const targets: readonly { readonly target: JumpTarget; readonly text: string }[]
 ]
 
 /** Goes back to any event of the log, and forward again. */
-export function Scrubber({ log, shown, onShow, onFork }: ScrubberProps) {
+export const Scrubber = memo(function Scrubber({ log, shown, onShow, onFork }: ScrubberProps) {
   const [playing, setPlaying] = useState(false)
   const at = Math.min(shown ?? log.length, log.length)
   const event = log[at - 1]
@@ -79,7 +79,7 @@ export function Scrubber({ log, shown, onShow, onFork }: ScrubberProps) {
       )}
     </div>
   )
-}
+})
 
 function StepButton({ label, icon, onClick }: { readonly label: string; readonly icon: ReactNode; readonly onClick: () => void }) {
   return (

@@ -1,11 +1,13 @@
 import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
 import type { Cost, Usage } from '@bowline/llm'
+import { withEntry } from '../parts/growing.ts'
+import type { Growing } from '../parts/growing.ts'
 
 /** What was spent, by run and by step, in the order of the log. */
 export interface Spending {
   readonly runs: readonly RunSpending[]
   /** Keyed by the id of the answer. */
-  readonly steps: Readonly<Record<string, Spent>>
+  readonly steps: Growing<Spent>
 }
 
 export interface RunSpending extends Spent {
@@ -21,7 +23,7 @@ export interface Spent {
   readonly estimated: boolean
 }
 
-export const emptySpending: Spending = { runs: [], steps: {} }
+export const emptySpending: Spending = { runs: [], steps: [] }
 const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, cost: 0, estimated: false }
 
 /** `view`: with the event. */
@@ -30,7 +32,7 @@ export function foldSpending(spending: Spending, event: DurableEvent, view: RunV
     case 'message-end':
       return {
         runs: withRun(spending.runs, event.runId, view),
-        steps: { ...spending.steps, [event.messageId]: spentOf(event.message) },
+        steps: withEntry(spending.steps, event.messageId, spentOf(event.message)),
       }
     case 'usage':
       // The usage of a turn is without that of a compaction after it.

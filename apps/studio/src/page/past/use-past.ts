@@ -1,14 +1,16 @@
-import type { DurableEvent, ViewMessage } from '@bowline/agent-loop/events'
+import type { DurableEvent, RunView, ViewMessage } from '@bowline/agent-loop/events'
 import type { UseSessionResult } from '@bowline/client/react'
-import { useMemo, useState } from 'react'
+import { useCallback, useMemo, useRef, useState } from 'react'
 import { createHistory } from './history.ts'
 import type { Moment } from './moment.ts'
 
 export interface Past {
   /** The moment after the newest event. */
   readonly present: Moment
-  /** The present, with what is being written just now, or the moment that was chosen. */
+  /** The present or the moment that was chosen. It stays the same object while a message is being written. */
   readonly moment: Moment
+  /** The view of the moment with what is being written just now. */
+  readonly live: RunView
   /** The number of events shown. Absent at the present. */
   readonly shown: number | undefined
   /** The last event that the moment holds. */
@@ -23,15 +25,30 @@ export function usePast(sessionId: string, log: readonly DurableEvent[], { view,
   const history = useMemo(() => createHistory(copied), [sessionId, log[0]?.seq, copied])
   const present = useMemo(() => history.at(log, log.length), [history, log])
   const shown = chosen?.sessionId === sessionId && chosen.count <= log.length ? chosen.count : undefined
-  const moment = useMemo(() => (shown === undefined ? { ...present, view } : history.at(log, shown)), [history, log, present, view, shown])
+  const quiet = useQuietView(view)
+  const moment = useMemo(() => (shown === undefined ? { ...present, view: quiet } : history.at(log, shown)), [history, log, present, quiet, shown])
   return {
     present,
     moment,
+    live: shown === undefined ? view : moment.view,
     shown,
     event: log[(shown ?? log.length) - 1],
-    show: (count) => setChosen(count === undefined ? undefined : { sessionId, count }),
+    show: useCallback((count) => setChosen(count === undefined ? undefined : { sessionId, count }), [sessionId]),
   }
 }
+
+/** The view without what deltas change, and the same object as long as nothing else changes. */
+function useQuietView(view: RunView): RunView {
+  const before = useRef<RunView>(undefined)
+  const { open: _open, output: _output, ...rest } = view
+  const quiet: RunView = { ...rest, progress: noProgress }
+  const names = Object.keys(quiet) as (keyof RunView)[]
+  const known = before.current
+  if (!known || names.length !== Object.keys(known).length || names.some((name) => known[name] !== quiet[name])) before.current = quiet
+  return before.current ?? quiet
+}
+
+const noProgress: RunView['progress'] = {}
 
 /** Messages that no event of the log tells: those that a fork or an import began with. */
 function copiedMessages(log: readonly DurableEvent[], messages: readonly ViewMessage[]): readonly ViewMessage[] {

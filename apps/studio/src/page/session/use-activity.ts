@@ -81,6 +81,7 @@ export function useActivity(sessionId: string, session: UseSessionResult, { inpu
 
 /** The server names inputs in the log by ids of its own: each is known by its text and by when it was sent. */
 function withoutLogged(sent: readonly SentInput[], inputs: readonly LoggedInput[]): readonly SentInput[] {
+  if (sent.length === 0) return sent
   const logged = [...inputs]
   return sent.filter(({ text, after }) => {
     const place = logged.findIndex((input) => input.seq > after && input.text === text)

@@ -1,11 +1,11 @@
 import type { ChildView } from '@bowline/agent-loop/events'
 import type { Client, SessionSummary } from '@bowline/client'
-import { useEffect, useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
 
 /** Finds the session of a child run. */
 export type FindChild = (childRunId: string) => string | undefined
 
-/** The sessions in which the subagents of this one work. */
+/** The sessions in which the subagents of this one work. Returns the same function as long as it finds the same. */
 export function useChildren(client: Client, sessionId: string, children: readonly ChildView[]): FindChild {
   const [found, setFound] = useState<readonly SessionSummary[]>([])
   const count = children.length
@@ -18,7 +18,7 @@ export function useChildren(client: Client, sessionId: string, children: readonl
     )
     return () => leaving.abort()
   }, [client, sessionId, count])
-  return (childRunId) => sessionOf(children, found.filter(({ parent }) => parent === sessionId), childRunId)
+  return useCallback((childRunId) => sessionOf(children, found.filter(({ parent }) => parent === sessionId), childRunId), [children, found, sessionId])
 }
 
 /** A child in the background tells the end of its session's id. Others are known by their agent and by their order. */

@@ -1,7 +1,7 @@
 import type { SessionSummary } from '@bowline/client'
 import { Plus, Trash2 } from 'lucide-react'
 import { AlertDialog } from 'radix-ui'
-import { useMemo, useState } from 'react'
+import { memo, useMemo, useState } from 'react'
 import { formatTime } from '../parts/duration.ts'
 import { groupSessions, titleOf } from './group-sessions.ts'
 
@@ -14,7 +14,7 @@ interface SessionsPanelProps {
   readonly onDelete: ((sessionId: string) => Promise<unknown>) | undefined
 }
 
-export function SessionsPanel({ sessions, current, onPick, onNew, onDelete }: SessionsPanelProps) {
+export const SessionsPanel = memo(function SessionsPanel({ sessions, current, onPick, onNew, onDelete }: SessionsPanelProps) {
   const [wanted, setWanted] = useState('')
   const groups = useMemo(() => groupSessions(sessions, wanted, Date.now()), [sessions, wanted])
   return (
@@ -60,7 +60,7 @@ export function SessionsPanel({ sessions, current, onPick, onNew, onDelete }: Se
       </div>
     </nav>
   )
-}
+})
 
 function DeleteButton({ session, onDelete }: { readonly session: SessionSummary; readonly onDelete: (sessionId: string) => Promise<unknown> }) {
   const title = titleOf(session)

@@ -1,4 +1,6 @@
 import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
+import { entryOf } from '../parts/growing.ts'
+import type { Growing } from '../parts/growing.ts'
 
 /** The processes that died in the middle of a run, and what became of its work, under the id of the message that stood last. */
 export interface Crashes {
@@ -122,10 +124,13 @@ function nameOf(label: string, input: unknown): string {
 }
 
 /** Counts the damage of a crash: outcomes and messages that are gone, and `once` calls that were started twice. */
-export function damageOf(crash: Crash, view: RunView, starts: Readonly<Record<string, { readonly effect: string; readonly count: number }>>, decidedByReader: (toolCallId: string) => boolean) {
+export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly effect: string; readonly count: number }>, decidedByReader: (toolCallId: string) => boolean) {
   const lostCalls = crash.kept.filter(({ toolCallId }) => !view.toolCalls.some((call) => call.toolCallId === toolCallId && call.result))
   const doubled = [...crash.kept, ...crash.again].filter(
-    ({ toolCallId }) => starts[toolCallId]?.effect === 'once' && starts[toolCallId].count > 1 && !decidedByReader(toolCallId),
+    ({ toolCallId }) => {
+      const start = entryOf(starts, toolCallId)
+      return start?.effect === 'once' && start.count > 1 && !decidedByReader(toolCallId)
+    },
   )
   return { lost: lostCalls.length + Math.max(0, crash.messages - view.messages.length), doubled: doubled.length }
 }

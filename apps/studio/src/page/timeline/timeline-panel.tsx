@@ -1,5 +1,5 @@
 import { ZoomIn, ZoomOut } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
 import type { ReactNode } from 'react'
 import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Span, Timeline } from './fold.ts'
@@ -7,6 +7,7 @@ import { assignTracks } from './lanes.ts'
 import { CommitTick, GapBand, SpanBar, trackPixels } from './marks.tsx'
 import type { MarkActions } from './marks.tsx'
 import { axisLabels, createScale } from './scale.ts'
+import type { Scale } from './scale.ts'
 import { useWindow } from './use-window.ts'
 
 interface TimelinePanelProps extends MarkActions {
@@ -61,7 +62,8 @@ interface DrawingProps extends MarkActions {
   readonly shownAt: number | undefined
 }
 
-function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
+/** Drawn anew only when the log has grown. */
+const Drawing = memo(function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
   const box = useRef<HTMLDivElement>(null)
   const width = useWidth(box)
   const scale = useMemo(() => {
@@ -78,7 +80,6 @@ function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
     [timeline.spans],
   )
   const [from, to] = useWindow(box, scale.width)
-  const isInSight = (startAt: number, endAt: number): boolean => scale.at(endAt) >= from && scale.at(startAt) <= to
   useFollowing(box, scale.width, shownAt === undefined ? undefined : scale.at(shownAt))
   return (
     <div className="flex min-h-0 flex-1 overflow-y-auto">
@@ -92,37 +93,7 @@ function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
       </div>
       <div ref={box} tabIndex={0} role="group" aria-label="Drawing of the timeline" className="min-w-0 flex-1 overflow-x-auto overflow-y-hidden">
         <div className="relative pb-2" style={{ width: scale.width + 2 * edgePixels + 40, marginInline: edgePixels }}>
-          <div className="relative h-6 text-xs text-ink-soft tabular-nums" aria-hidden="true">
-            {axisLabels(scale)
-              .filter(({ x }) => x >= from - 100 && x <= to)
-              .map(({ x, sinceMs }) => (
-                <span key={x} className="absolute top-1 border-l border-line pl-1 whitespace-nowrap" style={{ left: x }}>
-                  {formatDuration(sinceMs)}
-                </span>
-              ))}
-          </div>
-          {timeline.gaps.filter((gap) => isInSight(gap.startAt, gap.endAt)).map((gap) => (
-            <GapBand key={gap.endAt} gap={gap} scale={scale} />
-          ))}
-          {rows.map(({ lane, spans, tracks, count }) => (
-            <div key={lane} className="relative mb-1 rounded bg-sunken/60" style={{ height: count * trackPixels }}>
-              {spans
-                .filter((span) => isInSight(span.startAt, span.endAt ?? timeline.lastAt))
-                .map((span) => (
-                  <SpanBar
-                    key={`${span.id}/${span.startSeq}`}
-                    {...{ span, scale, onLight, onGo }}
-                    lastAt={timeline.lastAt}
-                    track={tracks.get(span) ?? 0}
-                  />
-                ))}
-            </div>
-          ))}
-          <div className="relative h-6">
-            {timeline.commits.filter(({ at }) => isInSight(at, at)).map((commit) => (
-              <CommitTick key={commit.firstSeq} commit={commit} left={scale.at(commit.at)} onGo={onGo} />
-            ))}
-          </div>
+          <Marks {...{ timeline, scale, rows, from, to, onLight, onGo }} />
           {shownAt !== undefined && (
             <div data-testid="playhead" className="pointer-events-none absolute inset-y-0 z-20 w-0.5 bg-accent" style={{ left: scale.at(shownAt) - 1 }} />
           )}
@@ -130,7 +101,62 @@ function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
       </div>
     </div>
   )
+})
+
+interface MarksProps extends MarkActions {
+  readonly timeline: Timeline
+  readonly scale: Scale
+  readonly rows: readonly Row[]
+  /** The part in sight, in pixels. */
+  readonly from: number
+  readonly to: number
 }
+
+interface Row extends ReturnType<typeof assignTracks> {
+  readonly lane: Span['lane']
+  readonly spans: readonly Span[]
+}
+
+/** The axis and the marks that are in sight. They stay as they are when another moment is shown. */
+const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, onGo }: MarksProps) {
+  const labels = useMemo(() => axisLabels(scale), [scale])
+  const isInSight = (startAt: number, endAt: number): boolean => scale.at(endAt) >= from && scale.at(startAt) <= to
+  return (
+    <>
+      <div className="relative h-6 text-xs text-ink-soft tabular-nums" aria-hidden="true">
+        {labels
+          .filter(({ x }) => x >= from - 100 && x <= to)
+          .map(({ x, sinceMs }) => (
+            <span key={x} className="absolute top-1 border-l border-line pl-1 whitespace-nowrap" style={{ left: x }}>
+              {formatDuration(sinceMs)}
+            </span>
+          ))}
+      </div>
+      {timeline.gaps.filter((gap) => isInSight(gap.startAt, gap.endAt)).map((gap) => (
+        <GapBand key={gap.endAt} gap={gap} scale={scale} />
+      ))}
+      {rows.map(({ lane, spans, tracks, count }) => (
+        <div key={lane} className="relative mb-1 rounded bg-sunken/60" style={{ height: count * trackPixels }}>
+          {spans
+            .filter((span) => isInSight(span.startAt, span.endAt ?? timeline.lastAt))
+            .map((span) => (
+              <SpanBar
+                key={`${span.id}/${span.startSeq}`}
+                {...{ span, scale, onLight, onGo }}
+                lastAt={timeline.lastAt}
+                track={tracks.get(span) ?? 0}
+              />
+            ))}
+        </div>
+      ))}
+      <div className="relative h-6">
+        {timeline.commits.filter(({ at }) => isInSight(at, at)).map((commit) => (
+          <CommitTick key={commit.firstSeq} commit={commit} left={scale.at(commit.at)} onGo={onGo} />
+        ))}
+      </div>
+    </>
+  )
+})
 
 function useWidth(box: React.RefObject<HTMLElement | null>): number {
   const [width, setWidth] = useState(0)
