@@ -61,12 +61,17 @@ export function describeInBrowser(name: string, suite: (stage: Stage) => void): 
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => suite(stageAt(isChromiumMissing ? '' : inject('demoUrl'))))
 }
 
-/** A suite in a real browser with a server of its own. */
-export function describeWithServer(name: string, env: DemoEnv | (() => Promise<DemoEnv>), suite: (stage: () => OwnStage) => void): void {
+/** A suite in a real browser with a server of its own. `prepare` fills its data folder before it starts. */
+export function describeWithServer(
+  name: string,
+  env: DemoEnv | (() => Promise<DemoEnv>),
+  suite: (stage: () => OwnStage) => void,
+  prepare?: (dataFolder: string) => Promise<void>,
+): void {
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let stage: OwnStage
     beforeAll(async () => {
-      const demo = await keepDemo({ pageFolder: inject('pageFolder'), nodeOptions: inject('nodeOptions') }, typeof env === 'function' ? await env() : env)
+      const demo = await keepDemo({ pageFolder: inject('pageFolder'), nodeOptions: inject('nodeOptions'), ...(prepare && { prepare }) }, typeof env === 'function' ? await env() : env)
       stage = { demo, ...stageAt(demo.url) }
     })
     afterAll(() => stage.demo.stop())

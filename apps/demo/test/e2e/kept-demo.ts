@@ -19,14 +19,17 @@ export interface KeptDemoParts {
   readonly pageFolder: string
   /** What makes its packages bundles: a server that is killed often is started often. */
   readonly nodeOptions: string
+  /** Fills the data folder before the server starts. */
+  readonly prepare?: (dataFolder: string) => Promise<void>
 }
 
 /**
  * The server of `npm start`, or the two that it starts on Postgres, kept alive by what keeps them alive there, with data of their
  * own and without delays.
  */
-export async function keepDemo({ pageFolder, nodeOptions }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
+export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
   const dataFolder = await makeDataFolder()
+  await prepare?.(dataFolder)
   const port = await freePort(0)
   const env: Record<string, string | undefined> = {
     ...{ ...process.env, ...cleanEnv, DEMO_DATA: dataFolder, DEMO_PAGE: pageFolder, NODE_OPTIONS: nodeOptions, DEMO_PORT: String(port), DEMO_SPEED: '0' },
