@@ -3,7 +3,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 
 /** Each command writes its own section and leaves the others as they were. This is their order. */
-const sections = ['bench', 'stores', 'state', 'postgres', 'http', 'bridge', 'peers'] as const
+const sections = ['bench', 'stores', 'state', 'postgres', 'http', 'bridge', 'page', 'peers'] as const
 
 export type SectionName = (typeof sections)[number]
 

@@ -1,5 +1,5 @@
 // npm run bench [-- name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `stores-`, `state-`, `postgres-`, `http-` or `bridge-` (npm run bench -- stores and so on), are written into
+// name begins with `stores-`, `state-`, `postgres-`, `http-`, `bridge-` or `page-` (npm run bench -- stores and so on), are written into
 // their section of results.md. With BENCH_SHORT=1 some take fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
 import { isShort, markdownTable, type Bench } from './harness.ts'
@@ -15,6 +15,7 @@ const ownSections = {
   postgres: '`npm run bench -- postgres`. A Postgres server of its own for each, whose commits wait for the disk.',
   http: '`npm run bench -- http`. One run of each: a server in one process, its callers in another.',
   bridge: '`npm run bench -- bridge`. One run of each, where nothing else is said.',
+  page: '`npm run bench -- page`. Chromium of the system, without a graphics card.',
 } as const
 
 type OwnSection = keyof typeof ownSections
