@@ -1,5 +1,5 @@
 import { markdownOf } from '../../apps/demo/test/e2e/paced-model.ts'
-import { type Bench } from './harness.ts'
+import type { Bench } from './harness.ts'
 import { framesDuring, messageBox, newestAnswer, row, rowHead, secondStarts, trials, twoCores, wholeLog, withDemo } from './page.ts'
 import type { OpenDemo } from './page.ts'
 

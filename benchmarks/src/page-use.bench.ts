@@ -12,7 +12,7 @@ const sessions = [
   { sessionId: 'answer', say: 'tell me a story', turns: 1, answer: markdownOf(megabyte) },
   { sessionId: 'question', say: 'tell me a story', turns: 1, question: markdownOf(megabyte) },
 ]
-const keys = isShort ? 5 : 25
+const keys = isShort ? 5 : 20
 
 export const bench: Bench = {
   title: 'The page: frames and keys',

@@ -15,7 +15,7 @@ import { isShort, median } from './harness.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 
 /** How often each thing is done, each time in a browser profile of its own. */
-export const trials = isShort ? 1 : 5
+export const trials = isShort ? 1 : 3
 
 export interface OpenDemo {
   readonly url: string
@@ -108,7 +108,7 @@ const startCounting = `
 export async function framesDuring(page: Page, work: () => Promise<unknown>): Promise<Frames> {
   await page.evaluate(startCounting)
   await work()
-  const { stamps, inputMs } = (await page.evaluate('window.counted.going = false, window.counted')) as { stamps: number[]; inputMs: number[] }
+  const { stamps, inputMs } = await page.evaluate<{ stamps: number[]; inputMs: number[] }>('window.counted.going = false, window.counted')
   const gaps = stamps.slice(1).map((stamp, place) => stamp - (stamps[place] ?? 0))
   return { perSecond: (1000 * gaps.length) / ((stamps.at(-1) ?? 0) - (stamps[0] ?? 0)), worstMs: Math.max(...gaps), inputMs }
 }

@@ -175,7 +175,7 @@ describeWithServer(
           await answersToTyping(tab)
           await hasText(tab, `[data-testid=${role}]`, 0.8 * megabyte)
           // Far from the window it is not drawn as Markdown.
-          expect((await elements(tab)).conversation).toBeLessThan(megabyte / 500)
+          expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
           await tab.page.locator('.conversation-scroll').evaluate((box) => box.scrollTo({ top: 0 }))
           await tab.page.getByTestId(role).getByText('Chapter 1', { exact: role === 'assistant' }).first().waitFor()
         }
@@ -186,10 +186,10 @@ describeWithServer(
         await say(tab, { atOnce: megabyte, deltas: 1200, perSecond: 300, characters: 6 })
         await hasText(tab, '[data-testid=assistant]', 0.8 * megabyte)
         await answersToTyping(tab)
-        expect((await elements(tab)).conversation).toBeLessThan(megabyte / 500)
+        expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
         await tab.reaches('completed')
         await hasText(tab, '[data-testid=assistant]', 0.8 * megabyte)
-        expect((await elements(tab)).conversation).toBeLessThan(megabyte / 500)
+        expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
       }))
   },
   fill,
