@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { markdownOf } from '../../apps/demo/test/e2e/paced-model.ts'
 import { isShort, median, type Bench } from './harness.ts'
-import { framesDuring, messageBox, newestAnswer, trials, twoCores, wholeLog, withDemo } from './page.ts'
+import { framesDuring, messageBox, newestAnswer, trials, twoCores, untilFrame, wholeLog, withDemo } from './page.ts'
 import type { Frames, OpenDemo } from './page.ts'
 
 const megabyte = 1_000_000
@@ -63,7 +63,7 @@ async function streaming({ url }: OpenDemo, page: Page, atOnce: number): Promise
   await page.locator('pre span').first().waitFor()
   await box.fill(JSON.stringify({ atOnce, deltas: 6000, perSecond: 200, characters: 6 }))
   await box.press('Enter')
-  await page.waitForFunction(`document.querySelector('[data-open=true] .markdown')?.textContent.length > ${atOnce * 0.8}`, undefined, { polling: 200 })
+  await untilFrame(page, `document.querySelector('[data-open=true] .markdown')?.textContent.length > ${atOnce * 0.8}`)
   const frames = await framesDuring(page, () => press(page, 'a'))
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   await page.getByTestId('receipt').waitFor()

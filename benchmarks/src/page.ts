@@ -113,6 +113,14 @@ export async function framesDuring(page: Page, work: () => Promise<unknown>): Pr
   return { perSecond: (1000 * gaps.length) / ((stamps.at(-1) ?? 0) - (stamps[0] ?? 0)), worstMs: Math.max(...gaps), inputMs }
 }
 
+/** Resolves with the first frame in which this is true. Looked at in the page: the content policy forbids what Playwright's own wait needs. */
+export async function untilFrame(page: Page, condition: string): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => {
+    const look = () => (${condition} ? resolve() : requestAnimationFrame(look))
+    look()
+  })`)
+}
+
 export const messageBox = (page: Page) => page.getByRole('textbox', { name: 'Message', exact: true })
 
 export const newestAnswer = (page: Page): Promise<void> => page.locator('[data-testid=assistant] .markdown').last().waitFor()
