@@ -25,6 +25,7 @@ const byCode: Readonly<Record<string, string>> = {
   busy: 'A run is open in this session. Wait for it, answer it or stop it.',
   'tool-result-conflict': 'Somebody else answered first, perhaps in another tab.',
   unauthenticated: 'The token of this page is not valid any more. Reload the page; a studio before another server must be started with a new token.',
+  'scope-missing': 'The token of this page may not do that. Start the studio with a token that has the scope.',
   'body-too-large': 'The message is too long. Shorten it.',
 }
 

@@ -3,6 +3,7 @@ import type { ChildView } from '@bowline/agent-loop/events'
 import { Ban, Bot, CircleCheck, CircleX, LoaderCircle, Pause } from 'lucide-react'
 import type { LucideIcon } from 'lucide-react'
 import { useState } from 'react'
+import { speakable } from '../announce/speakable.ts'
 
 /** What a reader can do about the work of a subagent that has a conversation of its own. */
 export interface ChildActions {
@@ -57,7 +58,7 @@ export function ChildCard({ child, actions }: ChildCardProps) {
           {toolNames.length > 0 && <> · {toolNames.join(', ')}</>}
         </p>
       )}
-      {text !== undefined && text !== '' && <p className="mt-2 line-clamp-3 text-ink-soft">{text}</p>}
+      {text !== undefined && text !== '' && <p className="mt-2 line-clamp-3 text-ink-soft">{speakable(text)}</p>}
       {actions && (
         <div className="mt-2 flex gap-2">
           <button type="button" className="button" onClick={actions.onOpen}>

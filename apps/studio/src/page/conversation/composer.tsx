@@ -38,14 +38,14 @@ export const Composer = memo(function Composer({ busy, stopping, asking, phrases
       }}
     >
       {phrases.length > 0 && (
-        <div className="mb-2 flex max-h-20 flex-wrap gap-1.5 overflow-y-auto" role="group" aria-label="Things to try">
+        <div className="mb-2 flex gap-1.5 overflow-x-auto pt-1 sm:max-h-20 sm:flex-wrap sm:overflow-y-auto" role="group" aria-label="Things to try">
           {phrases.map(({ say, see }) => (
             <button
               key={say}
               type="button"
               title={see}
               onClick={() => send(say)}
-              className="rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-soft transition-colors hover:border-accent hover:text-ink"
+              className="shrink-0 rounded-full border border-line bg-surface px-3 py-1 text-xs whitespace-nowrap text-ink-soft transition-colors hover:border-accent hover:text-ink"
             >
               {say}
             </button>
@@ -60,7 +60,7 @@ export const Composer = memo(function Composer({ busy, stopping, asking, phrases
           value={text}
           placeholder={asking ? 'Say something else instead' : busy ? 'Steer the run' : 'Say something to the agent'}
           aria-describedby={hintId}
-          className="max-h-48 flex-1 resize-none bg-transparent px-2 py-1.5 outline-none"
+          className="max-h-48 min-w-0 flex-1 resize-none bg-transparent px-2 py-1.5 outline-none placeholder:truncate"
           onChange={(event) => setText(event.target.value)}
           onKeyDown={(event) => {
             const queues = event.shiftKey && (event.ctrlKey || event.metaKey)

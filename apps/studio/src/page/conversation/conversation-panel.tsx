@@ -156,6 +156,7 @@ function Talk(props: ConversationProps) {
           {trouble && <AdviceBox advice={trouble} />}
         </div>
       </StickToBottom.Content>
+      <div aria-hidden="true" className="pointer-events-none absolute inset-x-0 bottom-0 h-5 bg-linear-to-t from-paper to-transparent" />
       <ToTheEnd />
     </StickToBottom>
   )

@@ -14,6 +14,8 @@ const components: NonNullable<StreamdownProps['components']> = {
   ),
   // Loading a picture tells its host that somebody reads this.
   img: ({ alt, src }) => <span className="text-ink-soft">[picture: {alt || String(src)}]</span>,
+  // Of a list of tasks.
+  input: ({ checked }) => <input type="checkbox" disabled checked={checked === true} readOnly aria-label={checked === true ? 'done' : 'to do'} className="mr-1.5 accent-accent" />,
   // Tables and code scroll sideways on a phone, also by keyboard.
   table: ({ children }) => (
     <div tabIndex={0} className="my-3 overflow-x-auto rounded-lg border border-line">

@@ -1,4 +1,5 @@
 import { lazy, memo, Suspense } from 'react'
+import { speakable } from '../announce/speakable.ts'
 import type { MarkdownProps } from './markdown-body.tsx'
 import { PlainText } from './plain-text.tsx'
 
@@ -11,7 +12,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: Mark
     <Suspense
       fallback={
         <div className="markdown whitespace-pre-wrap">
-          <PlainText text={text} />
+          <PlainText text={speakable(text)} />
         </div>
       }
     >

@@ -33,7 +33,7 @@ export function ToolCard({ call, progress, lost = false, asked = false, unreacha
       <details className="group">
         <summary className="flex list-none items-center gap-2 rounded-xl px-3 py-2 text-sm">
           <ChevronRight className="size-4 shrink-0 text-ink-soft transition-transform group-open:rotate-90" aria-hidden="true" />
-          <span className="truncate font-medium">{call.label ?? toolLabel(call.toolName)}</span>
+          <span className="max-w-3/5 shrink-0 truncate font-medium">{call.label ?? toolLabel(call.toolName)}</span>
           <code className="hidden truncate font-mono text-xs text-ink-soft sm:inline">{shortInput(call.input)}</code>
           <span className={`ml-auto flex shrink-0 items-center gap-1.5 ${state.tone}`}>
             <Icon className={`size-4 ${call.state === 'running' && !unreachable && !lost ? 'animate-spin' : ''}`} aria-hidden="true" />

@@ -51,9 +51,9 @@ export function KillButton({ label, question, outlook, onKill }: KillButtonProps
   const request = moments.find((moment) => moment.value === value)?.request ?? { delayMs: 0 }
   return (
     <Dialog.Root>
-      <Dialog.Trigger className="button text-bad">
+      <Dialog.Trigger title={label} className="button text-bad max-sm:px-2">
         <Skull className="size-4" aria-hidden="true" />
-        {label}
+        <span className="max-sm:sr-only">{label}</span>
       </Dialog.Trigger>
       <Dialog.Portal>
         <Dialog.Overlay className="overlay" />

@@ -27,7 +27,7 @@ export const PageHeader = memo(function PageHeader({ info, connection, theme, sp
   const ThemeIcon = themeIcons[theme]
   return (
     <header className="col-span-full border-b border-line bg-surface">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2 px-4 py-2">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1.5 px-4 py-2">
         <h1 className="flex items-center gap-2 font-semibold tracking-tight">
           <img src="./knot.svg" alt="" className="size-6" />
           Bowline

@@ -15,14 +15,14 @@ const panels: readonly { readonly name: PanelName; readonly label: string; reado
 /** Chooses what is in sight where there is no room for all panels. */
 export function PanelSwitch({ shown, onShow }: PanelSwitchProps) {
   return (
-    <nav aria-label="Panels" className="col-span-full flex gap-1 border-b border-line bg-surface px-3 py-1.5 xl:hidden">
+    <nav aria-label="Panels" className="col-span-full flex gap-1 border-b border-line bg-surface px-2 py-1.5 sm:px-3 xl:hidden">
       {panels.map(({ name, label, where }) => (
         <button
           key={name}
           type="button"
           aria-pressed={shown === name}
           onClick={() => onShow(name)}
-          className={`flex-1 rounded-lg px-2 py-1.5 text-sm font-medium text-ink-soft hover:bg-sunken aria-pressed:bg-accent-soft aria-pressed:text-ink md:flex-none ${where}`}
+          className={`min-w-0 flex-auto rounded-lg px-1 py-1.5 text-[13px] sm:px-2 sm:text-sm font-medium text-ink-soft hover:bg-sunken aria-pressed:bg-accent-soft aria-pressed:text-ink md:flex-none ${where}`}
         >
           {label}
         </button>

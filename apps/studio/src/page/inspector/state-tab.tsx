@@ -1,3 +1,5 @@
+import { toolCallOf } from '@bowline/agent-loop/events'
+import type { RunView } from '@bowline/agent-loop/events'
 import type { ReactNode } from 'react'
 import { toolState } from '../conversation/tool-state.ts'
 import { formatCost } from '../conversation/spend-line.tsx'
@@ -12,10 +14,10 @@ import type { Spent } from '../past/spending.ts'
 export function StateTab({ moment }: { readonly moment: Moment }) {
   const { view, spending, starts, plan, margins } = moment
   const questions = [
-    ...view.pendingApprovals.map(({ approvalId, toolName }) => ({ id: approvalId, text: `Approval of ${toolLabel(toolName)}` })),
-    ...view.pendingToolCalls.map(({ toolCallId, toolName, unknown }) => ({
-      id: toolCallId,
-      text: unknown ? `What became of ${toolLabel(toolName)}` : `Result of ${toolLabel(toolName)}`,
+    ...view.pendingApprovals.map((request) => ({ id: request.approvalId, text: `Approval of ${labelOf(view, request)}` })),
+    ...view.pendingToolCalls.map((call) => ({
+      id: call.toolCallId,
+      text: call.unknown ? `What became of ${labelOf(view, call)}` : `Result of ${labelOf(view, call)}`,
     })),
   ]
   const latest = spending.runs.find(({ runId }) => runId === view.runId) ?? spentOf(view)
@@ -74,7 +76,11 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
           <ol className="space-y-2" data-testid="ledger">
             {calls.map((call) => {
               const start = entryOf(starts, call.toolCallId)
-              const state = toolState(call, { lost: false, asked: false, unreachable: false })
+              const state = toolState(call, {
+                lost: view.pendingToolCalls.some(({ toolCallId, unknown }) => toolCallId === call.toolCallId && unknown === true),
+                asked: view.pendingApprovals.some(({ toolCallId }) => toolCallId === call.toolCallId),
+                unreachable: false,
+              })
               const Icon = state.icon
               return (
                 <li key={call.toolCallId} className="rounded-lg border border-line px-3 py-2">
@@ -102,6 +108,10 @@ export function StateTab({ moment }: { readonly moment: Moment }) {
 }
 
 const mostCalls = 50
+
+function labelOf(view: RunView, { toolCallId, toolName }: { readonly toolCallId: string; readonly toolName: string }): string {
+  return toolCallOf(view, toolCallId)?.label ?? toolLabel(toolName)
+}
 
 function Part({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (

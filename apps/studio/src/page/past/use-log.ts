@@ -1,50 +1,71 @@
 import { isDurable } from '@bowline/agent-loop/events'
 import type { DurableEvent } from '@bowline/agent-loop/events'
 import type { Client, ClientEvent } from '@bowline/client'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 
 type Numbered = DurableEvent & { readonly seq: number }
 
+interface Log {
+  readonly events: readonly Numbered[]
+  /** The stream has left events out: those after the one of number `after` up to that of `upTo`. Absent if it never did. */
+  readonly hole?: { readonly after: number; readonly upTo: number }
+}
+
+interface Read {
+  readonly sessionId: string
+  readonly upTo: number
+  readonly events: readonly Numbered[]
+}
+
 /**
- * The durable events of a session, oldest first. What the stream did not bring, because the page went on from a later state,
- * is read once.
+ * The durable events of a session, oldest first. What the stream did not bring, because the page went on from a later state, is
+ * read. Until then the log ends before it, so that it only ever grows at its end; but it may begin late.
  */
 export function useLog(client: Client, sessionId: string, events: readonly ClientEvent[]): readonly DurableEvent[] {
   const grow = useMemo(createLog, [sessionId])
   const live = useMemo(() => grow(events), [grow, events])
-  const [earlier, setEarlier] = useState<{ readonly sessionId: string; readonly events: readonly Numbered[] }>()
-  const firstSeq = live[0]?.seq
-  const reading = useRef<string>(undefined)
+  const [latest, setLatest] = useState<Read>()
+  const read = latest?.sessionId === sessionId ? latest : undefined
+  const { after = 0, upTo = 0 } = live.hole ?? {}
   useEffect(() => {
-    if (firstSeq === undefined || firstSeq === 1 || reading.current === sessionId) return
-    reading.current = sessionId
+    if (upTo === 0) return
     const leaving = new AbortController()
-    readUntil(client, sessionId, firstSeq, leaving.signal).then(
-      (events) => setEarlier({ sessionId, events }),
+    readUntil(client, sessionId, upTo, leaving.signal).then(
+      (events) => setLatest({ sessionId, upTo, events }),
       // The page shows what it has. What is wrong with the connection is told by the conversation's own.
-      () => undefined,
+      () => !leaving.signal.aborted && setLatest({ sessionId, upTo, events: [] }),
     )
-    return () => {
-      leaving.abort()
-      reading.current = undefined
-    }
-  }, [client, sessionId, firstSeq])
+    return () => leaving.abort()
+  }, [client, sessionId, upTo])
   return useMemo(() => {
-    const before = earlier?.sessionId === sessionId ? earlier.events.filter(({ seq }) => seq < (firstSeq ?? Infinity)) : []
-    return before.length === 0 ? live : [...before, ...live]
-  }, [earlier, live, sessionId, firstSeq])
+    const isRead = (read?.upTo ?? 0) >= upTo
+    const shown = isRead || after === 0 ? live.events : live.events.filter(({ seq }) => seq <= after)
+    if (!read || read.events.length === 0) return shown
+    return [...read.events, ...shown.filter(({ seq }) => seq > read.upTo)]
+  }, [read, live, after, upTo])
 }
 
 /** Events that come again, after a reconnect, are known by their number. */
-function createLog(): (events: readonly ClientEvent[]) => readonly Numbered[] {
-  let log: readonly Numbered[] = []
+function createLog(): (events: readonly ClientEvent[]) => Log {
+  let log: Log = { events: [] }
   let last: ClientEvent | undefined
   return (events) => {
     const known = last === undefined ? -1 : events.lastIndexOf(last)
-    const lastSeq = log.at(-1)?.seq ?? 0
-    const added = events.slice(known + 1).filter((event): event is Numbered => isNumbered(event) && event.seq > lastSeq)
+    const added: Numbered[] = []
+    let { hole } = log
+    let end = log.events.at(-1)?.seq ?? 0
+    for (const event of events.slice(known + 1)) {
+      if (event.type === 'resync') {
+        const upTo = Number.parseInt(event.state.cursor, 10)
+        if (upTo > end) hole = { after: end, upTo }
+      } else if (isNumbered(event) && event.seq > end) {
+        if (end === 0 && event.seq > 1) hole ??= { after: 0, upTo: event.seq - 1 }
+        added.push(event)
+        end = event.seq
+      }
+    }
     last = events.at(-1) ?? last
-    if (added.length > 0) log = [...log, ...added]
+    if (added.length > 0 || hole !== log.hole) log = { events: added.length > 0 ? [...log.events, ...added] : log.events, ...(hole && { hole }) }
     return log
   }
 }
@@ -53,13 +74,13 @@ function isNumbered(event: ClientEvent): event is Numbered {
   return isDurable(event) && event.seq !== undefined
 }
 
-async function readUntil(client: Client, sessionId: string, seq: number, abortSignal: AbortSignal): Promise<readonly Numbered[]> {
+/** Reads up to the event of this number, whether the page knows it or not. */
+async function readUntil(client: Client, sessionId: string, last: number, abortSignal: AbortSignal): Promise<readonly Numbered[]> {
   const found: Numbered[] = []
   for await (const event of client.session(sessionId).attach({ from: 'start', abortSignal })) {
-    if (isNumbered(event)) {
-      if (event.seq >= seq) break
-      found.push(event)
-    }
+    const seq = Number((event.type === 'unknown' ? event.event : event)['seq' as never] ?? 0)
+    if (isNumbered(event) && seq <= last) found.push(event)
+    if (seq >= last) break
   }
   return found
 }

@@ -22,8 +22,8 @@ export function CrashNote({ crash, damage, effects = {}, timeline, servers }: Cr
   const { lostAt, backAt, kept, again, unsure, askedAgain } = crash
   return (
     <aside data-testid="crash" aria-label="The server died here" className="mt-4 rounded-xl border border-bad/40 bg-surface text-sm">
-      <p className="flex flex-wrap items-center gap-x-2 px-4 pt-3">
-        <Skull className="size-4 shrink-0 text-bad" aria-hidden="true" />
+      <p className="flex flex-wrap items-center gap-x-1 px-4 pt-3">
+        <Skull className="mr-1 size-4 shrink-0 text-bad" aria-hidden="true" />
         <span className="font-medium">Server{lost === undefined ? '' : ` ${lost}`} lost after {formatTime(lostAt)},</span>
         <span>{other ? `server ${back} took the run up` : 'back'} within {formatDuration(backAt - lostAt)}.</span>
       </p>

@@ -88,7 +88,7 @@ export function GapBand({ gap, scale }: { readonly gap: Gap; readonly scale: Sca
       className="absolute inset-y-0 border-x border-bad/50 bg-[repeating-linear-gradient(-45deg,transparent_0_6px,var(--bad-soft)_6px_12px)]"
       style={{ left, width }}
     >
-      <span className="absolute top-0 left-1/2 z-10 -translate-x-1/2 rounded-full bg-bad-soft px-2 text-xs leading-5 font-medium whitespace-nowrap text-bad">
+      <span className="absolute bottom-1 left-1/2 z-10 -translate-x-1/2 rounded-full bg-bad-soft px-2 text-xs leading-5 font-medium whitespace-nowrap text-bad">
         server lost · back within {duration}
       </span>
     </div>

@@ -123,6 +123,9 @@ const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, on
   const isInSight = (startAt: number, endAt: number): boolean => scale.at(endAt) >= from && scale.at(startAt) <= to
   return (
     <>
+      {timeline.gaps.filter((gap) => isInSight(gap.startAt, gap.endAt)).map((gap) => (
+        <GapBand key={gap.endAt} gap={gap} scale={scale} />
+      ))}
       <div className="relative h-6 text-xs text-ink-soft tabular-nums" aria-hidden="true">
         {labels
           .filter(({ x }) => x >= from - 100 && x <= to)
@@ -132,9 +135,6 @@ const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, on
             </span>
           ))}
       </div>
-      {timeline.gaps.filter((gap) => isInSight(gap.startAt, gap.endAt)).map((gap) => (
-        <GapBand key={gap.endAt} gap={gap} scale={scale} />
-      ))}
       {rows.map(({ lane, spans, tracks, count }) => (
         <div key={lane} className="relative mb-1 rounded bg-sunken/60" style={{ height: count * trackPixels }}>
           {spans
