@@ -15,6 +15,8 @@ export function manualTime(startMs = 1_700_000_000_000) {
   return {
     clock,
     timers: () => timers.size,
+    /** When the next timer is due. Undefined if none is set. */
+    nextAt: () => (timers.size === 0 ? undefined : Math.min(...[...timers].map(({ atMs }) => atMs))),
     /** Lets everything run that is already due. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     advance(byMs: number) {

@@ -39,6 +39,8 @@ const offlineTurnMs = 30_000
 export interface DemoParts extends ToolSurroundings {
   /** A factor on the delays of retries. */
   readonly speed: number
+  /** The share by which they grow at random. Default: that of the loop. */
+  readonly jitter?: number
   /** Hands work to other agents. */
   readonly delegate: Tool
   readonly orchestration: Extension
@@ -47,8 +49,8 @@ export interface DemoParts extends ToolSurroundings {
 }
 
 /** The agent that the page talks to, and the one that gives it second opinions. */
-export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchestration, requests, ...surroundings }: DemoParts) {
-  const model = modelOf(choice, speed)
+export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate, orchestration, requests, ...surroundings }: DemoParts) {
+  const model = modelOf(choice, speed, jitter)
   const researcher = defineAgent({
     ...model,
     name: 'researcher',
@@ -74,18 +76,19 @@ export function createDemoAgents(choice: ModelChoice, { speed, delegate, orchest
 }
 
 /** By name, so that its window and its prices are known. */
-function modelOf({ model, spare, offline }: ModelChoice, speed: number): Pick<AgentOptions, 'model' | 'models' | 'fallback' | 'retry' | 'limits' | 'compaction'> {
+function modelOf({ model, spare, offline }: ModelChoice, speed: number, jitter?: number): Pick<AgentOptions, 'model' | 'models' | 'fallback' | 'retry' | 'limits' | 'compaction'> {
   const provider = model.provider.split('.')[0] ?? model.provider
   const models = createModels({
     providers: { [provider]: (modelId: string) => (modelId === spare?.modelId ? spare : model) },
     ...(offline && { models: { [`${provider}:*`]: offlineInfo } }),
   })
+  const retry = { baseDelayMs: retryDelayMs * speed, ...(jitter !== undefined && { jitter }) }
   const named = { models, model: `${provider}:${model.modelId}` }
-  if (!offline) return { ...named, retry: { baseDelayMs: retryDelayMs * speed } }
+  if (!offline) return { ...named, retry }
   return {
     ...named,
     fallback: spare ? [`${provider}:${spare.modelId}`] : [],
-    retry: { baseDelayMs: retryDelayMs * speed, maxRetries: 2 },
+    retry: { ...retry, maxRetries: 2 },
     limits: { maxDurationMs: offlineTurnMs * Math.max(1, speed) },
     compaction: { reserveTokens: 5_500, keepRecentTokens: 1_500 },
   }

@@ -6,6 +6,8 @@ import type { DemoEnv } from '../demo-process.ts'
 import { DemoPage } from './demo-page.ts'
 import { keepDemo } from './kept-demo.ts'
 import type { KeptDemo } from './kept-demo.ts'
+import { openRecording } from './recorded/recording.ts'
+import type { Recording } from './recorded/recording.ts'
 
 const desktop = { width: 1440, height: 900 }
 
@@ -19,6 +21,10 @@ function connect(): Promise<Browser> {
 export interface Visit {
   readonly viewport?: { readonly width: number; readonly height: number }
   readonly colorScheme?: 'light' | 'dark'
+  /** Pixels of the screen for one of the page: 2 is what a zoom of 200 % makes of half the window. Default 1. */
+  readonly deviceScaleFactor?: number
+  /** The time of the page as it opens, in ms since 1970, in UTC. Default: the real one. */
+  readonly now?: number
   /** The server is killed on purpose: broken connections in the console are no complaint. */
   readonly killed?: boolean
 }
@@ -38,9 +44,11 @@ export interface OwnStage extends Stage {
 export function stageAt(url: string): Stage {
   return {
     url,
-    async visit(test, { viewport = desktop, colorScheme = 'light', killed = false } = {}) {
-      const context = await (await connect()).newContext({ viewport, colorScheme, reducedMotion: 'reduce' })
+    async visit(test, { viewport = desktop, colorScheme = 'light', deviceScaleFactor = 1, now, killed = false } = {}) {
+      const context = await (await connect()).newContext({ viewport, colorScheme, deviceScaleFactor, reducedMotion: 'reduce', ...(now !== undefined && { timezoneId: 'UTC' }) })
       try {
+        // Goes on from there: to hold it would hold what waits for a frame.
+        if (now !== undefined) await context.addInitScript(`const ahead = ${now} - Date.now(), real = Date.now; Date.now = () => real() + ahead`)
         const tab = await DemoPage.visit(await context.newPage(), url)
         await test(tab)
         expect(killed ? tab.complaintsBesidesLostConnections() : tab.complaints).toEqual([])
@@ -76,5 +84,17 @@ export function describeWithServer(
     })
     afterAll(() => stage.demo.stop())
     suite(() => stage)
+  })
+}
+
+/** A suite in a real browser before a server in this process that shows recorded sessions. */
+export function describeRecorded(name: string, suite: (recording: () => Recording) => void): void {
+  describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
+    let recording: Recording
+    beforeAll(async () => {
+      recording = await openRecording(inject('pageFolder'))
+    })
+    afterAll(() => recording.close())
+    suite(() => recording)
   })
 }

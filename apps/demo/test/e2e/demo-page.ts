@@ -1,9 +1,13 @@
+import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { ConsoleMessage, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { eventually } from './eventually.ts'
 import { readLog, readSession } from './session-state.ts'
 import type { Entry, LogEvent } from './session-state.ts'
+
+/** Longer than a page waits before it colours code or asks for more of a log. */
+const quietMs = 180
 
 /** One tab of the demo, in the words of a reader. */
 export class DemoPage {
@@ -125,6 +129,55 @@ export class DemoPage {
     })
   }
 
+  /** Draws with fonts that all machines have, instead of those of this one. */
+  async useTestFonts(): Promise<void> {
+    const fonts = [
+      ['inter', '*', import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
+      ['mono', '.font-mono, .font-mono *, code, pre, kbd, code *, pre *', import.meta.resolve('@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2')],
+    ] as const
+    for (const [name, , file] of fonts) await this.page.route(`**/test-fonts/${name}`, (route) => route.fulfill({ path: fileURLToPath(file), contentType: 'font/woff2' }))
+    await this.page.addStyleTag({
+      content: fonts.map(([name, where]) => `@font-face { font-family: 'test ${name}'; font-weight: 100 900; src: url(/test-fonts/${name}) }\n${where} { font-family: 'test ${name}' !important }`).join('\n'),
+    })
+    await this.page.evaluate(async () => {
+      await Promise.all([...document.fonts].map((font) => font.load()))
+      await document.fonts.ready
+    })
+  }
+
+  /** Goes to a session of the same server, and waits until the page has drawn all that it knows of it. */
+  async show(sessionId: string): Promise<void> {
+    await this.page.evaluate((id) => void (window.location.hash = id === '' ? '' : `#/s/${id}`), sessionId)
+    await this.page.locator(sessionId === '' ? '[data-testid=conversation][data-status=new]' : '[data-testid=conversation]:not([data-status=new], [data-status=loading])').waitFor()
+    await this.rests()
+  }
+
+  /** Waits until what has changed is drawn. */
+  frame(): Promise<void> {
+    return this.page.evaluate(() => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))))
+  }
+
+  /** Waits until nothing on the page changes any more, and that is drawn. */
+  async rests(): Promise<void> {
+    await this.page.evaluate(
+      async (quietMs) =>
+        new Promise<void>((resolve) => {
+          const rest = (): void => {
+            observer.disconnect()
+            resolve()
+          }
+          let timer = setTimeout(rest, quietMs)
+          const observer = new MutationObserver(() => {
+            clearTimeout(timer)
+            timer = setTimeout(rest, quietMs)
+          })
+          observer.observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true })
+        }),
+      quietMs,
+    )
+    await this.frame()
+  }
+
   tool(name: string, state: string): Locator {
     return this.page.locator(`[data-tool="${name}"][data-state="${state}"]`)
   }
@@ -185,13 +238,34 @@ export class DemoPage {
     return () => this.page.evaluate(() => (window as unknown as { connectionWords: string[] }).connectionWords)
   }
 
-  /** The violations that axe finds on the page as it is, one line each. */
-  async faults(): Promise<readonly string[]> {
-    await this.page.evaluate(axe.source)
-    return this.page.evaluate(async () => {
-      const { violations } = await (window as unknown as { axe: typeof axe }).axe.run()
+  /** The violations that axe finds on the page as it is, one line each; of these rules only, if some are named. */
+  async faults(...rules: readonly string[]): Promise<readonly string[]> {
+    if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe.source)
+    return this.page.evaluate(async (values) => {
+      const { violations } = await (window as unknown as { axe: typeof axe }).axe.run({ resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule' as const, values } }) })
       return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`))
+    }, [...rules])
+  }
+
+  /** The same in light, and the contrast in dark too: nothing else differs there. */
+  async faultsInBothColours(): Promise<readonly string[]> {
+    const inLight = await this.faults()
+    await this.#setColours('dark')
+    const inDark = await this.faults('color-contrast')
+    await this.#setColours('light')
+    return [...inLight, ...inDark.map((fault) => `dark: ${fault}`)]
+  }
+
+  /** Chromium does not renew colours that are inherited when the system's scheme changes under a page: it draws all of it anew. */
+  async #setColours(colorScheme: 'light' | 'dark'): Promise<void> {
+    await this.page.emulateMedia({ colorScheme })
+    await this.page.evaluate(() => {
+      const root = document.documentElement
+      root.style.display = 'none'
+      root.getBoundingClientRect()
+      root.style.display = ''
     })
+    await this.frame()
   }
 
   /** A server that was killed leaves broken connections in the console; nothing else may be there. */

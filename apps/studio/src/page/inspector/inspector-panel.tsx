@@ -33,6 +33,7 @@ const tabs = [
 export const InspectorPanel = memo(function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">
+      <h2 className="sr-only">Inspector</h2>
       <Tabs.Root defaultValue="state" className="flex min-h-0 flex-col">
         <Tabs.List aria-label="Inspector" className="flex gap-1 border-b border-line px-3 py-1.5">
           {tabs.map(([value, text]) => (

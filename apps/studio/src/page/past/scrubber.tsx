@@ -91,23 +91,22 @@ function StepButton({ label, icon, onClick }: { readonly label: string; readonly
 
 function JumpMenu({ log, at, onJump }: { readonly log: readonly DurableEvent[]; readonly at: number; readonly onJump: (count: number) => void }) {
   return (
-    <DropdownMenu.Root>
+    <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className="button py-1">
         Jump
         <ChevronDown className="size-3.5" aria-hidden="true" />
       </DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
-        <DropdownMenu.Content side="top" align="end" className="menu">
-          {targets.map(({ target, text }) => {
-            const count = jump(log, at, target)
-            return (
-              <DropdownMenu.Item key={target} disabled={count === undefined} onSelect={() => count !== undefined && onJump(count)} className="menu-item">
-                {text}
-              </DropdownMenu.Item>
-            )
-          })}
-        </DropdownMenu.Content>
-      </DropdownMenu.Portal>
+      {/* In its place and not modal: the rest of the page is not hidden, and it stays in its landmark. */}
+      <DropdownMenu.Content side="top" align="end" className="menu">
+        {targets.map(({ target, text }) => {
+          const count = jump(log, at, target)
+          return (
+            <DropdownMenu.Item key={target} disabled={count === undefined} onSelect={() => count !== undefined && onJump(count)} className="menu-item">
+              {text}
+            </DropdownMenu.Item>
+          )
+        })}
+      </DropdownMenu.Content>
     </DropdownMenu.Root>
   )
 }

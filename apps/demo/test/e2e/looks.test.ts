@@ -1,0 +1,79 @@
+import { PNG } from 'pngjs'
+import { expect, it } from 'vitest'
+import { describeRecorded, stageAt } from './browser.ts'
+import type { Visit } from './browser.ts'
+import type { DemoPage } from './demo-page.ts'
+import type { RecordedId } from './recorded/record.ts'
+import { areaTolerance, differenceOf, expectSameLook, reduced } from './recorded/same-look.ts'
+import { openings, showPanel } from './recorded/states.ts'
+
+const dark = { colorScheme: 'dark' } as const
+const phone = { viewport: { width: 390, height: 844 } } as const
+const toTheTop = async ({ page }: DemoPage): Promise<void> => page.locator('.conversation-scroll').evaluate((box) => box.scrollTo(0, 0))
+
+interface Look {
+  /** That of the file. */
+  readonly name: string
+  readonly id: RecordedId | ''
+  readonly options?: Visit
+  readonly prepare?: (tab: DemoPage) => Promise<unknown>
+}
+
+const openingOf = (wanted: string) => (tab: DemoPage): Promise<void> => openings.find(({ name }) => name === wanted)?.open(tab) ?? Promise.reject(new Error(`There is no opening ${wanted}.`))
+
+const looks: readonly Look[] = [
+  { name: 'first-page', id: '' },
+  { name: 'first-page-phone', id: '', options: { ...phone, ...dark } },
+  { name: 'crash', id: 'crash', prepare: toTheTop },
+  { name: 'needs-recovery-dark', id: 'recovery', options: dark, prepare: toTheTop },
+  { name: 'approval', id: 'approval' },
+  { name: 'story-dark', id: 'story', options: dark, prepare: toTheTop },
+  { name: 'plan', id: 'plan' },
+  { name: 'tool-at-work', id: 'tool' },
+  { name: 'subagent-at-work-dark', id: 'child', options: dark },
+  { name: 'failed-phone', id: 'failed', options: phone },
+  { name: 'place-phone-dark', id: 'place', options: { ...phone, ...dark } },
+  { name: 'timeline-phone', id: 'crash', options: phone, prepare: (tab) => showPanel(tab, 'Timeline') },
+  { name: 'past', id: 'crash', prepare: openingOf('the past') },
+  { name: 'branches-dark', id: 'branches', options: dark, prepare: openingOf('the Branches tab') },
+]
+
+describeRecorded('how the page looks', (recording) => {
+  const visit = (options: Visit | undefined, test: (tab: DemoPage) => Promise<void>): Promise<void> => {
+    const { url, now } = recording()
+    return stageAt(url).visit(test, { now, ...options })
+  }
+
+  it.concurrent.each(looks)('D42: $name', ({ name, id, options, prepare }) =>
+    visit(options, async (tab) => {
+      await tab.useTestFonts()
+      await tab.show(id)
+      await prepare?.(tab)
+      // “resumed” stands for a while.
+      if (id !== '') await tab.page.locator('[data-testid=connection][data-word=connected]').waitFor()
+      await tab.rests()
+      await expectSameLook(name, await tab.page.screenshot({ caret: 'hide' }))
+    }),
+  )
+
+  it.concurrent('D42: a panel that has moved is noticed, and the edge of a letter is not', () =>
+    visit({}, async (tab) => {
+      await tab.useTestFonts()
+      await tab.show('approval')
+      const shot = async (): Promise<PNG> => PNG.sync.read(await tab.page.screenshot({ caret: 'hide' }))
+      const kept = await shot()
+      const share = (drawn: PNG): number => differenceOf(reduced(kept), reduced(drawn)).share
+      await tab.page.addStyleTag({ content: '[data-testid=approval] { margin-left: 6px }' })
+      await tab.frame()
+      expect(share(await shot())).toBeGreaterThan(areaTolerance)
+      expect(share(smeared(kept))).toBeLessThan(areaTolerance)
+    }),
+  )
+})
+
+/** As another machine smooths the edges of letters: a part of each pixel is that of its neighbour. */
+function smeared(picture: PNG): PNG {
+  const other = new PNG({ width: picture.width, height: picture.height })
+  for (const [place, value] of picture.data.entries()) other.data[place] = Math.round(0.7 * value + 0.3 * (picture.data[place + 4] ?? value))
+  return other
+}

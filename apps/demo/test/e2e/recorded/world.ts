@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises'
+import { createOrchestration, createRuntime } from '@bowline/sessions'
+import type { Runtime, Session, SessionStore } from '@bowline/sessions'
+import { memoryStore } from '@bowline/sessions/memory'
+import { recordRequests } from '@bowline/sessions/requests'
+import { offlineModel } from '../../../src/model/offline-model.ts'
+import { createPace } from '../../../src/pace.ts'
+import { createDemoAgents } from '../../../src/server/agents.ts'
+import { createDemoBridge } from '../../../src/server/demo-bridge.ts'
+import { writeReports } from '../../../src/server/reports.ts'
+import { sessionKeyOf } from '../../../src/server/session-key.ts'
+import { planSteps } from '../../../src/server/tools/plan.ts'
+import { manualTime } from '../../manual-time.ts'
+import { hostileAgent } from './hostile.ts'
+
+/** 14 March 2026, 09:26:53 UTC. */
+const beginMs = Date.UTC(2026, 2, 14, 9, 26, 53)
+/** So long the server of a killed run is away. */
+const leaseMs = 2000
+const longestWaitMs = 120_000
+/** Longer than any pause between two pieces of an answer. */
+const shortWaitMs = 50
+
+/**
+ * The agents of the demo with a clock that stands still unless a test moves it, and with ids that are counted: each time the same
+ * logs. Starts no process: nothing can be handed to the worker.
+ */
+export async function createWorld(dataFolder: string) {
+  await writeReports(dataFolder)
+  const time = manualTime(beginMs)
+  const { clock } = time
+  let count = 0
+  const ids = { next: (kind: string) => `${kind}_${String(++count).padStart(6, '0')}` }
+  const store = memoryStore()
+  const orchestration = createOrchestration({ store, config: planSteps, clock })
+  const requests = recordRequests({ store, clock })
+
+  /** One process with all agents. */
+  const open = (over: SessionStore): Runtime => {
+    const pace = createPace(1, clock)
+    const choice = { model: offlineModel({ pace }), spare: offlineModel({ pace, isSpare: true }), offline: true }
+    const { tool: delegate } = createDemoBridge(over, 1)
+    const agents = createDemoAgents(choice, { ...{ pace, clock, dataFolder, delegate }, speed: 1, jitter: 0, orchestration: orchestration.extension(), requests: requests.extension })
+    return createRuntime({ agents: [...agents, hostileAgent(clock)], store: over, lease: { ttlMs: leaseMs, heartbeatMs: leaseMs / 4 }, ...{ clock, ids, requests } })
+  }
+
+  /** Lets all that is due happen. */
+  const settle = async (): Promise<void> => {
+    for (let round = 0; round < 8; round++) await time.settle()
+  }
+  /** Lets what waits for files end, too: a file that is written takes three turns of the threads that do it. */
+  const settleFiles = async (): Promise<void> => {
+    for (let round = 0; round < 6; round++) await stat(dataFolder)
+    await settle()
+  }
+  /** The time to which the clock may go next: that of the next timer, but not beyond this one. */
+  const nextAt = async (end: number): Promise<number> => {
+    await settle()
+    const next = (): number => Math.ceil(Math.max(clock.now(), Math.min(end, time.nextAt() ?? clock.now())))
+    if (next() - clock.now() > shortWaitMs || time.nextAt() === undefined) await settleFiles()
+    return next()
+  }
+
+  const world = {
+    ...{ store, requests, orchestration, settle },
+    now: () => clock.now(),
+    mortal: mortalRuntime(store, open),
+    open: () => open(store),
+    session: (runtime: Runtime, id: string, title: string, agent?: string): Session => runtime.session(sessionKeyOf(id), { metadata: { title }, ...(agent !== undefined && { agent }) }),
+    /** Moves the clock from timer to timer until `done`. */
+    async until(done: () => unknown): Promise<void> {
+      const last = clock.now() + longestWaitMs
+      for (let next = await nextAt(last); !(await done()); next = await nextAt(last)) {
+        if (next >= last) throw new Error(`It did not come to ${String(done)} within ${longestWaitMs} ms.`)
+        time.advance(next - clock.now())
+      }
+    },
+    /** Moves the clock by so much, from timer to timer. */
+    async pass(ms: number): Promise<void> {
+      const end = clock.now() + ms
+      for (let next = await nextAt(end); clock.now() < end; next = await nextAt(end)) time.advance(time.nextAt() === undefined ? end - clock.now() : next - clock.now())
+      await settleFiles()
+    },
+  }
+  return world
+}
+
+export type World = Awaited<ReturnType<typeof createWorld>>
+
+/** A process that can die: nothing that it asks of the store after that is answered. */
+function mortalRuntime(store: SessionStore, open: (over: SessionStore) => Runtime): { readonly runtime: Runtime; readonly die: () => void } {
+  let dead = false
+  const mortal = new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      return (...args: unknown[]): unknown => (dead ? new Promise(() => undefined) : Reflect.apply(member, target, args))
+    },
+  })
+  return { runtime: open(mortal), die: () => void (dead = true) }
+}
