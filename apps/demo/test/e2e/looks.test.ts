@@ -3,13 +3,21 @@ import { expect, it } from 'vitest'
 import { describeRecorded, stageAt } from './browser.ts'
 import type { Visit } from './browser.ts'
 import type { DemoPage } from './demo-page.ts'
+import { eventually } from './eventually.ts'
 import type { RecordedId } from './recorded/record.ts'
 import { areaTolerance, differenceOf, expectSameLook, reduced } from './recorded/same-look.ts'
 import { openings, showPanel } from './recorded/states.ts'
 
 const dark = { colorScheme: 'dark' } as const
 const phone = { viewport: { width: 390, height: 844 } } as const
-const toTheTop = async ({ page }: DemoPage): Promise<void> => page.locator('.conversation-scroll').evaluate((box) => box.scrollTo(0, 0))
+/** As a reader does: what is scrolled by a script goes back to the end when something grows. */
+async function toTheTop({ page }: DemoPage): Promise<void> {
+  const box = page.locator('.conversation-scroll')
+  await box.hover()
+  await page.mouse.wheel(0, -5000)
+  await eventually(async () => expect(await box.evaluate(({ scrollTop }) => scrollTop)).toBe(0))
+  await page.mouse.move(0, 0)
+}
 
 interface Look {
   /** That of the file. */
@@ -27,7 +35,7 @@ const looks: readonly Look[] = [
   { name: 'crash', id: 'crash', prepare: toTheTop },
   { name: 'needs-recovery-dark', id: 'recovery', options: dark, prepare: toTheTop },
   { name: 'approval', id: 'approval' },
-  { name: 'story-dark', id: 'story', options: dark, prepare: toTheTop },
+  { name: 'story-dark', id: 'story', options: dark, prepare: async (tab) => (await tab.main.locator('pre code span[style]').first().waitFor(), await tab.rests(), toTheTop(tab)) },
   { name: 'plan', id: 'plan' },
   { name: 'tool-at-work', id: 'tool' },
   { name: 'subagent-at-work-dark', id: 'child', options: dark },
