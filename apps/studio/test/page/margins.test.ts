@@ -22,7 +22,17 @@ describe('what stands beside the messages', () => {
       .commit(0, ...opening)
       .commit(10, { type: 'message-end', messageId: 'm1', message: { stopReason: 'tool-calls' } })
       .commit(10, { type: 'turn-end', status: 'aborted', reason: 'abort', receipt })
-    expect(fold(events).notes).toEqual({ m1: { status: 'aborted', reason: 'abort', receipt } })
+    expect(fold(events).notes).toEqual({ m1: { status: 'aborted', reason: 'abort', receipt, agents: [] } })
+  })
+
+  it('D16: with the subagents that were at work for it, and no other', () => {
+    const child = (type: 'child-start' | 'child-end', childRunId: string, more: object = {}): Facts => ({ type, childRunId, ...more })
+    const { events } = log()
+      .commit(0, ...opening)
+      .commit(5, child('child-start', 'done'), child('child-start', 'stopped'), child('child-start', 'at-work'), child('child-start', 'of-another', { runId: 'run_0' }))
+      .commit(5, child('child-end', 'done', { status: 'completed' }), child('child-end', 'stopped', { status: 'aborted' }))
+      .commit(10, { type: 'turn-end', status: 'aborted', reason: 'abort' })
+    expect(fold(events).notes['u1']?.agents).toEqual(['stopped', 'at-work'])
   })
 
   it('D23: a retry stands below the message that was to be answered, through wait, attempt and end', () => {
