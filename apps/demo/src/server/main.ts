@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { SessionError } from '@bowline/sessions'
 import { isPortTaken } from './port-taken.ts'
 import { refusedExitCode } from './process-messages.ts'
@@ -18,6 +19,8 @@ endWithSupervisor()
 try {
   const { url, runtimeId } = await starting
   tell({ type: 'ready', url, runtimeId })
+  // A server that is killed would leave the next one nothing of what was compiled.
+  flushCompileCache()
 } catch (error) {
   const refusal = refusalOf(error)
   if (!refusal) throw error
