@@ -63,7 +63,7 @@ async function streaming({ url }: OpenDemo, page: Page, atOnce: number): Promise
   await page.locator('pre span').first().waitFor()
   await box.fill(JSON.stringify({ atOnce, deltas: 6000, perSecond: 200, characters: 6 }))
   await box.press('Enter')
-  await untilFrame(page, `document.querySelector('[data-open=true] .markdown')?.textContent.length > ${atOnce * 0.6}`)
+  await untilFrame(page, `document.querySelector('[data-open=true] .markdown')?.textContent.length > ${atOnce * 0.4}`)
   const frames = await framesDuring(page, () => press(page, 'a'))
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   await page.getByTestId('receipt').waitFor()

@@ -113,12 +113,16 @@ export async function framesDuring(page: Page, work: () => Promise<unknown>): Pr
   return { perSecond: (1000 * gaps.length) / ((stamps.at(-1) ?? 0) - (stamps[0] ?? 0)), worstMs: Math.max(...gaps), inputMs }
 }
 
-/** Resolves with the first frame in which this is true. Looked at in the page: the content policy forbids what Playwright's own wait needs. */
+const mostWaitMs = 60_000
+
+/** Resolves with the first frame in which this is true; rejects after a minute. Looked at in the page: the content policy forbids what Playwright's own wait needs. */
 export async function untilFrame(page: Page, condition: string): Promise<void> {
-  await page.evaluate(`new Promise((resolve) => {
-    const look = () => (${condition} ? resolve() : requestAnimationFrame(look))
+  const isTrue = await page.evaluate<boolean>(`new Promise((resolve) => {
+    const until = performance.now() + ${mostWaitMs}
+    const look = () => (${condition} ? resolve(true) : performance.now() > until ? resolve(false) : requestAnimationFrame(look))
     look()
   })`)
+  if (!isTrue) throw new Error(`It does not come to be: ${condition}`)
 }
 
 export const messageBox = (page: Page) => page.getByRole('textbox', { name: 'Message', exact: true })

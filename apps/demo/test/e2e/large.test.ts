@@ -173,7 +173,7 @@ describeWithServer(
         for (const [sessionId, role] of [['long-answer', 'assistant'], ['long-question', 'user']] as const) {
           await open(tab, sessionId)
           await answersToTyping(tab)
-          await hasText(tab, `[data-testid=${role}]`, 0.6 * megabyte)
+          await hasText(tab, `[data-testid=${role}]`, 0.4 * megabyte)
           // Far from the window it is not drawn as Markdown.
           expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
           await tab.page.locator('.conversation-scroll').evaluate((box) => box.scrollTo({ top: 0 }))
@@ -184,11 +184,11 @@ describeWithServer(
     it('an answer of 1 MB that streams leaves the page usable, and stays as it is when it is complete', () =>
       stage().visit(async (tab) => {
         await say(tab, { atOnce: megabyte, deltas: 1200, perSecond: 300, characters: 6 })
-        await hasText(tab, '[data-testid=assistant]', 0.6 * megabyte)
+        await hasText(tab, '[data-testid=assistant]', 0.4 * megabyte)
         await answersToTyping(tab)
         expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
         await tab.reaches('completed')
-        await hasText(tab, '[data-testid=assistant]', 0.6 * megabyte)
+        await hasText(tab, '[data-testid=assistant]', 0.4 * megabyte)
         expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
       }))
   },
