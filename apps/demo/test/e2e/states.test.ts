@@ -11,6 +11,8 @@ const windows = [phone, { width: 768, height: 1024 }, { width: 1440, height: 900
 /** Drawing it takes long: one state of each kind. */
 const widest = { width: 3840, height: 2160 }
 const groups = Object.entries(states)
+/** What is the same beside each state is looked at with the first of a group. */
+const alike = ['nav[aria-label=Sessions] ul']
 
 describeRecorded('every state of the page', (recording) => {
   const visit = (test: (tab: DemoPage) => Promise<void>, viewport?: { readonly width: number; readonly height: number }): Promise<void> => {
@@ -22,7 +24,7 @@ describeRecorded('every state of the page', (recording) => {
     visit(async (tab) => {
       for (const { id, words } of members) {
         await tab.show(id)
-        expect(await tab.faultsInBothColours(), id).toEqual([])
+        expect(await tab.faultsInBothColours(id === members[0]?.id ? [] : alike), id).toEqual([])
         const text = await tab.page.locator('body').innerText()
         for (const word of words) expect(text, id).toContain(word)
       }
