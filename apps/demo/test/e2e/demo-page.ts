@@ -244,7 +244,7 @@ export class DemoPage {
     return this.page.evaluate(
       async ([values, exclude]) => {
         const { axe: own } = window as unknown as { axe: typeof axe }
-        const { violations } = await own.run({ exclude: [...exclude] }, { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule' as const, values } }) })
+        const { violations } = await own.run({ exclude: [...exclude] }, { resultTypes: ['violations'], ...(values.length > 0 && { runOnly: { type: 'rule' as const, values: [...values] } }) })
         return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`))
       },
       [[...rules], [...besides]] as const,
