@@ -13,7 +13,6 @@ import { root, workspaceEnv } from './setup.mjs'
 const gates = [
   { name: 'programs', command: 'node scripts/test-programs.mjs' },
   { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, after: ['programs'], waits: true },
-  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, after: ['programs'], waits: true },
   // With room for what it soon forgets it takes a tenth less time.
   { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
   { name: 'build', command: 'turbo run build --output-logs=errors-only' },
@@ -28,6 +27,8 @@ const gates = [
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
   { name: 'unused', command: 'knip' },
   { name: 'size', command: 'size-limit', after: ['build'] },
+  // A browser, a server and the tests are enough for two cores: beside others they would be late.
+  { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, after: ['programs'], alone: true },
 ]
 
 const wanted = process.argv.slice(2)

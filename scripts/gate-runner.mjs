@@ -4,6 +4,7 @@
  * @property {string} command
  * @property {readonly string[]} [after] gates that must have passed before
  * @property {boolean} [waits] much of its time it waits, so it takes no lane
+ * @property {boolean} [alone] it measures times: it begins when all others have ended, whether or not they have passed
  *
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  * @typedef {{ code: number, output: string }} Outcome
@@ -32,7 +33,8 @@ export async function runGates(gates, options) {
   const total = { passed: 0, failed: 0, skipped: 0 }
 
   while (waiting.length > 0 || running.size > 0) {
-    const next = waiting.find((gate) => canStart(gate, passed, running, options.lanes))
+    const onlyAlone = waiting.every(({ alone }) => alone)
+    const next = waiting.find((gate) => (gate.alone ? onlyAlone && running.size === 0 : canStart(gate, passed, running, options.lanes)))
     if (next === undefined) {
       await Promise.race(running.values())
       continue

@@ -77,6 +77,12 @@ describe('running', () => {
     expect(run.beside.slice(0, 4)).toEqual([['a'], ['a', 'b'], ['a', 'b', 'page'], ['a', 'b', 'page', 'test']])
   })
 
+  it('begins what measures times when all others have ended, one after the other, also if some have failed', async () => {
+    const run = harness({ lint: { code: 1, output: '' } })
+    await runGates([gate('one', { alone: true }), gate('lint'), gate('other', { alone: true }), gate('docs')], run.options)
+    expect(run.beside).toEqual([['lint'], ['lint', 'docs'], ['one'], ['other']])
+  })
+
   it('starts a gate after those it needs, and fails it when one of them failed', async () => {
     const run = harness({ build: { code: 1, output: '' } })
     const total = await runGates([gate('build'), gate('pack', { after: ['build'] }), gate('smoke', { after: ['pack'] })], run.options)

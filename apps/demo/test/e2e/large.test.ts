@@ -11,6 +11,7 @@ const turns = 1000
 const messages = 2 * turns
 const events = 10 * turns + 1
 const megabyte = 1_000_000
+const chapterForm = /Chapter \d+/g
 
 let model: PacedModel | undefined
 afterAll(() => model?.close())
@@ -54,9 +55,11 @@ const answersToTyping = async (tab: DemoPage): Promise<void> => {
   expect(await tab.message.inputValue()).toBe('still here')
 }
 
-/** Waits in the page: to bring so much text over again and again would be the load. */
-const hasText = async (tab: DemoPage, selector: string, characters: number): Promise<void> => {
-  await tab.page.waitForFunction(([selector, characters]) => (document.querySelector(selector)?.textContent.length ?? 0) > characters, [selector, characters] as const, { polling: 100 })
+/** Waits until each chapter of the Markdown is there once. In the page: to bring so much text over again and again would be the load. */
+const hasChapters = async (tab: DemoPage, selector: string, markdown: string): Promise<void> => {
+  const chapters = markdown.match(chapterForm)?.length ?? 0
+  expect(chapters).toBeGreaterThan(500)
+  await tab.page.waitForFunction(([selector, form, chapters]) => document.querySelector(selector)?.textContent.match(new RegExp(form, 'g'))?.length === chapters, [selector, chapterForm.source, chapters] as const, { polling: 100 })
 }
 
 const say = (tab: DemoPage, answer: PacedAnswer): Promise<void> => tab.say(JSON.stringify(answer))
@@ -173,7 +176,7 @@ describeWithServer(
         for (const [sessionId, role] of [['long-answer', 'assistant'], ['long-question', 'user']] as const) {
           await open(tab, sessionId)
           await answersToTyping(tab)
-          await hasText(tab, `[data-testid=${role}]`, 0.4 * megabyte)
+          await hasChapters(tab, `[data-testid=${role}]`, markdownOf(megabyte))
           // Far from the window it is not drawn as Markdown.
           expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
           await tab.page.locator('.conversation-scroll').evaluate((box) => box.scrollTo({ top: 0 }))
@@ -184,11 +187,11 @@ describeWithServer(
     it('an answer of 1 MB that streams leaves the page usable, and stays as it is when it is complete', () =>
       stage().visit(async (tab) => {
         await say(tab, { atOnce: megabyte, deltas: 1200, perSecond: 300, characters: 6 })
-        await hasText(tab, '[data-testid=assistant]', 0.4 * megabyte)
+        await tab.page.locator('[data-testid=assistant] h2').first().waitFor()
         await answersToTyping(tab)
         expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
         await tab.reaches('completed')
-        await hasText(tab, '[data-testid=assistant]', 0.4 * megabyte)
+        await hasChapters(tab, '[data-testid=assistant]', markdownOf(megabyte + 1200 * 6))
         expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
       }))
   },

@@ -62,6 +62,7 @@ describeInBrowser('time travel', ({ visit }) => {
       const first = await tab.conversation()
       const settled = (await tab.log()).length
       await tab.say('pay the invoice')
+      await tab.main.getByText('R-2041', { exact: true }).waitFor()
       await tab.reaches('completed')
       const source = tab.sessionId
       await page.getByRole('slider', { name: 'Event' }).fill(String(settled))

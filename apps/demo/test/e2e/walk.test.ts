@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { describeInBrowser } from './browser.ts'
 import type { DemoPage } from './demo-page.ts'
+import { eventually } from './eventually.ts'
 
 /** More than there are things to focus on the page. */
 const mostTabs = 150
@@ -26,7 +27,8 @@ describeInBrowser('a reader without a mouse', ({ visit }) => {
       await keyboard.press('ArrowDown')
       await go(tab, 'Share this place')
       await keyboard.press('Enter')
-      await tab.main.getByText('Mind the tide.').waitFor()
+      await tab.tool('get_location', 'result').waitFor()
+      await tab.reaches('completed')
 
       await go(tab, 'Message')
       await type(tab, 'delete the report')
@@ -38,7 +40,9 @@ describeInBrowser('a reader without a mouse', ({ visit }) => {
       await keyboard.type('{ "report": "q1-final", "forever": false }')
       await go(tab, 'Approve with these')
       await keyboard.press('a')
-      await tab.main.getByText('is in the bin').waitFor()
+      // The answer comes below what the reader looks at.
+      await tab.tool('delete_report', 'result').waitFor()
+      await tab.reaches('completed')
 
       await go(tab, 'Message')
       await type(tab, 'long talk')
@@ -61,7 +65,7 @@ describeInBrowser('a reader without a mouse', ({ visit }) => {
       await go(tab, 'State')
       for (const panel of ['Event', 'Request', 'Branches']) {
         await keyboard.press('ArrowRight')
-        expect(await focused(tab)).toBe(panel)
+        await eventually(async () => expect(await focused(tab)).toBe(panel))
       }
       await go(tab, 'Drawing of the timeline')
       await tab.equalsServer()
@@ -84,6 +88,8 @@ async function go(tab: DemoPage, name: string, key = 'Tab'): Promise<void> {
 async function type(tab: DemoPage, text: string): Promise<void> {
   await tab.page.keyboard.type(text)
   await tab.page.keyboard.press('Enter')
+  // Until it is read, the page tells of the run before.
+  await tab.main.getByTestId('user').filter({ hasText: text }).last().waitFor()
 }
 
 async function focused(tab: DemoPage): Promise<string> {
