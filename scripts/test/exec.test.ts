@@ -68,7 +68,7 @@ describe('a fresh clone on a machine without pnpm', () => {
     expect(calls()).toEqual([
       expect.stringContaining(' install '),
       'turbo run build --output-logs=errors-only',
-      expect.stringMatching(/^pnpm --recursive --filter \.\/packages\/\* pack --out \S+%s\.tgz$/),
+      expect.stringMatching(/^pnpm --recursive --filter \.\/packages\/\* --filter \.\/apps\/studio pack --out \S+%s\.tgz$/),
     ])
   })
 
