@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { countRole, toolName } from './contender.ts'
 
-/** What a user asks this model for, as JSON. */
+/** The user's message to this model is JSON of this form. */
 export interface PacedAnswer {
   readonly deltas: number
   /** As fast as they are taken, ten in each turn of the event loop, when absent. */

@@ -14,7 +14,7 @@ import { chromiumOptions } from '../../scripts/chromium.ts'
 import { isShort, median } from './harness.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 
-/** How often each thing is done, each time in a browser profile of its own. */
+/** Number of trials, each in a browser profile of its own. */
 export const trials = isShort ? 1 : 3
 
 export interface OpenDemo {

@@ -21,7 +21,7 @@ export async function untilSettled(session: ClientSession, dataFolder: string): 
     if (event.type === 'tool-execution-start') key = event.idempotencyKey
     if (event.type !== 'turn-end' || event.status !== 'needs-recovery') continue
     const isPaid = (await paymentKeys(dataFolder)).some((payment) => payment === key)
-    // A moment behind the end of the turn the run is at rest.
+    // The questions are stored a moment after the end of the turn.
     const questions = async () => (await session.state()).pendingToolCalls
     await expect.poll(questions, { timeout: 30_000 }).not.toEqual([])
     for (const { toolCallId } of await questions()) await session.resolveTool(toolCallId, isPaid ? { result: { paid: true, receipt: 'R-2041' } } : { runAgain: true })
@@ -29,7 +29,7 @@ export async function untilSettled(session: ClientSession, dataFolder: string): 
   return events
 }
 
-/** Whether the death of a process hit a run in its middle. */
+/** Returns whether the event shows that a process died in the middle of a run. */
 export function tellsOfDeath(event: ClientEvent): boolean {
   if (event.type === 'turn-end') return event.status === 'needs-recovery'
   return event.type === 'message-discarded' || (event.type === 'tool-execution-start' && event.attempt > 1)

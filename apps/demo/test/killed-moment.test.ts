@@ -63,7 +63,7 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     const run = client.session('invoice').send('pay the invoice')
     await died()
     await eventsOf('invoice', 'turn-end')
-    // A moment behind the end of the turn the run is at rest.
+    // The questions are stored a moment after the end of the turn.
     const state = () => client.session('invoice').state()
     await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('needs-recovery')
     const { pendingToolCalls } = await state()

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { build } from 'tsup'
 import { buildPage } from './build-page.ts'
 
-// What is packed: the command, and the page beside it.
+// Builds the content of the tarball: the command, with the page beside it.
 const studio = resolve(import.meta.dirname, '..')
 const outDir = join(studio, 'dist/package')
 await build({

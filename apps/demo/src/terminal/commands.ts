@@ -93,7 +93,7 @@ const commands: Readonly<Record<string, Command>> = {
 export async function stop(session: ClientSession, screen: Screen): Promise<void> {
   const { status, calls } = await session.stop()
   const receipt = calls.map(({ toolName, status: outcome }) => `${toolName} ${outcome}`)
-  // A run whose end is told already may be open for a moment more: it ended as it would have.
+  // The store may count a run as open for a moment after its end was told. Such a run ended by itself.
   const isStopped = status !== undefined && (status === 'stopped' || !isEnded(status))
   screen.note(isStopped ? `Stopped. ${receipt.join(', ')}`.trimEnd() : 'Nothing is running.', 'yellow')
 }

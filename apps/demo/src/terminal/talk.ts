@@ -126,7 +126,7 @@ class Talk implements CommandHost {
     try {
       await this.#conversation.send(text)
     } catch (error) {
-      // A server that may not be killed refuses this too. The reader is told why the input was refused.
+      // Where nothing may be killed this is refused as well. The reader sees why the input was refused.
       await this.connection.kill({ at: null, sessionId: this.session.id }).catch(() => undefined)
       throw error
     }

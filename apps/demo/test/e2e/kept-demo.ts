@@ -7,7 +7,7 @@ import type { DemoEnv } from '../demo-process.ts'
 export interface KeptDemo {
   readonly url: string
   readonly dataFolder: string
-  /** How often a process that was gone got ready again. */
+  /** Counts the processes that got ready again after one had gone. */
   returns(): number
   /** The environment of the processes that start from now on. */
   setEnv(change: DemoEnv): void

@@ -11,7 +11,7 @@ import { readSession } from './session-state.ts'
 import type { Entry } from './session-state.ts'
 
 const intents = ['what is the weather in Oslo and Lima', 'tell me a story', 'pay the invoice', 'index the docs', 'make a plan'] as const
-/** Of all five intents at once. The server dies twice in each. */
+/** In each round five tabs say the five intents at once, and the server dies twice. */
 const talks = rounds({ short: 5, long: 50 })
 const deaths = 2 * talks
 /** Each intent then takes about a second, and longer on a busy machine. */

@@ -18,7 +18,7 @@ export interface LongSession {
   /** A phrase that the offline model understands. */
   readonly say: string
   readonly turns: number
-  /** Stands in the place of the user's text, in every turn. */
+  /** Replaces the user's text in every turn. */
   readonly question?: string
   /** Likewise for the text of the last answer of every turn. */
   readonly answer?: string
@@ -101,7 +101,7 @@ function turnMaker(template: readonly DurableEvent[], at: number): (turn: number
   const parts = JSON.stringify(template).split(new RegExp(`(${ids.join('|')})`))
   const startedAt = template[0]?.at ?? 0
   return (turn) => {
-    // Ids stand in the odd places.
+    // The odd elements are ids.
     const text = parts.map((part, place) => (place % 2 === 0 ? part : `${part}-${turn}`)).join('')
     return (JSON.parse(text) as DurableEvent[]).map(({ seq: _seq, ...event }) => ({
       ...event,
@@ -111,7 +111,7 @@ function turnMaker(template: readonly DurableEvent[], at: number): (turn: number
   }
 }
 
-/** What must not be the same in two turns. */
+/** Ids that each turn needs anew. */
 function idsIn(event: DurableEvent): readonly string[] {
   return [
     ...('runId' in event ? [event.runId] : []),

@@ -20,7 +20,7 @@ async function toTheTop({ page }: DemoPage): Promise<void> {
 }
 
 interface Look {
-  /** That of the file. */
+  /** Name of the file, without `.png`. */
   readonly name: string
   readonly id: RecordedId | ''
   readonly options?: Visit
@@ -57,7 +57,7 @@ describeRecorded('how the page looks', (recording) => {
       await tab.useTestFonts()
       await tab.show(id)
       await prepare?.(tab)
-      // “resumed” stands for a while.
+      // The word “resumed” is shown for four seconds.
       if (id !== '') await tab.page.locator('[data-testid=connection][data-word=connected]').waitFor()
       await tab.rests()
       await expectSameLook(name, await tab.page.screenshot({ caret: 'hide' }))

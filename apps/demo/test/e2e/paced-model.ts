@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** What a user asks this model for, as JSON. */
+/** The user's message to this model is JSON of this form. */
 export interface PacedAnswer {
-  /** Characters of Markdown that come at once, before the rest. */
+  /** Characters of Markdown that come as fast as they are read, before the rest. */
   readonly atOnce: number
   /** Pieces that come after it, at this pace. */
   readonly deltas: number
@@ -19,7 +19,11 @@ export interface PacedModel {
   close(): void
 }
 
-/** A model behind the OpenAI chat protocol that answers in Markdown, at the pace that it is asked for. */
+const pieceCharacters = 8000
+/** The queue of a reader holds a megabyte. Of more than that in one go it would get nothing until the message is complete. */
+const pauseMs = 5
+
+/** Starts a server that speaks the OpenAI chat protocol and streams Markdown at the requested pace. */
 export async function startPacedModel(): Promise<PacedModel> {
   const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -40,7 +44,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const { atOnce, deltas, perSecond, characters } = JSON.parse(typeof content === 'string' ? content : (content[0]?.text ?? '')) as PacedAnswer
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const text = markdownOf(atOnce + deltas * characters)
-  for (let at = 0; at < atOnce; at += 4000) write(response, { content: text.slice(at, Math.min(at + 4000, atOnce)) })
+  for (let at = 0; at < atOnce; at += pieceCharacters) {
+    write(response, { content: text.slice(at, Math.min(at + pieceCharacters, atOnce)) })
+    await setTimeout(pauseMs)
+  }
   const startedAt = performance.now()
   for (let count = 0; count < deltas && !response.destroyed; count += 1) {
     const waitMs = startedAt + (count * 1000) / perSecond - performance.now()

@@ -11,7 +11,7 @@ const windows = [phone, { width: 768, height: 1024 }, { width: 1440, height: 900
 /** Drawing it takes long: one state of each kind. */
 const widest = { width: 3840, height: 2160 }
 const groups = Object.entries(states)
-/** What is the same beside each state is looked at with the first of a group. */
+/** Parts that are the same in all states. Only the first state of a group is checked with them. */
 const alike = ['nav[aria-label=Sessions] ul']
 
 describeRecorded('every state of the page', (recording) => {

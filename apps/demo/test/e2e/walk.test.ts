@@ -96,7 +96,7 @@ async function focused(tab: DemoPage): Promise<string> {
   return (await focus(tab)).name
 }
 
-/** What has the focus, and whether a ring or a frame around it says so. */
+/** Returns the name of the element that has the focus, and whether a ring or a frame shows it. */
 function focus({ page }: DemoPage): Promise<{ readonly name: string; readonly visible: boolean }> {
   return page.evaluate(() => {
     const element = document.activeElement

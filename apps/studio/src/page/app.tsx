@@ -60,20 +60,21 @@ export function App() {
   const { theme, next: nextTheme } = useTheme()
   const [menu, setMenu] = useState(false)
   const [keys, setKeys] = useState(false)
-  /** Why deleting a session failed. */
+  /** Why deleting a session or stopping a subagent failed. */
   const [fault, setFault] = useState<Advice>()
   const { show } = past
   const fork = async (entryId: string | undefined): Promise<void> => {
     const forked = await session.fork({ ...(entryId !== undefined && { entryId }) })
     if (forked) pick(forked.id)
   }
+  const tell = (error: unknown): void => setFault(error instanceof ClientError ? adviceFor(error.code, error.message) : adviceFor('unknown', String(error)))
   const remove = async (id: string): Promise<void> => {
     try {
       await pageClient.session(id).delete()
       setFault(undefined)
       if (id === sessionId) startNew()
     } catch (error) {
-      setFault(error instanceof ClientError ? adviceFor(error.code, error.message) : adviceFor('unknown', String(error)))
+      tell(error)
     }
     sessions.refresh()
   }
@@ -116,7 +117,7 @@ export function App() {
     leavePast: () => show(undefined),
     forkHere: () => void fork(lastEntry(past.moment)),
     showEvent: (seq: number) => show(log.findIndex((event) => (event.seq ?? 0) >= seq) + 1 || undefined),
-    stopChild: (runId: string) => pageClient.session(sessionId).stop({ runId }),
+    stopChild: (runId: string) => pageClient.session(sessionId).stop({ runId }).then(() => setFault(undefined), tell),
     switchTo: (leaf: string) => session.switchTo(leaf),
   })
   const childActions = useCallback(

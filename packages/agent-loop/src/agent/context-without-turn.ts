@@ -8,7 +8,7 @@ export const refusedInput: Accepted = { ok: false, reason: 'run-ended' }
 
 type Given = 'runId' | 'turn' | 'model' | 'contextUsage' | 'instructions' | 'followUp' | 'waitForIdle' | 'spawnChild' | 'logStep'
 
-/** What the hooks of a model call outside of a turn are told. */
+/** Makes the context that hooks get in a model call outside of a turn. */
 export interface OutsideTurn extends Pick<ExtensionContext, Given> {
   readonly stop: StopSwitch
   readonly sessionKey: string | undefined

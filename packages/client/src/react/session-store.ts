@@ -310,7 +310,7 @@ export class SessionStore {
   }
 }
 
-/** What is shown before the fold is there. What waits for an answer comes with the fold. */
+/** The view before the log is folded. Open questions come with the fold. */
 function messagesOf(state: RunView): Pick<SessionSnapshot, 'view' | 'messages'> {
   const { messages, toolCalls } = state
   return { view: { ...emptyView, messages, toolCalls }, messages }

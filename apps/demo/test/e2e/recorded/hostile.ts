@@ -12,7 +12,7 @@ const elsewhere = 'http://elsewhere.example'
 /** Sets the name by which a test knows that a script has run. */
 const run = (by: string): string => `window.ran = '${by}'`
 
-/** What would run or load something, if a page took it for HTML. */
+/** Texts that run or load something if a page takes them for HTML. */
 export const hostileHtml = [
   `<script>${run('script')}</script>`,
   `<img src="x" onerror="${run('picture')}">`,

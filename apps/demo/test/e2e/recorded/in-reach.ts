@@ -14,7 +14,7 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
       const { overflowX, overflowY } = getComputedStyle(element)
       return overflowX !== 'visible' || overflowY !== 'visible'
     }
-    /** What a script can scroll and a reader cannot. */
+    /** Returns whether a script has scrolled a box that a reader cannot scroll. */
     const isForced = (element: Element): boolean => {
       const { overflowX, overflowY } = getComputedStyle(element)
       const hides = (overflow: string): boolean => overflow === 'hidden' || overflow === 'clip'
@@ -32,7 +32,7 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
       }
       const seenWidth = Math.min(right, ...boxes.map((box) => box.right)) - Math.max(left, ...boxes.map((box) => box.left))
       const seenHeight = Math.min(bottom, ...boxes.map((box) => box.bottom)) - Math.max(top, ...boxes.map((box) => box.top))
-      // What is taller than its box is read by scrolling.
+      // The reader scrolls to see a control that is taller than its box.
       const tallest = Math.min(...boxes.map((box) => box.height))
       const fits = seenWidth >= width - roundingPixels && seenHeight >= Math.min(height, tallest) - roundingPixels
       return fits ? undefined : `${nameOf(control)} shows ${Math.round(seenWidth)} of ${Math.round(width)} by ${Math.round(seenHeight)} of ${Math.round(height)} px`

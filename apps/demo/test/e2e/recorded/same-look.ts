@@ -5,14 +5,14 @@ import pixelmatch from 'pixelmatch'
 import { PNG } from 'pngjs'
 import { expect } from 'vitest'
 
-/** What the repository keeps. */
+/** The accepted pictures, in the repository. */
 const keptFolder = join(import.meta.dirname, '../screenshots')
-/** What a run has drawn, with the differences. CI publishes this folder. */
+/** The pictures of this run and their differences. CI publishes this folder. */
 const drawnFolder = resolve(import.meta.dirname, '../../../../../node_modules/.cache/bowline/screenshots')
 
 /** Each pixel of a kept picture is the mean of so many by so many: how a machine draws the edge of a letter does not matter. */
 const scale = 2
-/** How far a colour may be off, from 0 to 1, before a pixel counts as another. */
+/** The greatest difference of two colours, from 0 to 1, that still counts as the same pixel. */
 const colourTolerance = 0.2
 /**
  * So much of a picture may differ. If half of each pixel is that of its neighbour, it is 0.09 %; if one card has moved by two

@@ -42,7 +42,7 @@ export const states: Readonly<Record<string, readonly PageState[]>> = {
   ],
 }
 
-/** What can be opened over or in a state. */
+/** A dialog, menu, tab or panel that a reader opens in a state. */
 export interface Opening {
   readonly name: string
   readonly id: RecordedId | ''

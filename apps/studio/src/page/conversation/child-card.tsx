@@ -5,7 +5,7 @@ import type { LucideIcon } from 'lucide-react'
 import { useState } from 'react'
 import { speakable } from '../announce/speakable.ts'
 
-/** What a reader can do about the work of a subagent that has a conversation of its own. */
+/** Actions of a reader on the work of a subagent that has a conversation of its own. */
 export interface ChildActions {
   readonly onOpen: () => void
   /** Absent where nothing may be done. */

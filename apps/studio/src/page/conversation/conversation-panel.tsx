@@ -172,7 +172,7 @@ function ToTheEnd() {
   )
 }
 
-/** What tools that run have said. Beside the moment, so that a piece of it draws the cards alone. */
+/** Output so far of the running tools. Kept apart from the moment, so that new output draws only the cards again. */
 const Progress = createContext<RunView['progress']>({})
 
 interface CallProps extends Pick<ConversationProps, 'past' | 'connected' | 'childActions' | 'actions'> {

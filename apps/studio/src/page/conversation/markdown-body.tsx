@@ -78,7 +78,7 @@ const Section = memo(function Section({ text, streaming = false, whole = false, 
 const noLinkSafety = { enabled: false }
 const nearPixels = 1000
 
-/** Whether this part of the conversation has come near the window once. */
+/** Returns whether this part of the conversation has come near the window once. */
 function useNearness(place: RefObject<HTMLElement | null>, fromTheStart: boolean): boolean {
   const [near, setNear] = useState(fromTheStart)
   useEffect(() => {

@@ -11,8 +11,8 @@ export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Pro
 }
 
 /**
- * Of several servers it kills the one that executes the run of this session by then. With `at: null` the moment that was set for it counts no more. Never rejects: a server that dies before it
- * has answered has done what it was asked for.
+ * Kills a server. Of several servers it is the one that executes the run of this session by then. `at: null` takes back the moment
+ * that was set for the session. Never rejects: a server that dies before it answers has done its part.
  */
 export async function killServer(request: KillRequest | { readonly at: null }, sessionId: string): Promise<void> {
   await fetch('/studio/kill', {
