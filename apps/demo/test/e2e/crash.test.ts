@@ -83,6 +83,11 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await tab.reaches('completed')
       const child = tab.page.getByTestId('child-card')
       expect(await child.getAttribute('data-status')).toBe('running')
+      const refusal = { status: 409, contentType: 'application/problem+json', body: JSON.stringify({ code: 'busy', title: 'Busy', status: 409, detail: 'Not now.' }) }
+      await tab.page.route('**/stop', (route) => route.fulfill(refusal), { times: 1 })
+      await child.getByRole('button', { name: 'Stop researcher' }).press('Enter')
+      await tab.page.getByRole('alert').getByText('Not now.').waitFor()
+      tab.complaints.splice(0)
       await child.getByRole('button', { name: 'Stop researcher' }).press('Enter')
       await tab.page.locator('[data-testid=child-card][data-status=stopped]').waitFor()
       expect(await child.getByRole('button').allTextContents()).toEqual(['Open its conversation'])
