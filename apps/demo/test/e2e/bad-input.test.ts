@@ -99,12 +99,15 @@ describeRecorded('bad input', (recording) => {
       const { page } = tab
       await tab.show('story')
       await page.evaluate(() => {
-        const { prototype } = Date
-        const { toLocaleTimeString } = prototype
-        prototype.toLocaleTimeString = () => {
-          throw new Error('No times today.')
-        }
-        Object.assign(window, { mend: () => void (prototype.toLocaleTimeString = toLocaleTimeString) })
+        const { prototype } = Intl.DateTimeFormat
+        const format = Object.getOwnPropertyDescriptor(prototype, 'format') ?? {}
+        Object.defineProperty(prototype, 'format', {
+          configurable: true,
+          get() {
+            throw new Error('No times today.')
+          },
+        })
+        Object.assign(window, { mend: () => void Object.defineProperty(prototype, 'format', format) })
       })
       await page.getByRole('navigation', { name: 'Sessions' }).getByRole('button', { name: /^make a plan/ }).click()
       const alert = page.getByRole('alert').filter({ hasText: 'could not be drawn' })

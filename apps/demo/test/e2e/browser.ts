@@ -1,21 +1,23 @@
 import { chromium } from 'playwright-core'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
+import { chromiumOptions, isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
 import type { DemoEnv } from '../demo-process.ts'
 import { DemoPage } from './demo-page.ts'
 import { keepDemo } from './kept-demo.ts'
 import type { KeptDemo } from './kept-demo.ts'
 import { openRecording } from './recorded/recording.ts'
 import type { Recording } from './recorded/recording.ts'
+import { lendTab } from './tabs.ts'
 
 const desktop = { width: 1440, height: 900 }
 
-let connection: Promise<Browser> | undefined
+let browser: Promise<Browser> | undefined
 
-function connect(): Promise<Browser> {
-  connection ??= chromium.connect(inject('browserEndpoint') ?? '')
-  return connection
+/** The one browser of all suites: they share a process, with whose end it ends. */
+function sharedBrowser(): Promise<Browser> {
+  browser ??= chromium.launch(chromiumOptions)
+  return browser
 }
 
 export interface Visit {
@@ -27,12 +29,14 @@ export interface Visit {
   readonly now?: number
   /** The server is killed on purpose: broken connections in the console are no complaint. */
   readonly killed?: boolean
+  /** The tab has never shown the page, and shows it to no other test. Default: it may have, without anything of that left but what is compiled. */
+  readonly fresh?: boolean
 }
 
-/** Opens tabs of readers, each with cookies of its own. */
+/** Opens the page in tabs of readers, each with cookies of its own. */
 export interface Stage {
   readonly url: string
-  /** Opens a tab, closes it after `test`, and expects that the console has stayed clean. */
+  /** Opens a tab for `test`, and expects that the console has stayed clean. */
   visit(test: (tab: DemoPage) => Promise<void>, options?: Visit): Promise<void>
 }
 
@@ -44,24 +48,19 @@ export interface OwnStage extends Stage {
 export function stageAt(url: string): Stage {
   return {
     url,
-    async visit(test, { viewport = desktop, colorScheme = 'light', deviceScaleFactor = 1, now, killed = false } = {}) {
-      const context = await (await connect()).newContext({ viewport, colorScheme, deviceScaleFactor, reducedMotion: 'reduce', ...(now !== undefined && { timezoneId: 'UTC' }) })
-      try {
-        // Goes on from there: to hold it would hold what waits for a frame.
-        if (now !== undefined) await context.addInitScript(`const ahead = ${now} - Date.now(), real = Date.now; Date.now = () => real() + ahead`)
-        const tab = await DemoPage.visit(await context.newPage(), url)
+    async visit(test, { viewport = desktop, colorScheme = 'light', deviceScaleFactor = 1, now, killed = false, fresh = false } = {}) {
+      await lendTab(await sharedBrowser(), { viewport, colorScheme, deviceScaleFactor, now }, fresh, async (page) => {
+        const tab = await DemoPage.visit(page, url)
         await test(tab)
         expect(killed ? tab.complaintsBesidesLostConnections() : tab.complaints).toEqual([])
-      } finally {
-        await context.close()
-      }
+      })
     },
   }
 }
 
 /** A test of what a page can do with a server of ours. Without a browser it is skipped, and says so. */
 export function testInBrowser(name: string, test: (browser: Browser) => Promise<void>): void {
-  it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => test(await connect()))
+  it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => test(await sharedBrowser()))
 }
 
 /** A suite in a real browser on the server that all suites share. */

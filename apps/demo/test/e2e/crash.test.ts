@@ -65,7 +65,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await tab.reaches('waiting-for-user')
     }))
 
-  it('D16, D18: a stop ends the subagents too, and the receipt says so', () =>
+  it.concurrent('D16, D18: a stop ends the subagents too, and the receipt says so', () =>
     stage().visit(async (tab) => {
       await tab.say('research knots')
       await tab.page.locator('[data-testid=child-card][data-status=running]').waitFor()
@@ -77,7 +77,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       expect(await tab.page.getByTestId('receipt').textContent()).toContain('researcher: stopped')
     }))
 
-  it('D16: a subagent in the background is stopped from its card, after the run that sent it has ended', () =>
+  it.concurrent('D16: a subagent in the background is stopped from its card, after the run that sent it has ended', () =>
     stage().visit(async (tab) => {
       await tab.say('research knots')
       await tab.reaches('completed')

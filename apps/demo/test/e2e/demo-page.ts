@@ -39,23 +39,22 @@ export class DemoPage {
   async besideDying(address = this.page.url()): Promise<DemoPage> {
     const other = new DemoPage(await this.page.context().newPage())
     Object.assign(other, { complaints: this.complaints })
-    await other.page.goto(address).catch(() => undefined)
-    await other.#settle()
+    await other.#loadDying(() => other.page.goto(address, { waitUntil: 'commit' }))
     return other
   }
 
-  async reloadDying(): Promise<void> {
-    await this.page.reload().catch(() => undefined)
-    await this.#settle()
+  reloadDying(): Promise<void> {
+    return this.#loadDying(() => this.page.reload({ waitUntil: 'commit' }))
   }
 
-  /** Waits until the page is there, and loads it again where the server died before it had given all of it. */
-  async #settle(): Promise<void> {
-    const model = this.page.getByTestId('model')
+  /** Loads the page, and again where the server died before it had given all of it. */
+  async #loadDying(load: () => Promise<unknown>): Promise<void> {
+    let next = load
     await eventually(async () => {
-      if (await model.isVisible()) return
-      await model.waitFor({ timeout: 2000 }).catch(() => this.page.reload())
-      expect(await model.isVisible()).toBe(true)
+      const load = next
+      next = () => this.page.reload({ waitUntil: 'commit' })
+      await load()
+      await this.page.getByTestId('model').waitFor({ timeout: 2000 })
     })
   }
 
@@ -251,18 +250,18 @@ export class DemoPage {
     )
   }
 
-  /** The same in light, and the contrast in dark too: nothing else differs there. */
+  /** The same, and the contrast in the other colours too, which stay: nothing else differs in them. */
   async faultsInBothColours(besides: readonly string[] = []): Promise<readonly string[]> {
-    const inLight = await this.faults({ besides })
-    await this.#setColours('dark')
-    const inDark = await this.faults({ rules: ['color-contrast'], besides })
-    await this.#setColours('light')
-    return [...inLight, ...inDark.map((fault) => `dark: ${fault}`)]
+    const first = await this.faults({ besides })
+    await this.#changeColours()
+    const then = await this.faults({ rules: ['color-contrast'], besides })
+    return [...first, ...then.map((fault) => `in other colours: ${fault}`)]
   }
 
   /** Chromium does not renew colours that are inherited when the system's scheme changes under a page: it draws all of it anew. */
-  async #setColours(colorScheme: 'light' | 'dark'): Promise<void> {
-    await this.page.emulateMedia({ colorScheme })
+  async #changeColours(): Promise<void> {
+    const isDark = await this.page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches)
+    await this.page.emulateMedia({ colorScheme: isDark ? 'light' : 'dark' })
     await this.page.evaluate(() => {
       const root = document.documentElement
       root.style.display = 'none'

@@ -17,6 +17,8 @@ const deaths = 2 * talks
 /** Each intent then takes about a second, and longer on a busy machine. */
 const speed = '0.15'
 const longestDelayMs = 900
+/** Draws the conversation alone. */
+const phone = { width: 390, height: 844 }
 
 describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed }, (stage) => {
   it(`D39, D40: ${deaths} deaths hit five intents; tabs, reloaded and opened as it dies, show what undisturbed ones show, and each payment is made once`, { timeout: rounds({ short: 150_000, long: 1_500_000 }) }, () =>
@@ -24,8 +26,8 @@ describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed },
       const { demo } = stage()
       const undisturbed = await begin(tabs)
       await Promise.all(tabs.map((tab) => tab.reaches('completed')))
-      const expected = await Promise.all(tabs.map(shown))
-      for (const [place, tab] of tabs.entries()) expect((await readSession(tab.page, undisturbed[place] ?? '')).map(withoutId)).toEqual(expected[place])
+      const expected = await Promise.all(tabs.map(async (tab, place) => (await readSession(tab.page, undisturbed[place] ?? '')).map(withoutId)))
+      for (const [place, tab] of tabs.entries()) await eventually(async () => expect(await shown(tab)).toEqual(expected[place]))
       let disturbed = 0
       for (let talk = 1; talk <= talks; talk++) {
         const sessions = await begin(tabs)
@@ -69,8 +71,7 @@ async function inTabs(visit: Stage['visit'], test: (tabs: readonly DemoPage[]) =
 async function begin(tabs: readonly DemoPage[]): Promise<readonly string[]> {
   return Promise.all(
     tabs.map(async (tab, place) => {
-      await tab.page.getByRole('button', { name: 'New', exact: true }).click()
-      await tab.reaches('new')
+      await tab.show('')
       await tab.say(intents[place] ?? '')
       await tab.page.waitForURL(/#\/s\//)
       return tab.sessionId

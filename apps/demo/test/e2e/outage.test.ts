@@ -59,7 +59,7 @@ describeWithServer('a server that is gone for a minute', {}, (stage) => {
         await tab.reaches('completed')
         await tab.equalsServer()
       },
-      { killed: true },
+      { killed: true, fresh: true },
     ))
 })
 

@@ -226,11 +226,15 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
     }),
   )
 
-  it.concurrent('lists the sessions and goes from one to another by address', () =>
+  it.concurrent('lists the sessions and goes from one to another by address, and back to the first page', () =>
     visit(async (tab) => {
       await tab.say('tell me a story')
       await tab.reaches('completed')
       const first = tab.page.url()
+      await tab.page.goBack()
+      await tab.reaches('new')
+      await tab.page.goForward()
+      await tab.reaches('completed')
       await tab.page.getByRole('button', { name: 'New' }).click()
       await tab.reaches('new')
       await tab.say('pay the invoice')
@@ -250,7 +254,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       )
       expect(sizes.length).toBeGreaterThan(1)
       expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000)
-    }),
+    }, { fresh: true }),
   )
 
   it.concurrent('D24: the kill can wait, and can be called off', () =>

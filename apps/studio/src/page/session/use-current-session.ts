@@ -16,6 +16,8 @@ export interface CurrentSession {
 export function useCurrentSession(): CurrentSession {
   const [address, setAddress] = useState(readAddress)
   const [fresh, setFresh] = useState(() => pageClient.session().id)
+  // It is new no more: the way back from it leads to the first page.
+  if (address === fresh) setFresh(pageClient.session().id)
   useEffect(() => {
     const onHash = (): void => setAddress(readAddress())
     window.addEventListener('hashchange', onHash)

@@ -1,0 +1,54 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+
+interface Tab {
+  readonly context: BrowserContext
+  readonly page: Page
+}
+
+/**
+ * Tabs that tests have left, by what they were opened with. To open a tab starts a process and compiles the whole page, which
+ * takes longer than what most tests do in it.
+ */
+const left = new Map<string, Tab[]>()
+
+export interface TabOptions extends Required<Pick<BrowserContextOptions, 'colorScheme' | 'deviceScaleFactor'>> {
+  readonly viewport: { readonly width: number; readonly height: number }
+  /** The time of the page as it opens, in ms since 1970, in UTC. */
+  readonly now?: number | undefined
+}
+
+/** Gives `use` a tab without cookies, storage, listeners and routes of another test. One in which `use` fails is not used again. */
+export async function lendTab(browser: Browser, options: TabOptions, fresh: boolean, use: (page: Page) => Promise<void>): Promise<void> {
+  const key = JSON.stringify(options)
+  const tab = (fresh ? undefined : left.get(key)?.pop()) ?? (await openTab(browser, options))
+  try {
+    await use(tab.page)
+    if (fresh) return await tab.context.close()
+    await clear(tab, options)
+  } catch (error) {
+    await tab.context.close()
+    throw error
+  }
+  left.set(key, [...(left.get(key) ?? []), tab])
+}
+
+async function openTab(browser: Browser, { now, ...options }: TabOptions): Promise<Tab> {
+  const context = await browser.newContext({ ...options, reducedMotion: 'reduce', ...(now !== undefined && { timezoneId: 'UTC' }) })
+  // Goes on from there: to hold it would hold what waits for a frame.
+  if (now !== undefined) await context.addInitScript(`const ahead = ${now} - Date.now(), real = Date.now; Date.now = () => real() + ahead`)
+  return { context, page: await context.newPage() }
+}
+
+async function clear({ context, page }: Tab, { viewport, colorScheme }: TabOptions): Promise<void> {
+  await Promise.all(context.pages().map((other) => other !== page && other.close()))
+  page.removeAllListeners()
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+  await page.evaluate(() => {
+    localStorage.clear()
+    sessionStorage.clear()
+  })
+  await page.goto('about:blank')
+  await context.clearCookies()
+  await page.emulateMedia({ colorScheme })
+  await page.setViewportSize(viewport)
+}
