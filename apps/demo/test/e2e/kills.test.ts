@@ -64,7 +64,7 @@ describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed },
 /** A tab for each intent. */
 async function inTabs(visit: Stage['visit'], test: (tabs: readonly DemoPage[]) => Promise<void>, tabs: readonly DemoPage[] = []): Promise<void> {
   if (tabs.length === intents.length) return test(tabs)
-  await visit((tab) => inTabs(visit, test, [...tabs, tab]), { killed: true })
+  await visit((tab) => inTabs(visit, test, [...tabs, tab]), { killed: true, viewport: phone })
 }
 
 /** Says each intent in a new session of its tab. Returns the ids. */

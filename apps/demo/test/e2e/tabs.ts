@@ -40,7 +40,7 @@ async function openTab(browser: Browser, { now, ...options }: TabOptions): Promi
 }
 
 async function clear({ context, page }: Tab, { viewport, colorScheme }: TabOptions): Promise<void> {
-  await Promise.all(context.pages().map((other) => other !== page && other.close()))
+  await Promise.all(context.pages().flatMap((other) => (other === page ? [] : other.close())))
   page.removeAllListeners()
   await page.unrouteAll({ behavior: 'ignoreErrors' })
   await page.evaluate(() => {
