@@ -11,6 +11,7 @@ import { writeReports } from '../../../src/server/reports.ts'
 import { sessionKeyOf } from '../../../src/server/session-key.ts'
 import { planSteps } from '../../../src/server/tools/plan.ts'
 import { manualTime } from '../../manual-time.ts'
+import { mortalRuntime } from '../../mortal-runtime.ts'
 import { hostileAgent } from './hostile.ts'
 
 /** 14 March 2026, 09:26:53 UTC. */
@@ -86,16 +87,3 @@ export async function createWorld(dataFolder: string) {
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>
-
-/** A process that can die: nothing that it asks of the store after that is answered. */
-function mortalRuntime(store: SessionStore, open: (over: SessionStore) => Runtime): { readonly runtime: Runtime; readonly die: () => void } {
-  let dead = false
-  const mortal = new Proxy(store, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name)
-      if (typeof member !== 'function') return member
-      return (...args: unknown[]): unknown => (dead ? new Promise(() => undefined) : Reflect.apply(member, target, args))
-    },
-  })
-  return { runtime: open(mortal), die: () => void (dead = true) }
-}
