@@ -116,7 +116,7 @@ function readInternals(checker: ts.TypeChecker, exported: ReadonlySet<ts.Symbol>
   }
   // A set that grows while it is read is read to its end.
   for (const symbol of found) for (const statement of statementsOf(symbol)) visit(statement)
-  return [...found].filter((symbol) => !exported.has(symbol)).map(textOf).sort()
+  return [...new Set([...found].filter((symbol) => !exported.has(symbol)).map(textOf))].sort()
 }
 
 function isTopLevel(declaration: ts.Declaration): boolean {

@@ -1,5 +1,11 @@
-import { describe, expect, it } from 'vitest'
-import { bareExports, readApis, readWorkspace } from '../api.ts'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { baseOf, missingChangesets } from '../api-changes.ts'
+import { bareExports, readApis, readWorkspace, reportFile, reportOf } from '../api.ts'
+import { root } from '../setup.mjs'
 
 /** Packages of which an export without a comment fails the test. */
 const documented: readonly string[] = []
@@ -33,4 +39,127 @@ describe('comments on exports', () => {
     }
     expect(bareExports(apiOf(files))).toEqual(['@x/p Bare', '@x/p Options', '@x/p Other', '@x/p Renamed', '@x/p onlyTag'])
   })
+})
+
+describe('API reports', () => {
+  it.each([...workspace])('D45: what %s exports is what its report says (`npm run api` writes it anew)', (name, api) => {
+    expect(reportOf(api)).toBe(readFileSync(reportFile(name), 'utf8'))
+  })
+
+  it('D45: a report holds each export once, what exports refer to, no comments and no private names of a file', () => {
+    const files = {
+      '/index.d.ts': "export * from './all.ts'\nexport type { Tool as AiTool } from 'ai'\n",
+      '/sub.d.ts': "export { run } from './all.ts'\n",
+      '/all.d.ts': [
+        "import type { Inner as Kept } from './inner.ts'",
+        '/** Runs. */\nexport declare function run(\n  /** How long. */ ms: number): Promise<Kept>;',
+        'export declare function run(): void;',
+        'export interface A { readonly b: typeof one | typeof other; }',
+        'declare const one = 1, other: typeof one | typeof other;',
+        'interface Unused {}',
+        'export {};',
+      ].join('\n'),
+      '/inner.d.ts': 'export interface Inner { readonly deeper: Deeper; }\ntype Deeper = Deeper[];\n',
+    }
+    const api = readApis(new Map(Object.entries(files)), new Map([['p', new Map([['@x/p', '/index.d.ts'], ['@x/p/sub', '/sub.d.ts']])]])).get('p')
+    expect(api && reportOf(api)).toMatchInlineSnapshot(`
+      "Written by \`npm run api\`. Do not edit.
+
+      ## @x/p
+
+      \`\`\`ts
+      export interface A {
+          readonly b: typeof one | typeof other;
+      }
+      export { AiTool } from 'ai'
+      export declare function run(ms: number): Promise<Kept>;
+      export declare function run(): void;
+      \`\`\`
+
+      ## @x/p/sub
+
+      \`\`\`ts
+      export { run } // as above
+      \`\`\`
+
+      ## Referred to, not exported
+
+      \`\`\`ts
+      declare const one = 1, other: typeof one | typeof other;
+      export interface Inner {
+          readonly deeper: Deeper;
+      }
+      type Deeper = Deeper[];
+      \`\`\`
+      "
+    `)
+  })
+})
+
+describe('changesets of API changes', () => {
+  let folder = ''
+  const git = (...args: string[]) => execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'bowline-api-'))
+    git('init', '-q', '-b', 'main')
+    for (const name of ['llm', 'client']) {
+      write(`packages/${name}/package.json`, JSON.stringify({ name: `@bowline/${name}` }))
+      write(`packages/${name}/api.md`, 'old')
+    }
+    write('.changeset/earlier.md', "---\n'@bowline/llm': minor\n---\n\nText.\n")
+    git('add', '.')
+    git('commit', '-qm', 'base')
+    git('checkout', '-qb', 'work')
+  })
+
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('D45: a package whose report changed needs a changeset of the same branch, committed or not', () => {
+    const base = baseOf(folder) ?? ''
+    expect(missingChangesets(folder, base)).toEqual([])
+    write('packages/llm/api.md', 'new')
+    write('packages/client/api.md', 'new')
+    expect(missingChangesets(folder, base)).toEqual(['@bowline/client', '@bowline/llm'])
+    git('commit', '-qam', 'change')
+    write('.changeset/later.md', "---\n'@bowline/llm': patch\n---\n\nNot of '@bowline/client': minor.\n")
+    expect(missingChangesets(folder, base)).toEqual(['@bowline/client'])
+    git('add', '.')
+    git('commit', '-qm', 'changeset')
+    expect(missingChangesets(folder, base)).toEqual(['@bowline/client'])
+    write('.changeset/earlier.md', '---\n"@bowline/client": minor\n---\n\nText.\n')
+    expect(missingChangesets(folder, base)).toEqual([])
+  })
+
+  it('D45: what main did since does not count, nor does the first report of a package', () => {
+    write('packages/server/api.md', 'first')
+    git('add', '.')
+    git('commit', '-qm', 'first report')
+    git('checkout', '-q', 'main')
+    write('packages/llm/api.md', 'new on main')
+    git('commit', '-qam', 'main moves')
+    git('checkout', '-q', 'work')
+    expect(missingChangesets(folder, baseOf(folder) ?? '')).toEqual([])
+  })
+
+  it('D45: compares with origin/main rather than main, and knows no base where there is neither', () => {
+    const first = git('rev-parse', 'main').trim()
+    git('update-ref', 'refs/remotes/origin/main', first)
+    git('commit', '-q', '--allow-empty', '-m', 'local')
+    git('branch', '-qf', 'main')
+    expect(baseOf(folder)).toBe(first)
+    git('update-ref', '-d', 'refs/remotes/origin/main')
+    git('branch', '-qD', 'main')
+    expect(baseOf(folder)).toBeUndefined()
+  })
+})
+
+const base = baseOf(root)
+
+it.skipIf(base === undefined)('D45: each package whose report differs from the base branch has a changeset (skipped without main or origin/main)', () => {
+  expect(missingChangesets(root, base ?? '')).toEqual([])
 })
