@@ -9,12 +9,16 @@ const mostListed = 12
  */
 export type ArgumentChecks = ReturnType<typeof argumentChecks>
 
-/** Throws if the value is not what it must be. `undefined` means absent, unless the value is required. */
+/** Throws if the value at this path is not allowed. `undefined` means absent, unless the value is required. */
 export type ArgumentCheck = (path: string, value: unknown) => void
 
-/** The check of each field, which says itself if the field is required. A field without one does not compile. */
+/** The check of each field of an options object. A field without a check does not compile. */
 export type FieldChecks<Fields> = { readonly [Name in keyof Fields]-?: ArgumentCheck }
 
+/**
+ * Creates checks for the arguments of a public function. A check throws `refuse(message)` if a value is not allowed; the message
+ * names the argument by its path, what it must be, and what was received.
+ */
 export function argumentChecks(refuse: (message: string) => Error) {
   function must(path: string, wanted: string, value: unknown): never {
     throw refuse(`${path} must be ${wanted}; received ${describeValue(value)}`)
@@ -133,7 +137,7 @@ export function fieldChecks(refuse: (message: string) => Error) {
   }
 }
 
-/** The path of a field. An option of a function is named as it is written, without `send.options`. */
+/** Returns the path of a field for an error message. An option of a function is named as it is written, without `send.options`. */
 export function optionPath(path: string, name: string): string {
   return /(^|\.)options$/.test(path) ? name : `${path}.${name}`
 }
@@ -145,7 +149,7 @@ export function needed(value: unknown): unknown {
   return value === undefined ? absent : value
 }
 
-/** Says what kind of value it is. Shows numbers, never a text: it may be a key, or part of a conversation. */
+/** Returns the kind of a value for an error message. It shows numbers but never a text, which may be a key or part of a conversation. */
 export function describeValue(value: unknown): string {
   if (value === absent) return 'undefined'
   if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') return String(value)
@@ -157,7 +161,7 @@ export function describeValue(value: unknown): string {
   return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${shortened(name)}` : 'an object'
 }
 
-/** The known name that was probably meant: at most one mistake in so many characters, and three in all. */
+/** Returns the known name that was probably meant: at most one mistake in so many characters, and three in all. */
 export function closest(name: string, known: readonly string[], charactersPerMistake = 2): string | undefined {
   const near = known
     .map((candidate) => ({ candidate, away: distance(plain(name), plain(candidate)) }))
@@ -200,12 +204,12 @@ export function knownNames(name: string, known: readonly string[]): string {
   return suggestion(name, known) || listed
 }
 
-/** An object, also a map or a date, but no list. */
+/** Returns whether a value is an object and not a list. Maps and dates count. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the value carries the mark. A thrown value may itself throw when it is looked at: a proxy does. */
+/** Returns whether a value carries the mark. It never throws, although looking at a thrown value may (a proxy does). */
 export function isMarked(value: unknown, mark: symbol): boolean {
   try {
     return typeof value === 'object' && value !== null && mark in value
@@ -214,12 +218,12 @@ export function isMarked(value: unknown, mark: symbol): boolean {
   }
 }
 
-/** Leaves out the fields that are undefined: an option that is not given hides no default. */
+/** Returns the fields that are not undefined, so that an absent option hides no default. */
 export function definedFields<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
 }
 
-/** An object of fields: no list, promise, map or date, which have none of their own. */
+/** Returns whether a value is an object with fields of its own: not a list, promise, map or date. */
 export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return isRecord(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }
@@ -229,7 +233,7 @@ function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }
 
-/** Cuts a long name, for a message. */
+/** Cuts a long name for an error message. */
 export function shortened(name: string): string {
   return name.length <= longestShown ? name : `${name.slice(0, longestShown)}…`
 }

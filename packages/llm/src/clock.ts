@@ -2,14 +2,15 @@ import { needed } from './arguments.ts'
 import { checkClock, checkInput } from './check.ts'
 
 /**
- * Time, injected. `now()` is epoch milliseconds; `setTimer` runs `run` once at or after `atMs` and returns a function
- * that cancels it. `Infinity` is never. A timer lets the process end, unless it is to hold it.
+ * Time, injected. `now()` returns epoch milliseconds. `setTimer` runs `run` once at or after `atMs` and returns a function that
+ * cancels it; at `Infinity` it never runs. A timer does not keep the process alive unless `hold` is set.
  */
 export interface Clock {
   now(): number
   setTimer(atMs: number, run: () => void, options?: TimerOptions): () => void
 }
 
+/** Decides whether a timer keeps the process alive. */
 export interface TimerOptions {
   /**
    * Keeps the process alive until the timer has run or is cancelled. For each wait that a caller awaits: without it a
@@ -20,7 +21,10 @@ export interface TimerOptions {
 
 const longestTimerMs = 2 ** 31 - 1
 
-/** The clock of the machine. */
+/**
+ * The clock of the machine: `Date.now` and `setTimeout`. Timers may be longer than 2³¹ ms. They do not keep the process alive
+ * unless `hold` is set.
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(atMs, run, options) {
@@ -45,7 +49,7 @@ export function checkTimer(atMs: unknown, run: unknown, options: unknown): void 
   checkInput.checkBoolean('options.hold', (options as TimerOptions).hold)
 }
 
-/** The same clock, for work that a caller awaits: all its timers hold the process. */
+/** Returns the same clock with timers that keep the process alive. For work that a caller awaits. Throws `LlmError` if `clock` is not a clock. */
 export function holdingClock(clock: Clock): Clock {
   checkClock('clock', needed(clock))
   return {

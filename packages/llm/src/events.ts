@@ -1,9 +1,8 @@
 import type { AssistantMessage, AssistantPart, JSONValue, ProviderMetadata, ToolCallPart } from './messages.ts'
 
 /**
- * What a `MessageStream` yields. `message-start` must come first and `message-end` last, each once. Blocks may
- * interleave; `index` is the block's place in `message.content` and tells them apart. No event carries the message so
- * far, and no event changes after it was delivered.
+ * An event of a `MessageStream`. `message-start` comes first and `message-end` last, each once. Blocks may interleave; `index` is
+ * the place of the block in `message.content`. No event repeats the message so far, and no event changes after it was delivered.
  */
 export type MessageEvent =
   | {
@@ -43,5 +42,5 @@ export type BlockEvent =
   | { readonly type: 'tool-call-end'; readonly index: number; readonly toolCall: ToolCallPart }
   | { readonly type: 'content-part'; readonly index: number; readonly part: WholePart }
 
-/** Parts that arrive whole. */
+/** A part of an answer that arrives as a whole, without deltas. */
 export type WholePart = Exclude<AssistantPart, { type: 'text' | 'reasoning' } | ToolCallPart>

@@ -8,18 +8,20 @@ import type {
 import type { ModelError } from './model-error.ts'
 
 export type { JSONObject, JSONValue }
-/** Settings for one provider, under that provider's options key. Sent, never read. */
+/** Options for providers, by each provider's options key. They are sent and never read. */
 export type ProviderOptions = SharedV4ProviderOptions
-/** What a provider said about one part. Kept byte for byte and sent back to the same origin. */
+/** Data of a provider about one part. It is kept byte for byte and sent back to the same provider and model only. */
 export type ProviderMetadata = SharedV4ProviderMetadata
+/** A warning of the provider about a call, for example a setting that the model does not support. The call went on. */
 export type Warning = SharedV4Warning
 
 /**
- * One entry of a transcript: plain JSON, so `JSON.parse(JSON.stringify(message))` must equal it.
- * `at` is epoch milliseconds. Fields that others add are kept and never sent to a model.
+ * One entry of a transcript. It is plain JSON: `JSON.parse(JSON.stringify(message))` equals it. `at` is epoch milliseconds.
+ * Unknown fields are kept and never sent to a model.
  */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage
 
+/** What a user said: a text, or a list of texts and files. `at` is epoch milliseconds. */
 export interface UserMessage {
   readonly role: 'user'
   readonly id?: string
@@ -28,6 +30,7 @@ export interface UserMessage {
   readonly providerOptions?: ProviderOptions
 }
 
+/** The result of one tool call. It names the call by `toolCallId`, and each call has exactly one. `at` is epoch milliseconds. */
 export interface ToolResultMessage {
   readonly role: 'tool-result'
   readonly id?: string
@@ -37,6 +40,10 @@ export interface ToolResultMessage {
   readonly at?: number
 }
 
+/**
+ * One answer of a model, also one that failed or was aborted: then `stopReason` says so, and `content` holds the parts that had
+ * arrived. `at` is the time in epoch milliseconds. `timing` holds milliseconds: the whole call, and the wait for the first delta.
+ */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly id: string
@@ -64,14 +71,20 @@ export interface AssistantMessage {
   readonly timing: { readonly totalMs: number; readonly firstDeltaMs?: number }
 }
 
+/**
+ * Why an answer ended. `stop`: the model was done. `length`: the output limit was reached. `tool-calls`: the model waits for
+ * results. `error`: the call failed, see `error` of the message. `aborted`: the caller stopped it.
+ */
 export type StopReason = 'stop' | 'length' | 'tool-calls' | 'error' | 'aborted'
 
+/** A text in a user message or in a tool output. */
 export interface TextPart {
   readonly type: 'text'
   readonly text: string
   readonly providerOptions?: ProviderOptions
 }
 
+/** A file in a user message or in a tool output. `mediaType` is its IANA media type, for example `image/png`. */
 export interface FilePart {
   readonly type: 'file'
   readonly mediaType: string
@@ -80,20 +93,25 @@ export interface FilePart {
   readonly providerOptions?: ProviderOptions
 }
 
-/** `data` is base64 text. */
+/** The content of a file as base64 text, or its URL. */
 export type FileData = { readonly type: 'data'; readonly data: string } | { readonly type: 'url'; readonly url: string }
 
-/** What a user message may contain besides plain text. */
+/** A part of a user message. */
 export type ContentPart = TextPart | FilePart
-/** What a tool output of type `content` may contain. */
+/** An item of a tool output of type `content`. */
 export type ContentItem = TextPart | FilePart
 
+/**
+ * The result of a tool as the model sees it. `error-text` and `error-json` tell the model that the tool failed, `execution-denied`
+ * that the call was refused. `content` is a list of texts and files.
+ */
 export type ToolOutput =
   | { readonly type: 'text' | 'error-text'; readonly value: string }
   | { readonly type: 'json' | 'error-json'; readonly value: JSONValue }
   | { readonly type: 'execution-denied'; readonly reason?: string }
   | { readonly type: 'content'; readonly value: readonly ContentItem[] }
 
+/** One part of an answer, discriminated by `type`. Parts are in the order in which the model began them. */
 export type AssistantPart =
   | AssistantTextPart
   | ToolCallPart
@@ -103,7 +121,7 @@ export type AssistantPart =
   | CustomPart
   | ApprovalRequestPart
 
-/** Redacted reasoning has `text: ''` and its data in `providerMetadata`. */
+/** A text of an answer, or its reasoning. Redacted reasoning has `text: ''` and its data in `providerMetadata`. */
 export interface AssistantTextPart {
   readonly type: 'text' | 'reasoning'
   readonly text: string
@@ -112,6 +130,10 @@ export interface AssistantTextPart {
   readonly citations?: readonly JSONValue[]
 }
 
+/**
+ * A call of a tool. `input` holds the parsed arguments. `providerExecuted`: the provider runs the tool itself. `invalid` says why
+ * the argument text could not be used: it was cut, is not JSON, or is not an object.
+ */
 export interface ToolCallPart {
   readonly type: 'tool-call'
   readonly toolCallId: string
@@ -136,6 +158,7 @@ export interface ProviderToolResultPart {
   readonly providerMetadata?: ProviderMetadata
 }
 
+/** A file that the model made. `reasoning-file`: it belongs to the reasoning of the model, not to the answer. */
 export interface AssistantFilePart {
   readonly type: 'file' | 'reasoning-file'
   readonly mediaType: string
@@ -143,6 +166,7 @@ export interface AssistantFilePart {
   readonly providerMetadata?: ProviderMetadata
 }
 
+/** A source that the model used. `url` is set for `sourceType: 'url'`; `mediaType` and `filename` describe a document. */
 export interface SourcePart {
   readonly type: 'source'
   readonly sourceType: 'url' | 'document'
@@ -154,12 +178,14 @@ export interface SourcePart {
   readonly providerMetadata?: ProviderMetadata
 }
 
+/** A part that only its provider understands. `kind` is `<provider>.<name>`; the content is in `providerMetadata`. */
 export interface CustomPart {
   readonly type: 'custom'
   readonly kind: `${string}.${string}`
   readonly providerMetadata?: ProviderMetadata
 }
 
+/** A request of the provider to approve a tool call that the provider would run, named by `toolCallId`. */
 export interface ApprovalRequestPart {
   readonly type: 'approval-request'
   readonly approvalId: string
@@ -168,8 +194,8 @@ export interface ApprovalRequestPart {
 }
 
 /**
- * Tokens of one call or a sum of calls. `inputTokens` includes cached ones, `outputTokens` includes reasoning.
- * A number that nobody reported is absent, never 0. `estimated` marks a figure made from text lengths.
+ * Tokens of one call or a sum of calls. `inputTokens` includes cached tokens, `outputTokens` includes reasoning. A number that was
+ * not reported is absent, never 0. `estimated` marks figures that were computed from text lengths.
  */
 export interface Usage {
   readonly inputTokens?: number
@@ -185,9 +211,9 @@ export interface Usage {
 }
 
 /**
- * What one call or a sum of calls cost: decimal text without exponent, exact to the last digit. `output` contains
- * reasoning. `estimated` marks a figure that comes from estimated tokens, from a price that stood in for a missing
- * cache price, or from token counts that contradict each other.
+ * The cost of one call or a sum of calls, as decimal texts without exponent, exact to the last digit. `output` includes reasoning.
+ * `estimated` marks a figure that comes from estimated tokens, from a price that replaced a missing cache price, or from token
+ * counts that contradict each other.
  */
 export interface Cost {
   readonly currency: string
@@ -199,13 +225,28 @@ export interface Cost {
   readonly estimated?: true
 }
 
-/** A change that the conversion of a transcript to a provider prompt had to make. */
+/** A change that `toPrompt` had to make to a transcript. */
 export interface Repair {
   readonly code: RepairCode
   readonly messageIndex: number
   readonly toolCallId?: string
 }
 
+/**
+ * Names one change that `toPrompt` made so that the provider accepts the transcript.
+ *
+ * - `missing-result`: added an error result for a call without one.
+ * - `orphan-result`, `duplicate-result`: left out a result without a call, or a second result of one call.
+ * - `moved-result`: moved a result directly after its call.
+ * - `empty-content`: left out an empty text or reasoning.
+ * - `foreign-part`: left out a part, or its metadata, that only another provider or model understands.
+ * - `renamed-call`: replaced a tool call id that this provider does not accept, or that occurred twice.
+ * - `dropped-call`, `dropped-message`: left out a call that cannot be sent, or a message of which nothing is left.
+ * - `added-turn`: added a user message that the provider requires before a tool call.
+ * - `file-unsupported`: replaced a file that the model does not take.
+ * - `unknown-role`: left out a message whose role is unknown.
+ * - `bad-unicode`: replaced halves of surrogate pairs.
+ */
 export type RepairCode =
   | 'missing-result'
   | 'orphan-result'

@@ -29,6 +29,20 @@ export interface ModelError {
   readonly limits?: { readonly tokens?: number; readonly maximum?: number }
 }
 
+/**
+ * Why a model call failed.
+ *
+ * Retryable after a wait: `network`, `timeout`, `rate-limit`, `overloaded`, `server-error`, `unknown`. Retryable at once:
+ * `empty-response`, `malformed-response`, `stream-broken`.
+ *
+ * Not retryable unless the request changes: `context-overflow` (the prompt is longer than the context window), `output-budget`
+ * (prompt and requested output together are), `payload-too-large` (too many bytes), `history-invalid` (the provider refuses the
+ * transcript), `content-blocked` (a filter of the provider), `bad-request`.
+ *
+ * Not retryable unless access or configuration changes: `auth` (the credential is refused or has expired; a fresh one may
+ * help), `auth-permanent` (the key is wrong), `billing`, `permission`, `model-not-found`, `config` (the client refused the
+ * call). `aborted`: the caller stopped the call.
+ */
 export type ErrorKind =
   | 'aborted'
   | 'network'
@@ -55,7 +69,7 @@ export type ErrorKind =
 
 const marker = Symbol.for('bowline.llm.error')
 
-/** Misuse by the programmer. Thrown synchronously; every failure of a call is data instead. */
+/** Thrown synchronously if an argument or the configuration is wrong. Every failure of a call is data instead. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: 'invalid-config' | 'invalid-input'

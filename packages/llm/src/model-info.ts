@@ -1,4 +1,4 @@
-/** A decimal number; text says it exactly, a number means its shortest decimal form. Must have at most 9 decimals. */
+/** A decimal number with at most 9 decimals. A text is exact; a number stands for its shortest decimal form. */
 export type Decimal = string | number
 
 /** Money per 1,000,000 tokens. None may be negative. */
@@ -13,19 +13,19 @@ export interface TokenPrices {
   readonly reasoning?: Decimal
 }
 
-/** Prices that take the place of all the others when a call has more than `aboveInputTokens` input tokens. */
+/** Prices that replace all others if a call has more than `aboveInputTokens` input tokens. */
 export interface PriceTier extends TokenPrices {
   readonly aboveInputTokens: number
 }
 
-/** What a model costs. The tier with the highest limit below the input tokens applies to the whole call. */
+/** The price of a model, per 1,000,000 tokens. The tier with the highest limit below the input tokens applies to the whole call. */
 export interface ModelPrice extends TokenPrices {
   /** Default: 'USD'. */
   readonly currency?: string
   readonly tiers?: readonly PriceTier[]
 }
 
-/** What is known about a model. What is absent is not known, which never means that a model lacks it. */
+/** Facts about a model. An absent fact is unknown, not denied. */
 export interface ModelInfo {
   /** Tokens that input and output share. */
   readonly contextWindow?: number

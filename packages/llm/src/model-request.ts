@@ -13,7 +13,7 @@ import type { Download } from './prompt/downloads.ts'
 import type { HistoryOptions, Instructions } from './prompt/options.ts'
 import type { TelemetryOptions } from './telemetry/telemetry-options.ts'
 
-/** A tool that the caller runs. Provider-executed tools are given as the provider's own object. */
+/** A tool that the caller runs. For a tool that the provider runs, pass the provider's own object. */
 export interface FunctionTool {
   readonly name: string
   readonly description?: string
@@ -23,9 +23,10 @@ export interface FunctionTool {
   readonly providerOptions?: ProviderOptions
 }
 
+/** Whether the model may call tools (`auto`, the default), must not (`none`), must call one (`required`), or must call the named one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly toolName: string }
 
-/** What the answer must be besides text: JSON, of the given schema if there is one. */
+/** Asks for an answer that is JSON, of the given schema if there is one. */
 export interface JsonOutput {
   readonly type: 'json'
   readonly schema?: JSONSchema7
@@ -43,10 +44,10 @@ export interface Timeouts {
   readonly totalMs?: number
 }
 
-/** What the provider's client is given: the prompt after all repairs, tools, settings. Headers are left out, because they hold keys. */
+/** The request that the provider's client is given: the prompt after all repairs, tools, settings. It has no headers, because they hold keys. */
 export type SentRequest = Omit<LanguageModelV4CallOptions, 'abortSignal' | 'headers'>
 
-/** One model call. */
+/** The model, messages, tools and settings of one model call. `model` and `messages` are required. */
 export interface ModelRequest {
   /** A model object of a provider, a name that `models` knows, or what `models.resolve` gave. */
   readonly model: ModelRef | AnyLanguageModel | ResolvedModel

@@ -1,7 +1,7 @@
 import { check, checkInput, checkItems, fieldsOf, refuseSetting } from './check.ts'
 import { maskSecrets } from './errors/mask-secrets.ts'
 
-/** What is taken out besides what always is. */
+/** Field names and patterns to redact, in addition to the built-in ones. */
 export interface RedactConfig {
   /** Names of fields whose values are secret. Upper case, `-` and `_` make no difference. */
   readonly fields?: readonly string[]
@@ -9,7 +9,7 @@ export interface RedactConfig {
   readonly patterns?: readonly (RegExp | readonly [pattern: RegExp, replacement: string])[]
 }
 
-/** Takes secrets out of what leaves the process or is kept: whole values by the name of their field, parts of texts by their form. */
+/** Removes secrets from data that is logged or stored: whole values by their field name, parts of texts by their form. */
 export interface Redaction {
   text(text: string): string
   /** A copy; what is neither text, list nor plain object stays as it is. */
@@ -32,7 +32,7 @@ const knownForms: readonly Rule[] = [
 /** How the names of secret fields end, without their separators. */
 const knownFields = /(authorization|cookie|apikey|token|secret|password|ticket)$/
 
-/** Throws `LlmError` for a config that it cannot use, and for a text that is none. */
+/** Creates a redaction. Throws `LlmError` for a config that it cannot use; its methods throw for a value that is not a text. */
 export function createRedaction(config: RedactConfig = {}): Redaction {
   checkConfig(config)
   const { fields = [], patterns = [] } = config

@@ -17,7 +17,7 @@ import { compactConversation } from './compact-conversation.ts'
 import { defineExtensions } from './define-extension.ts'
 import { makeDefinition } from './make-definition.ts'
 
-/** Makes an agent, typed by its tools. Throws `invalid-config` that names the option at fault. */
+/** Creates an agent that is typed by its tools. Makes no call. Throws `AgentError` `invalid-config` that names the wrong option. */
 export function defineAgent<Tools extends AgentTools = AgentTools, Schema extends InputSchema = never>(
   options: AgentOptions<Tools, Schema>,
 ): Agent<Tools, InferOutput<Schema>> {
@@ -25,8 +25,8 @@ export function defineAgent<Tools extends AgentTools = AgentTools, Schema extend
 }
 
 /**
- * The same agent with further extensions, after its own; its subagents get them too. Throws `invalid-config` if a name is
- * taken, and for an agent that `defineAgent` has not made.
+ * Returns the same agent with further extensions after its own. Its subagents get them too. Throws `AgentError` `invalid-config`
+ * if a name is taken or `defineAgent` did not make the agent.
  */
 export function withExtensions(agent: Agent, extensions: readonly Extension[]): Agent {
   const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)

@@ -34,7 +34,10 @@ const optionKeys = [
 
 const defined = new WeakSet<Extension>()
 
-/** Throws `invalid-config` that names what is wrong. An extension that is defined already comes back as it is. */
+/**
+ * Checks an extension and returns it. An extension that was checked before is returned as it is. Throws `AgentError`
+ * `invalid-config` that names the wrong field.
+ */
 export function defineExtension(options: Extension): Extension {
   return makeExtension('defineExtension.options', options)
 }

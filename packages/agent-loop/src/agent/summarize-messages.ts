@@ -17,6 +17,7 @@ import type { AgentDefinition } from '../run/definition.ts'
 import { ContextEstimate } from '../transcript/estimate.ts'
 import { contextWithoutTurn, refusedInput } from './context-without-turn.ts'
 
+/** The messages to summarise, and how. Only `messages` is required. */
 export interface SummarizeOptions {
   /** The messages to summarise, oldest first. */
   readonly messages: readonly Message[]
@@ -30,6 +31,7 @@ export interface SummarizeOptions {
   readonly hooks?: SummaryHooks
 }
 
+/** Names the model call of a summary for the agent's extensions. */
 export interface SummaryHooks {
   /** Names the call: `id` of the request. */
   readonly id: string
@@ -41,15 +43,15 @@ export interface SummaryHooks {
   readonly onError: (failure: { readonly extension: string; readonly message: string }) => void
 }
 
-/** What the call used is told whatever came of it. */
+/** A summary, or the reason why there is none. `usage` and `cost` are those of the model call in both cases. */
 export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & (
   | { readonly summary: string }
   | { readonly failure: string }
 )
 
 /**
- * Says in short what messages say, with the model and the words of the agent's compactions: one model call that no
- * journal knows of. A call that fails, is cut or stopped is a failure; it throws only `invalid-config`.
+ * Summarises messages in one model call, with the model and the prompt of the agent's compactions. No journal records the call. A
+ * call that fails, is cut or is aborted resolves with `failure`. Throws `AgentError` `invalid-config`.
  */
 export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
   const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)

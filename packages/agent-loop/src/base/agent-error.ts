@@ -4,7 +4,10 @@ import type { AgentErrorCode, AgentErrorData } from '../events/turn-events.ts'
 
 const marker = Symbol.for('bowline.agent-loop.error')
 
-/** Misuse by the programmer, thrown synchronously, or what a `Journal` rejects with. All else is data. */
+/**
+ * Thrown synchronously if an argument is wrong or the journal is busy; a `Journal` may reject with it. Every other failure is data
+ * in the events and in the result.
+ */
 export class AgentError extends Error {
   override readonly name = 'AgentError'
   readonly code: AgentErrorCode

@@ -11,7 +11,10 @@ interface NativeCrypto {
 const { process } = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } }
 const native = process?.getBuiltinModule?.('node:crypto') as NativeCrypto | undefined
 
-/** JSON with sorted keys and one way to write each value (RFC 8785): equal values give equal text. Throws `invalid-input`. */
+/**
+ * Returns JSON with sorted keys and one way to write each value (RFC 8785), so that equal values give equal text. Throws
+ * `AgentError` `invalid-input` for a value that is not JSON.
+ */
 export function canonicalJson(value: JSONValue): string {
   try {
     return serialize(value) ?? 'null'
@@ -20,7 +23,7 @@ export function canonicalJson(value: JSONValue): string {
   }
 }
 
-/** SHA-256 of the canonical JSON, base64url. */
+/** Returns the SHA-256 of the canonical JSON of a value, in base64url. Throws `AgentError` `invalid-input` for a value that is not JSON. */
 export function hashJson(value: JSONValue): string {
   return hashText(canonicalJson(value))
 }

@@ -1,12 +1,12 @@
 import { v7 } from 'uuid'
 import { checkName } from './checks.ts'
 
-/** Where ids come from. `kind` is the prefix; two calls must never give the same id. */
+/** Creates ids. `kind` is the prefix of the id. Two calls must never return the same id. */
 export interface IdSource {
   next(kind: string): string
 }
 
-/** `<kind>_<UUIDv7>`: they sort by the order in which this process made them. */
+/** Creates ids of the form `<kind>_<UUIDv7>`. They sort in the order in which this process made them. */
 export const systemIds: IdSource = {
   next(kind) {
     checkName('kind', kind)

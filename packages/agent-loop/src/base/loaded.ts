@@ -1,17 +1,18 @@
+/** One thing that an agent does without: a name that another item has, or a file that could not be read. `message` says why. */
 export interface Diagnostic {
   readonly kind: 'tool' | 'guardrail' | 'skill' | 'file'
   readonly name: string
   readonly message: string
 }
 
-/** What was read from folders, what went wrong there, and a way to read them again. */
+/** A list that was read from folders, with the problems found there. `reload` reads the folders again. */
 export interface Loaded<Item> extends ReadonlyArray<Item> {
   readonly diagnostics: readonly Diagnostic[]
   /** A new list: this one never changes. Must not reject. */
   reload(): Promise<Loaded<Item>>
 }
 
-/** Items, among them lists from folders; a list from folders alone is one too. */
+/** A list of items that may contain lists from folders, or one list from folders. */
 export type LoadedList<Item> = readonly (Item | Loaded<Item>)[]
 
 interface LoadedFacts<Item> {

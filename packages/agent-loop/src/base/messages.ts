@@ -133,14 +133,14 @@ export function textOf(message: Message | undefined): string {
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** Looks for the structured output in the latest messages, back to the last input that is not a repair. */
+/** The structured output of a turn, and how many of its answers did not fit the schema. */
 export interface FoundOutput {
   readonly output: JSONValue | undefined
   /** Answers that did not fit. */
   readonly failures: number
 }
 
-/** Finds the final answer of a schema at the end of a turn's messages. */
+/** Looks for the structured output in the latest messages, back to the last input that is not a repair. `output` is undefined if there is none. */
 export function lookForOutput(messages: readonly Message[]): FoundOutput {
   let failures = 0
   for (const message of messages.toReversed()) {

@@ -23,9 +23,13 @@ import type {
 } from './tool.ts'
 import type { SdkInput, SdkOutput } from './tool-output.ts'
 
+/**
+ * What happens to the messages of a turn that fails. `keep`: they stay in the transcript. `rewind`: they are withdrawn, the input
+ * too, unless a tool that is not `pure` has run.
+ */
 export type OnFailedTurn = 'keep' | 'rewind'
 
-/** A tool as plain data. As a remote tool it suspends the run when it is called. */
+/** A tool as plain data. As a remote tool, a call of it suspends the run. */
 export interface ToolDeclaration {
   /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
   readonly name: string
@@ -35,12 +39,12 @@ export interface ToolDeclaration {
   readonly inputSchema: JSONSchema7
 }
 
-/** Tools as an agent is given them: of an array each has its own name, in a record the key is the name. */
+/** The tools of an agent. In an array each tool has its own name; in a record the key is the name. */
 export type AgentTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
 
 /**
- * A definition. It holds no conversation: one agent may run any number of them at once. `Tools` are those it was given; with
- * them its events and results are typed, and the result with `Output`. Every agent is assignable to `Agent`.
+ * A definition of an agent, made by `defineAgent`. It holds no conversation, so one agent may run any number of them at once.
+ * `Tools` types its events and results, `Output` the result's `output`. Every agent is assignable to `Agent`.
  */
 export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> {
   readonly name?: string
@@ -66,6 +70,7 @@ export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> 
   fingerprint(): Promise<AgentFingerprint>
 }
 
+/** The conversation to compact, and how. Only `journal` is required. */
 export interface CompactOptions {
   /** The conversation. */
   readonly journal: Journal
@@ -87,6 +92,7 @@ export interface CompactOptions {
   readonly ids?: IdSource
 }
 
+/** Decides which tools a side agent may run, and what its prompt says of channel and session. */
 export interface SpawnChildOptions {
   /** Names of the tools that may run. Default: none. */
   readonly tools?: readonly string[]
@@ -96,7 +102,10 @@ export interface SpawnChildOptions {
   readonly sessionKey?: string
 }
 
-/** Model, system prompt and tools of an agent at one time. `hash` leaves out the output of functions and the footer. */
+/**
+ * Model, system prompt and tools of an agent at one time. `hash` covers model, tools and the prompt without its footer and without
+ * the output of functions.
+ */
 export interface AgentFingerprint {
   readonly hash: string
   readonly instructions: string
@@ -109,10 +118,13 @@ export interface AgentFingerprint {
   }[]
 }
 
-/** The type that a schema lets through, or `Otherwise` without a schema. */
+/** The type of the values that a schema accepts, after its transformations; `Otherwise` if there is no schema. */
 export type InferOutput<Schema, Otherwise = unknown> = [Schema] extends [never] ? Otherwise : InferInput<Schema>
 
-/** Plain data, except for journal, budget, signal, clock, ids, random and `onApproval`. */
+/**
+ * Options of one run: the conversation, settings that replace the agent's, and the callbacks of the caller. All are optional and,
+ * except for functions and objects with methods, plain JSON.
+ */
 export interface RunOptions<Schema extends InputSchema = InputSchema> {
   /** Default: a memory journal that begins with `messages`. */
   readonly journal?: Journal
@@ -170,6 +182,7 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly onApproval?: (request: ApprovalRequest) => Promise<ApprovalDecision | undefined>
 }
 
+/** What `execute` knows of its call and of the run, and what it can ask of the run. `deadlineAt` is epoch milliseconds. */
 export interface ToolContext extends CallContext {
   readonly deadlineAt?: number
   /** Names of the agents from the root; empty at the root. */
@@ -190,6 +203,7 @@ export interface ToolContext extends CallContext {
   reportChild(report: ChildReport): void
 }
 
+/** Defines a tool. With `execute` it runs in this process, without `execute` its caller submits the result. */
 export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never, Name extends string = string> extends ToolFacts<Name> {
   /** Schema of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. The loop checks calls by it. */
   readonly inputSchema: Schema

@@ -1,6 +1,7 @@
 import type { AnyLanguageModel, Message, ModelRef, Usage } from '@bowline/llm'
 import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../events/message-events.ts'
 
+/** Decides when old messages are replaced by a summary, and which messages stay. Sizes are estimated tokens. */
 export interface CompactionPolicy {
   /** A compaction is due after a turn when less than this is free in the window. Default 16,384. */
   readonly reserveTokens: number
@@ -22,13 +23,13 @@ export interface CompactionPolicy {
   readonly automatic: boolean
 }
 
-/** Makes compactions its own way. Undefined leaves the view as it is. */
+/** Replaces the default compaction. `compact` returns the compaction, or undefined to leave the view unchanged. */
 export interface Compactor {
   readonly name: string
   compact(request: CompactionRequest): Promise<Compaction | undefined>
 }
 
-/** What a compactor works on. */
+/** The conversation that a compactor shortens. `tokensBefore` and `contextWindow` are tokens. */
 export interface CompactionRequest {
   readonly compactionId: string
   readonly trigger: CompactionTrigger
@@ -42,6 +43,10 @@ export interface CompactionRequest {
   readonly abortSignal: AbortSignal
 }
 
+/**
+ * The result of a compaction. `reason` says why there is none; `tokensAfter` and `compaction` are present exactly if `outcome` is
+ * `done`. Numbers are tokens.
+ */
 export interface CompactionResult {
   readonly outcome: CompactionOutcome
   readonly reason?: string

@@ -13,7 +13,7 @@ import type { AgentResult, Phase } from './run.ts'
 /** An event without what says when and where in the log it stands. */
 type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
 
-/** What every hook is given besides its event: the same object for the whole turn, always up to date. */
+/** The run as hooks see it, and what a hook can ask of it. It is one object for the whole turn and always current. */
 export interface ExtensionContext {
   /** Empty for the summary of a branch, which no run makes. */
   readonly runId: string
@@ -60,6 +60,7 @@ export interface ExtensionContext {
   readonly session?: SessionActions
 }
 
+/** The fields of an `orchestration-step` event: the step that begins (null: none), the one before, the reason, and its place in the sequence. */
 export interface StepFields {
   readonly name: string | null
   readonly previous?: string
@@ -67,17 +68,27 @@ export interface StepFields {
   readonly sequenceIndex: number
 }
 
+/** How full the context window is, in tokens. */
 export interface ContextUsage {
   /** Estimate of what the next call sends. */
   readonly tokens: number
   readonly contextWindow?: number
 }
 
+/**
+ * The result of `onInput`. `transform` replaces the input. `handled` ends the turn as `completed` without a model call; `reply` is
+ * its answer. Undefined is `continue`.
+ */
 export type InputDecision =
   | { readonly action: 'continue' }
   | { readonly action: 'transform'; readonly input: AgentInput }
   | { readonly action: 'handled'; readonly reply?: string }
 
+/**
+ * The result of `onToolCall`. `modify` replaces the input, which is validated again. `reject-and-continue` gives the outcome
+ * `denied`, `synthesize` a result; the tool does not run. `error` ends the turn as `error` with the code `policy-error`. Undefined
+ * is `allow`.
+ */
 export type CallDecision =
   | { readonly action: 'allow' }
   | { readonly action: 'modify'; readonly input: JSONValue }
@@ -85,7 +96,7 @@ export type CallDecision =
   | { readonly action: 'synthesize'; readonly output: JSONValue; readonly details?: JSONValue }
   | { readonly action: 'error'; readonly message: string }
 
-/** Only the fields that are there change. */
+/** The result of `onToolResult`: changes the outcome of a call. A field that is absent changes nothing. */
 export interface ResultPatch {
   readonly status?: OutcomeStatus
   readonly output?: JSONValue
@@ -94,6 +105,7 @@ export interface ResultPatch {
   readonly terminate?: boolean
 }
 
+/** The result of `beforeCompaction`: cancels the compaction, replaces the summary, or adds instructions for it. Undefined changes nothing. */
 export type CompactionDecision =
   | { readonly cancel: true; readonly reason?: string }
   | { readonly compaction: { readonly summary: string; readonly firstKeptMessageId: string } }
@@ -108,6 +120,7 @@ export interface BeforeCompaction {
   readonly instructions?: string
 }
 
+/** The result of `beforeModelCall`: changes one request. A field that is absent changes nothing. */
 export interface RequestPatch {
   readonly runtimeParams?: RuntimeParams
   readonly activeTools?: readonly string[]
@@ -116,6 +129,7 @@ export interface RequestPatch {
   readonly toolChoice?: ToolChoice
 }
 
+/** A tool call as hooks see it. `input` is what the tool would be given. */
 export interface HookedCall {
   readonly toolCallId: string
   readonly toolName: string
@@ -124,6 +138,7 @@ export interface HookedCall {
   readonly idempotencyKey: string
 }
 
+/** The outcome of a call as hooks see it. `executed`: the tool ran `here`, its result was submitted from `elsewhere`, or it did not run. */
 export interface HookedResult {
   readonly status: OutcomeStatus
   readonly output: ToolOutput
@@ -132,7 +147,7 @@ export interface HookedResult {
   readonly terminate?: boolean
 }
 
-/** What a provider is given in one call. */
+/** One call of a provider, with the request as it is sent. */
 export interface SentModelRequest {
   /** That of the message of this attempt, of the compaction, or of the branch summary that the call is made for. */
   readonly id: string
@@ -143,7 +158,10 @@ export interface SentModelRequest {
   readonly request: SentRequest
 }
 
-/** The one way of all hooks: list order, each awaited, each sees what the ones before have changed. */
+/**
+ * The handlers of an extension. Those of several extensions run in list order and are awaited; each sees the changes of the ones
+ * before. Returning undefined changes nothing.
+ */
 export interface Hooks {
   onInput?(event: { readonly input: AgentInput; readonly source: string }, context: ExtensionContext): MaybePromise<InputDecision | undefined | void>
   beforeAgentStart?(
@@ -193,9 +211,10 @@ export interface Hooks {
   onEvent?(event: AgentEvent, context: ExtensionContext): void
 }
 
+/** The name of a hook, for example `onToolCall`. */
 export type HookName = keyof Hooks
 
-/** Code that stands beside the loop. Its errors are isolated. */
+/** Hooks, tools, guardrails and prompt sections that are added to an agent as one unit. Errors of its hooks are isolated: see `onError`. */
 export interface Extension {
   /** Unique in its agent. Records and errors of the extension carry it. */
   readonly name: string

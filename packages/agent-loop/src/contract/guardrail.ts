@@ -3,9 +3,13 @@ import type { MaybePromise } from '../base/promises.ts'
 import type { ToolEffect, ToolResult } from '../events/tool-events.ts'
 import type { OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
 
-/** Undefined is `allow`. `warn` adds the reason to the output; `halt` ends the turn. */
+/**
+ * The result of a guardrail handler. `warn` adds the reason to the output of the call, `block` refuses the call, `halt` ends the
+ * turn. Undefined is `allow`.
+ */
 export type Decision<Action extends string> = { readonly action: Action; readonly reason?: string; readonly code?: string } | undefined
 
+/** The run and the step in which a guardrail is asked. */
 export interface GuardrailContext {
   readonly runId: string
   readonly turn: number
@@ -19,7 +23,7 @@ export interface GuardrailContext {
   readonly state: Record<string, unknown>
 }
 
-/** A call that a guardrail looks at. */
+/** A tool call as a guardrail sees it: its validated input and its effect. */
 export interface GuardedCall {
   readonly toolCallId: string
   readonly toolName: string
@@ -27,6 +31,7 @@ export interface GuardedCall {
   readonly effect: ToolEffect
 }
 
+/** Checks tool calls before and after they run. A handler has 5 s; `onError` decides what a failure means. */
 export interface Guardrail {
   /** Names the guardrail in errors, warnings and refusals. */
   readonly name: string
@@ -48,6 +53,7 @@ export interface Guardrail {
   ): MaybePromise<Decision<'allow' | 'warn' | 'halt'>>
 }
 
+/** The outcome of a call as a guardrail sees it. */
 export interface GuardedResult {
   readonly status: OutcomeStatus
   readonly output: ToolResult['output']

@@ -2,7 +2,10 @@ import type { ContentPart, JSONObject, JSONValue, UserMessage } from '@bowline/l
 import type { PendingToolCall } from '../events/tool-events.ts'
 import type { ToolReturnValue } from './tool.ts'
 
-/** Copied when it is accepted. Several texts or parts make one message. */
+/**
+ * Input of a run: a text, content parts, a user message, or answers to a suspended turn. The run copies it. Several texts or parts
+ * make one message.
+ */
 export type AgentInput =
   | string
   | readonly string[]
@@ -12,15 +15,15 @@ export type AgentInput =
   | { readonly type: 'user-message'; readonly content: string | readonly ContentPart[] }
   | Answers
 
-/** Answers to a suspended turn. Checked as a whole: one that is refused refuses all. */
+/** Answers to a suspended turn. They are checked together before anything is stored: if one is refused, all are. */
 export interface Answers {
   readonly toolResults?: readonly SubmittedResult[]
   readonly approvals?: readonly ApprovalDecision[]
 }
 
 /**
- * `error` is short for an output with `isError`. `unknown` alone settles a call whose outcome cannot be found out. A pending
- * call may be handed back with its answer, `{ ...pendingCall, output }`: what it says of itself must be true of the call.
+ * The result of one pending call. `error` is short for an output with `isError`. `unknown` settles a call whose outcome cannot be
+ * found out. A pending call may be sent back with its answer, `{ ...pendingCall, output }`; its own fields must then be unchanged.
  */
 export type SubmittedResult = { readonly toolCallId: string; readonly path?: readonly string[] } & (
   | (SaidOfCall & { readonly output: ToolReturnValue['output']; readonly details?: JSONValue; readonly isError?: boolean })
@@ -30,6 +33,7 @@ export type SubmittedResult = { readonly toolCallId: string; readonly path?: rea
 
 type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent' | 'background' | 'unknown'>>
 
+/** Answers one approval request. The same decision may be sent again; a different one is refused as `approval-conflict`. */
 export interface ApprovalDecision {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
@@ -42,7 +46,10 @@ export interface ApprovalDecision {
   readonly by?: string
 }
 
-/** Whether an input was taken in. `inputId` names it in `runtime-input`. */
+/**
+ * Whether an input was accepted. `inputId` names it in `runtime-input` events. `queue-full`: the run already holds
+ * `limits.maxQueuedInputs` inputs.
+ */
 export type Accepted =
   | { readonly ok: true; readonly inputId: string }
   | { readonly ok: false; readonly reason: 'run-ended' | 'queue-full' }

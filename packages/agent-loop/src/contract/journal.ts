@@ -16,8 +16,8 @@ import type {
 import type { Accepted, AgentInput } from './input.ts'
 
 /**
- * Where a run keeps its conversation. The loop must not start what follows a boundary before the commit of that
- * boundary has resolved. A journal belongs to one run at a time.
+ * Stores the conversation of a run. The loop does not begin the work after a boundary before the commit of that boundary has
+ * resolved. One run at a time uses a journal.
  */
 export interface Journal {
   /** What stands written. The loop calls it once per run, before anything else. */
@@ -56,22 +56,26 @@ export interface Journal {
   readonly abortSignal?: AbortSignal
 }
 
+/** Conditions of a commit. If one does not hold, the journal stores nothing and the commit resolves with `ok: false`. */
 export interface CommitExpectation {
   readonly noInputs?: true
   /** True: else `runs-queued`. False: else `nothing-queued`. */
   readonly nothingQueued?: boolean
 }
 
+/** Whether a commit stored its records. `firstSeq` is the number of its first event. `reason` names the expectation that did not hold. */
 export type CommitOutcome =
   | { readonly ok: true; readonly firstSeq: number }
   | { readonly ok: false; readonly reason: 'inputs-waiting' | 'runs-queued' | 'nothing-queued' }
 
+/** An input that waits in the journal until a turn takes it. */
 export interface QueuedInput {
   readonly inputId: string
   readonly source: InputSource
   readonly input: AgentInput
 }
 
+/** Where a subagent belongs: its name, and the run and tool call that started it. */
 export interface ChildMeta {
   readonly agent: string
   readonly toolCallId: string
@@ -101,6 +105,7 @@ export interface ChildHost {
   start(request: ChildRequest): Promise<ChildOutcome>
 }
 
+/** Asks a host to start or resume the subagent of one tool call. `key` identifies it: the same key means the same subagent. */
 export interface ChildRequest {
   readonly agent: string
   readonly key: string
@@ -120,10 +125,13 @@ export interface ChildRequest {
   readonly abortSignal: AbortSignal
 }
 
-/** The decision on an approval that a subagent had asked for; `agent` as the subagent names it. */
+/** The decision on an approval that a subagent asked for. `agent` is the path that the subagent uses. */
 export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
 
-/** `decided`: of the approvals in `asked`. `not-started`: the signal was aborted first, and there is nothing of the subagent. */
+/**
+ * What became of a subagent: it ended, runs in the background (`launched`), waits for answers (`pending`), or was not started
+ * because the signal was aborted. `decided` holds the decisions on approvals that the request listed in `asked`.
+ */
 export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
   | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
       readonly usage: Usage; readonly cost?: Cost; readonly error?: ModelError | AgentErrorData }
@@ -139,6 +147,10 @@ export interface AbortCause {
   readonly reason?: string
 }
 
+/**
+ * One write of a commit: an event for the log, a change of the transcript, a row of the tool ledger, an overlay, the confirmation
+ * of inputs, or the state of the run.
+ */
 export type JournalRecord =
   | { readonly type: 'event'; readonly event: DurableEvent }
   | { readonly type: 'append'; readonly message: StoredMessage }
@@ -149,13 +161,10 @@ export type JournalRecord =
   | { readonly type: 'inputs-taken'; readonly inputIds: readonly string[] }
   | { readonly type: 'run'; readonly run: RunRow }
 
-/** Messages in a journal always have an id. */
+/** A message in a journal. It always has an id. */
 export type StoredMessage = (UserMessage & { readonly id: string }) | AssistantMessage | ToolResult
 
-/**
- * Shown to the model for one turn, and kept apart from transcript and log until the turn ends. A later record of the same
- * input replaces the earlier one.
- */
+/** A message that the model is shown for one turn. It is in neither transcript nor log. A later record of the same input replaces the earlier one. */
 export interface Overlay {
   readonly inputId: string
   readonly content: UserMessage['content']
@@ -206,7 +215,7 @@ export interface CallRow {
   readonly terminate?: true
 }
 
-/** Which events about a subagent are in the log: its `child-start`, and these. */
+/** The events about a subagent that are already in the log: its `child-start`, and those named here. */
 export interface ToldChild {
   readonly childRunId: string
   /** The last `child-update`. Absent before the first one. */
@@ -215,6 +224,7 @@ export interface ToldChild {
   readonly ended?: true
 }
 
+/** The approval of a call, and its decision once there is one. */
 export interface CallApproval {
   readonly approvalId: string
   readonly state: 'requested' | 'approved' | 'denied'
@@ -229,6 +239,7 @@ export interface CallApproval {
   readonly decision?: string
 }
 
+/** The state of a run as its last commit stored it. A later row replaces the earlier one. Times are in ms, `notBefore` is epoch milliseconds. */
 export interface RunRow {
   readonly runId: string
   readonly state: 'running' | 'suspended' | 'ended'
@@ -269,7 +280,7 @@ export interface RunRow {
   readonly error?: JSONValue
 }
 
-/** Exact: the cost is a decimal as text. */
+/** Amounts that decisions added to a budget. `cost` is an exact decimal text. */
 export interface GrantedAmounts {
   readonly tokens: number
   readonly cost: string
@@ -297,6 +308,7 @@ export interface RetryRow {
   readonly failures?: readonly ModelError[]
 }
 
+/** Everything that a run needs to begin or to resume a turn. */
 export interface JournalState {
   /** The transcript in order, without what was discarded. */
   readonly messages: readonly StoredMessage[]
@@ -325,6 +337,7 @@ export interface EndedTurn {
   readonly cost?: Cost
 }
 
+/** The user message of a turn that has not begun. */
 export interface LoggedInput {
   readonly messageId: string
   readonly message: UserMessage
@@ -332,9 +345,10 @@ export interface LoggedInput {
   readonly inputId?: string
 }
 
+/** How far an open step has come: its `step-start`, its `message-end` or its `step-end` is stored. */
 export type StepProgress = 'begun' | 'answered' | 'ended'
 
-/** A turn that has a `turn-start` and no end: suspended, or left by a process that died. */
+/** A turn that has a `turn-start` and no end: it is suspended, or its process died. */
 export interface OpenTurn {
   readonly runId: string
   readonly turn: number

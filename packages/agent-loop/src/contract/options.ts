@@ -22,6 +22,7 @@ import type { PromptSections, TextSource } from './prompt.ts'
 import type { Budget, Limits } from './run.ts'
 import type { InputSchema, OnUnknownOutcome } from './tool.ts'
 
+/** Defines an agent: model, prompt, tools, and the rules for retries, limits, compaction and output. Only `model` is required. */
 export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema extends InputSchema = InputSchema> {
   /** Needed, with the description, when the agent is another one's subagent. */
   readonly name?: string
@@ -85,13 +86,19 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema exte
   readonly ephemeral?: (context: StepContext) => Promise<readonly Message[]> | readonly Message[]
 }
 
+/** Whether the agent marks its prompts for the provider's cache and reports cache misses. Default `auto`. */
 export type CacheSetting = 'auto' | 'off'
 
+/** The model of an agent: a model object of the AI SDK, a name that `models` resolves, or a function of your own. */
 export type AgentModel = AnyLanguageModel | ModelRef | ModelFunction
 
-/** A model of your own. Tool results among the messages are stored, and their calls are not executed. */
+/**
+ * A model of your own: returns messages, or a `MessageStream`. If the messages contain tool results, the loop stores them and does
+ * not execute their calls.
+ */
 export type ModelFunction = (request: ModelFunctionRequest) => Promise<readonly ModelFunctionMessage[]> | MessageStream
 
+/** One call of a `ModelFunction`: the whole prompt, and the place of the call. `turn`, `step` and `attempt` count from 1. */
 export interface ModelFunctionRequest {
   readonly instructions: string
   readonly messages: readonly Message[]
@@ -104,19 +111,20 @@ export interface ModelFunctionRequest {
   readonly attempt: number
 }
 
-/** An answer, or the result of one of its calls. What is left out is filled in. */
+/** An answer, or the result of one of its calls. The loop fills in absent fields. */
 export type ModelFunctionMessage =
   | (Pick<AssistantMessage, 'role'> & { readonly content: string | AssistantMessage['content'] } & Partial<
         Omit<AssistantMessage, 'role' | 'content'>
       >)
   | (Pick<ToolResult, 'role' | 'toolCallId' | 'output'> & Partial<Omit<ToolResult, 'role' | 'toolCallId' | 'output'>>)
 
-/** Asked once after each step; true ends the turn. */
+/** Called once after each step. Returns true to end the turn. */
 export type StopCondition = (state: StepState) => boolean | Promise<boolean>
 
-/** What it returns counts for one call only and is not stored. */
+/** Called before each model call. Returns changes for that call alone; they are not stored. */
 export type PrepareStep = (context: StepContext) => StepPatch | undefined | Promise<StepPatch | undefined>
 
+/** Changes for one model call. A field that is absent changes nothing. */
 export interface StepPatch {
   /** Makes the call, in the place of the agent's. */
   readonly model?: AnyLanguageModel | ModelRef
@@ -132,7 +140,7 @@ export interface StepPatch {
   readonly messages?: readonly Message[]
 }
 
-/** What stands before a model call. */
+/** The state of the turn before a model call. `step` is the step that begins. */
 export interface StepContext {
   readonly runId: string
   readonly turn: number
@@ -149,10 +157,10 @@ export interface StepContext {
   readonly context?: JSONValue
 }
 
-/** What stands behind a step. */
+/** The state of the turn after a step, for `stopWhen`. */
 export type StepState = StepContext
 
-/** Says when a failed model call is made again. Retries are counted per step; an answer sets the count to 0. */
+/** Decides when a failed model call is made again. Retries are counted per step. Delays are ms. */
 export interface RetryPolicy {
   /** Default 3. */
   readonly maxRetries: number

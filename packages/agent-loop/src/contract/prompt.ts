@@ -1,12 +1,12 @@
 import type { LoadedList } from '../base/loaded.ts'
 
 /**
- * A text, a file (needs `@bowline/agent-loop/node`), or a function that is asked when the prompt is built, which has
- * 30 s to answer. What changes from call to call belongs into `ephemeral`: the built prompt is kept.
+ * A text, a file (needs `@bowline/agent-loop/node`), or a function that is called when the prompt is built and has 30 s to answer.
+ * The built prompt is kept, so text that changes with each call belongs in `ephemeral`.
  */
 export type TextSource = string | { readonly file: string } | ((context: SectionContext) => string | Promise<string>)
 
-/** The system prompt in parts, in this order, joined by a blank line; what is empty is left out. */
+/** The system prompt in parts. They are joined in this order by a blank line; empty parts are left out. */
 export interface PromptSections {
   /** Takes the place of the identity only. */
   readonly system?: TextSource
@@ -28,7 +28,7 @@ export interface PromptSections {
   readonly footer?: Footer
 }
 
-/** Named in the prompt only if the folder is there. */
+/** Names a folder of documentation in the prompt, if the folder exists. */
 export interface DocsSection {
   /** Its path, as the model sees it. */
   readonly folder: string
@@ -36,14 +36,17 @@ export interface DocsSection {
   readonly topics?: readonly string[]
 }
 
-/** Listed only while a tool named `read` or `skill` is active. */
+/** A skill that the prompt lists. It is listed only if a tool named `read` or `skill` is active. */
 export interface Skill {
   readonly name: string
   readonly description: string
   readonly location: string
 }
 
-/** Off by default: what changes does not belong into a prompt that is cached. */
+/**
+ * Adds the day, the working folder, further lines or the session key to the end of the prompt. Off by default, because text that
+ * changes breaks the prompt cache.
+ */
 export interface Footer {
   /** The day, without the time. */
   readonly date?: boolean
@@ -55,7 +58,7 @@ export interface Footer {
   readonly sessionKey?: boolean
 }
 
-/** What a prompt is built for. */
+/** The channel, session, tools and time for which a prompt is built. */
 export interface SectionContext {
   readonly channel?: string
   readonly sessionKey?: string

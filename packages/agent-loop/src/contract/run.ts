@@ -6,7 +6,7 @@ import type { RunTypes } from '../events/typed-events.ts'
 import type { Accepted, AgentInput } from './input.ts'
 import type { GrantedAmounts, StoredMessage } from './journal.ts'
 
-/** Of one turn, all its segments together. Absent is none. */
+/** Limits of one turn, over all its segments. An absent limit does not bind. */
 export interface Limits {
   /** Model calls, retries not counted. Default 32. */
   readonly maxSteps: number
@@ -30,11 +30,12 @@ export interface Limits {
   readonly onBudget: 'end' | 'ask'
 }
 
+/** What this process does with a journal: nothing, a turn, or a compaction. A suspended turn is `idle`. */
 export type Phase = 'idle' | 'turn' | 'compaction'
 
 /**
- * A turn that is under way, and the turns of its follow-ups. Iterating it is reading; leaving the loop stops nothing. With the
- * `Types` of an agent, `toolName` narrows events and results.
+ * A running turn and the turns of its follow-ups. Iterate it to read its events; leaving the iteration does not stop the run. With
+ * the `Types` of an agent, `toolName` narrows events and results.
  */
 export interface AgentRun<Types extends RunTypes = RunTypes> extends AsyncIterable<Types['event']> {
   /**
@@ -62,6 +63,7 @@ export interface AgentRun<Types extends RunTypes = RunTypes> extends AsyncIterab
   child(toolCallId: string): AgentRun | undefined
 }
 
+/** The result of a run. It is there also if the run failed: then `status` says so and `error` says why. */
 export interface AgentResult<Types extends RunTypes = RunTypes> {
   readonly runId: string
   readonly status: TurnStatus
@@ -86,7 +88,7 @@ export interface AgentResult<Types extends RunTypes = RunTypes> {
   readonly submission?: SubmissionReceipt
 }
 
-/** Tool call ids and approval ids. */
+/** What became of submitted answers, as lists of tool call ids and approval ids. */
 export interface SubmissionReceipt {
   readonly accepted: readonly string[]
   /** Answers that were stored before, word for word. */
@@ -95,6 +97,7 @@ export interface SubmissionReceipt {
   readonly missing: readonly string[]
 }
 
+/** Selects the events that a reader of a run gets. */
 export interface ReaderOptions {
   /** False: durable events only. Default true. */
   readonly deltas?: boolean
@@ -102,7 +105,7 @@ export interface ReaderOptions {
   readonly afterSeq?: number
 }
 
-/** The most that a call may use, as estimated before it. */
+/** The most that a call may use, as estimated before it, in tokens and money. */
 export interface BudgetEstimate {
   readonly tokens: number
   /** Absent when no price is known. */
@@ -115,14 +118,15 @@ export interface Spending {
   readonly cost?: Cost | undefined
 }
 
+/** An amount that a budget holds for one model call, until the call reports what it used. */
 export interface Reservation {
   /** Puts what was really used in the place of what was reserved. Only the first call counts. */
   settle(actual: Spending): MaybePromise<void>
 }
 
 /**
- * May be shared: by a run and its subagents, or by any number of runs at once. One that is kept elsewhere may answer
- * later, within 30 s: a model call waits for `reserve`, and the commit that stores what was spent for `settle` and `charge`.
+ * Limits the spending of runs. A run and its subagents may share it, or any number of runs. If it is kept elsewhere it may answer
+ * later, within 30 s: a model call waits for `reserve`, and the commit that stores the spending waits for `settle` and `charge`.
  */
 export interface Budget {
   /** Undefined when it does not fit beside what is used and reserved. */
@@ -142,7 +146,7 @@ export interface Budget {
   grant?(id: string, amount: BudgetGrant): MaybePromise<void>
 }
 
-/** As numbers, for people. */
+/** Amounts of tokens and money as numbers, to be shown. Exact amounts are decimals. */
 export interface BudgetAmounts {
   readonly tokens?: number
   readonly cost?: number
@@ -156,7 +160,7 @@ export interface BudgetGrant {
   readonly cost?: Decimal
 }
 
-/** A budget in this process: it answers at once. */
+/** A budget in this process. Its methods return at once, not a promise. */
 export interface LocalBudget extends Budget {
   reserve(estimate: BudgetEstimate): LocalReservation | undefined
   charge(actual: Spending): void
@@ -168,10 +172,12 @@ export interface LocalBudget extends Budget {
 }
 
 
+/** A reservation on a budget of this process: it settles at once. */
 export interface LocalReservation extends Reservation {
   settle(actual: Spending): void
 }
 
+/** The amounts that a budget may spend in all. A limit that is absent does not bind. */
 export interface BudgetLimits {
   /** Input and output of all model calls together. */
   readonly maxTotalTokens?: number

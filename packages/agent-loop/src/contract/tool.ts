@@ -2,10 +2,10 @@ import type { ContentItem, Cost, FunctionTool, JSONObject, JSONValue, ModelError
 import type { ChildUpdateEvent, ToolEffect } from '../events/tool-events.ts'
 import type { AgentErrorData, TurnStatus } from '../events/turn-events.ts'
 
-/** zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. */
+/** A schema of tool arguments or output: zod, Standard Schema, the AI SDK's `jsonSchema()`, or plain JSON Schema. */
 export type InputSchema = FunctionTool['inputSchema']
 
-/** What a schema lets through. */
+/** The type of the values that a schema accepts, after its transformations. */
 export type InferInput<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output
@@ -36,13 +36,13 @@ export type ToolReturn<Details extends JSONValue = JSONValue, Output = never> =
   | ToolReturnValue<Details>
   | (Output & IfJson<Output>)
 
-/** Text and files for the model. */
+/** Text and files as the output of a tool, for the model. */
 export interface ToolContent {
   readonly type: 'content'
   readonly value: readonly ContentItem[]
 }
 
-/** The type with `NotJson` in the place of each part that JSON does not have. */
+/** The same type, with `NotJson` in place of each part that JSON cannot hold. */
 export type JsonOf<Value> = Value extends JSONValue | undefined
   ? Value
   : Value extends ((...parameters: never) => unknown) | { toJSON(): unknown }
@@ -54,11 +54,12 @@ export type JsonOf<Value> = Value extends JSONValue | undefined
 // Not `JsonOf` itself: with it, what a tool returns would be inferred as literals.
 type IfJson<Value> = Value extends JsonOf<Value> ? unknown : JsonOf<Value>
 
-/** Nothing is assignable to it: where the compiler names it, a tool returns what is not JSON. */
+/** A type that nothing is assignable to. The compiler names it where a tool returns a value that is not JSON. */
 export interface NotJson {
   readonly notJson: unique symbol
 }
 
+/** The result of a tool with more than its output: details for the UI, an error mark, the wish to end the turn. */
 export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
   /** For the model: JSON or content, and undefined counts as `'done'`. With `toModelOutput` what that gives must be JSON. */
   readonly output: JSONValue | ToolContent | readonly ContentItem[]
@@ -69,13 +70,13 @@ export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
   readonly terminate?: boolean
 }
 
-/** What a generator yields. A string is a delta; `complete` is the output and ends the call. */
+/** A value that a tool's generator yields. A string is a delta. `complete` gives the output and ends the call. */
 export type ToolChunk<Details extends JSONValue = JSONValue> =
   | string
   | { readonly type: 'delta'; readonly delta: string; readonly replace?: true }
   | ({ readonly type: 'complete' } & ToolReturnValue<Details>)
 
-/** What a call knows of the run it belongs to. */
+/** The call and its place in the run. `turn`, `step` and `attempt` count from 1. */
 export interface CallContext {
   readonly toolCallId: string
   readonly toolName: string
@@ -115,6 +116,7 @@ export type ChildReport =
       readonly error?: ModelError | AgentErrorData
     }
 
+/** What `reconcile` knows of the call that a crash interrupted. `attempt` and `idempotencyKey` are those of that call. */
 export type ReconcileContext = CallContext
 
 /** Whether a call that was started before a crash took effect. `result` is what `execute` would have returned. */
@@ -123,12 +125,19 @@ export type Reconciled<Details extends JSONValue = JSONValue> =
   | { readonly happened: false }
   | { readonly happened: 'unknown' }
 
-/** A generator that returns nothing has its `complete` chunk as output, or else all its deltas. */
+/**
+ * What `execute` returns: a value, a promise, or a generator. If a generator returns nothing, the output is its `complete` chunk,
+ * or else all its deltas.
+ */
 export type ToolExecution<Details extends JSONValue = JSONValue, Output = never> =
   | ToolReturn<Details, Output>
   | Promise<ToolReturn<Details, Output>>
   | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details, Output>>
 
+/**
+ * What happens if it is unknown whether a call took effect. `stop`: the run is suspended as `needs-recovery` until the caller
+ * submits the outcome. `tell-model`: the model is told and the turn goes on.
+ */
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
 export interface ToolFacts<Name extends string = string> {

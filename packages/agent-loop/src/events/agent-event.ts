@@ -45,11 +45,12 @@ import type {
 } from './turn-events.ts'
 
 /**
- * The protocol. Durable events are made by a commit and carry the `seq` it gave them: 1, 2, 3 … without gaps per
- * conversation. Deltas carry none. No event holds the message so far. Every event must survive a JSON round trip.
+ * An event of the protocol. A durable event was stored by a commit, which gave it its `seq`: 1, 2, 3 … without gaps per
+ * conversation. A delta has no `seq`. No event repeats the message so far. Each event survives a JSON round trip.
  */
 export type AgentEvent = DurableEvent | DeltaEvent
 
+/** An event that a commit stored. It has a `seq`, and a reader who comes later gets it again. Deltas are never needed to rebuild the state. */
 export type DurableEvent =
   | SessionStartEvent
   | SessionEndEvent
@@ -82,7 +83,7 @@ export type DurableEvent =
   | SettledEvent
   | ErrorEvent
 
-/** What is live only: the durable event that closes its message or call holds the whole. */
+/** An event that is delivered live only. The durable event that closes its message or call holds the complete content. */
 export type DeltaEvent =
   | TextStartEvent
   | TextDeltaEvent

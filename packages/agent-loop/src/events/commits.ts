@@ -1,7 +1,7 @@
 import type { AgentEvent, DurableEvent } from './agent-event.ts'
 import { isDurable } from './kinds.ts'
 
-/** Events of a log that were stored together, all or none. */
+/** Events of a log that one commit stored, all or none. */
 export interface LogCommit {
   readonly firstSeq: number
   /** Of the events that were given: the last commit of a list may have more. */
@@ -17,9 +17,9 @@ export interface LogCommit {
 }
 
 /**
- * Returns the commits of a log in order, and says of each which process wrote it. `before`: the commits of the events before
- * these, which the first ones may go on. Left out: deltas, repeated events, the rest of a commit whose first event is not
- * given, and events of a log that no store has marked. Like `reduceEvents` it never throws: what is no list has no commits.
+ * Returns the commits of a log in order, each with the process that wrote it. `before` holds the commits of earlier events, which
+ * the first of these events may continue. Left out are deltas, repeated events, the rest of a commit whose first event is missing,
+ * and events of a log without commit marks. It never throws: a value that is not a list has no commits.
  */
 export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogCommit[] = []): readonly LogCommit[] {
   const commits = Array.isArray(before) ? [...(before as readonly LogCommit[])] : []

@@ -18,6 +18,7 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-execution-delta': true,
 }
 
+/** An event at which a driver may step in, and at which views of equal logs are equal: `turn-start`, `step-start`, `step-end`. */
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
 /** Reads the type of a value from a stream or a log. A value that is no event has none. */
@@ -26,22 +27,25 @@ function typeOf(event: unknown): PropertyKey {
   return typeof type === 'string' ? type : ''
 }
 
-/** Live only: it has no `seq`, and the durable event that closes its message or call holds the whole. */
+/** Returns whether an event is live only. The durable event that closes its message or call holds the complete content. */
 export function isDelta(event: unknown): event is DeltaEvent {
   return Object.hasOwn(deltaTypes, typeOf(event))
 }
 
-/** Made by a commit: it has a `seq`. False for types that this version does not know. */
+/** Returns whether an event was stored by a commit and has a `seq`. False for types that this version does not know. */
 export function isDurable(event: unknown): event is DurableEvent {
   return Object.hasOwn(folds, typeOf(event))
 }
 
-/** Where two logs that differ only in the deltas they kept fold to equal views, live parts apart. */
+/**
+ * Returns whether an event is a `turn-start`, `step-start` or `step-end`. At these, two logs that differ only in deltas reduce to
+ * equal views, live parts aside.
+ */
 export function isBoundary(event: unknown): event is BoundaryEvent {
   return ['turn-start', 'step-start', 'step-end'].includes(typeOf(event) as string)
 }
 
-/** Every event type, sorted: the protocol's vocabulary. */
+/** The types of all events, sorted. */
 export const eventTypes: readonly EventType[] = /* @__PURE__ */ [
   ...(Object.keys(folds) as EventType[]),
   ...(Object.keys(deltaTypes) as EventType[]),

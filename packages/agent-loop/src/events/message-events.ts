@@ -2,6 +2,7 @@ import type { AssistantMessage, Cost, Message, ModelError, ToolCallPart, Usage, 
 import type { OutputChange, OutputMode } from './output.ts'
 import type { ModelName, RunEventBase, StepEventBase } from './turn-events.ts'
 
+/** An attempt of a model call begins. Its deltas carry the same `messageId`. `attempt` counts the attempts of the step from 1. */
 export interface MessageStartEvent extends StepEventBase {
   readonly type: 'message-start'
   readonly messageId: string
@@ -11,6 +12,7 @@ export interface MessageStartEvent extends StepEventBase {
   readonly output?: OutputMode
 }
 
+/** The answer is complete and stored; it is never changed. `message` holds all that the deltas carried. */
 export interface MessageEndEvent extends StepEventBase {
   readonly type: 'message-end'
   readonly messageId: string
@@ -18,7 +20,7 @@ export interface MessageEndEvent extends StepEventBase {
   readonly attempt: number
 }
 
-/** The message is withdrawn: readers drop it, and nothing will ever follow under its id. */
+/** A message is withdrawn. Readers drop it; no later event carries its id. */
 export interface MessageDiscardedEvent extends RunEventBase {
   readonly type: 'message-discarded'
   /** Absent for a message that was withdrawn before the first step. */
@@ -28,10 +30,13 @@ export interface MessageDiscardedEvent extends RunEventBase {
   readonly attempt?: number
 }
 
-/** `replaced`: a user message that a hook changed or handled. `failed`: withdrawn with the turn that failed. */
+/**
+ * Why a message was withdrawn: another attempt follows (`retry`, `overflow`), the retry goes further back (`rewind`), its turn
+ * failed (`failed`), its process died (`crash`), or a hook changed or handled it (`replaced`).
+ */
 export type DiscardReason = 'retry' | 'overflow' | 'rewind' | 'failed' | 'crash' | 'replaced'
 
-/** Comes before its wait, and has exactly one `retry-end`. */
+/** Announces a retry before its wait. Exactly one `retry-end` follows. Delays are ms. */
 export interface RetryStartEvent extends StepEventBase {
   readonly type: 'retry-start'
   /** The attempt that it announces: 2, 3 … */
@@ -46,6 +51,7 @@ export interface RetryStartEvent extends StepEventBase {
   readonly error: ModelError
 }
 
+/** The attempt that `retry-start` announced has ended, or did not take place. */
 export interface RetryEndEvent extends StepEventBase {
   readonly type: 'retry-end'
   readonly attempt: number
@@ -59,21 +65,25 @@ interface BlockEventBase extends StepEventBase {
   readonly index: number
 }
 
+/** A text or reasoning block of the answer begins. Live only. */
 export interface TextStartEvent extends BlockEventBase {
   readonly type: 'text-start' | 'reasoning-start'
 }
 
+/** The next piece of a text or reasoning block. Live only. The deltas of a block together are its text. */
 export interface TextDeltaEvent extends BlockEventBase {
   readonly type: 'text-delta' | 'reasoning-delta'
   readonly delta: string
 }
 
+/** A text or reasoning block is complete. Live only. */
 export interface TextEndEvent extends BlockEventBase {
   readonly type: 'text-end' | 'reasoning-end'
   /** The text of this block. */
   readonly text: string
 }
 
+/** The model begins to write a tool call. Live only. The tool does not run before `message-end`. */
 export interface ToolCallStartEvent extends BlockEventBase {
   readonly type: 'tool-call-start'
   readonly toolCallId: string
@@ -81,32 +91,40 @@ export interface ToolCallStartEvent extends BlockEventBase {
   readonly providerExecuted?: true
 }
 
-/** Raw argument text, never parsed on the way. */
+/** The next piece of the argument text of a tool call, not parsed. Live only. */
 export interface ToolCallDeltaEvent extends BlockEventBase {
   readonly type: 'tool-call-delta'
   readonly toolCallId: string
   readonly delta: string
 }
 
+/** A tool call is completely written, in `toolCall`. Live only. */
 export interface ToolCallEndEvent extends BlockEventBase {
   readonly type: 'tool-call-end'
   readonly toolCallId: string
   readonly toolCall: ToolCallPart
 }
 
+/** A part that arrives as a whole: a file, a source, a result of the provider, or a custom part. Live only. */
 export interface ContentPartEvent extends BlockEventBase {
   readonly type: 'content-part'
   readonly part: WholePart
 }
 
-/** What a piece of the final answer of an agent with an output schema changes in its output. */
+/** Changes that a piece of the final answer makes to the output of an agent with an output schema. Live only. */
 export interface OutputDeltaEvent extends BlockEventBase {
   readonly type: 'output-delta'
   readonly patch: readonly OutputChange[]
 }
 
+/**
+ * Why a compaction is made. `threshold`: after a turn, too little of the context window is free. `overflow`: the provider refused
+ * a request as too long. `window`: before a call, prompt and output would not fit. `requested`: a tool or extension called
+ * `compactAfterTurn`. `manual`: the caller called `agent.compact`.
+ */
 export type CompactionTrigger = 'threshold' | 'overflow' | 'window' | 'requested' | 'manual'
 
+/** A compaction begins. `step` is set if it happens within a step. `tokensBefore` estimates what the model is shown, in tokens. */
 export interface CompactionStartEvent extends RunEventBase {
   readonly type: 'compaction-start'
   readonly step?: number
@@ -115,6 +133,7 @@ export interface CompactionStartEvent extends RunEventBase {
   readonly tokensBefore: number
 }
 
+/** A compaction has ended. `reason` says why there is none if `outcome` is not `done`. */
 export interface CompactionEndEvent extends RunEventBase {
   readonly type: 'compaction-end'
   readonly step?: number
@@ -125,6 +144,10 @@ export interface CompactionEndEvent extends RunEventBase {
   readonly compaction?: Compaction
 }
 
+/**
+ * `done`: a compaction is stored and in force. `skipped`: there was nothing to do, or no budget. `cancelled`: a hook or an abort
+ * ended it. `failed`: no summary could be made.
+ */
 export type CompactionOutcome = 'done' | 'skipped' | 'cancelled' | 'failed'
 
 /** A summary that a model is shown in the place of all messages before `firstKeptMessageId`. The messages stay stored. */
@@ -144,13 +167,13 @@ export interface Compaction {
   readonly usage: Usage
 }
 
-/** What must not be lost with the messages: `file-read`, `file-modified`, `tool`, or a kind of the caller's. */
+/** A fact that stays in the summary when its messages are compacted: `file-read`, `file-modified`, `tool`, or a kind of your own. */
 export interface Fact {
   readonly kind: string
   readonly value: string
 }
 
-/** Tokens that no `message-end` holds. The sum of both kinds is the turn's usage. */
+/** Tokens that are in no `message-end`. The usage of a turn is the sum of both. */
 export interface UsageEvent extends RunEventBase {
   readonly type: 'usage'
   /** Of a `cache-miss`. */
@@ -166,8 +189,8 @@ export interface UsageEvent extends RunEventBase {
 }
 
 /**
- * The first part of a request that is not as it was in the last one, in the order of the prompt's sections, the tools by
- * name, the messages. `index`: place in the request, from 0. Without `role` there is no message at that place any more.
+ * The first part of a request that differs from the previous request, in the order sections of the prompt, tools by name,
+ * messages. `index` is the place in the request, from 0. Without `role` there is no message at that place.
  */
 export type CacheMiss =
   | { readonly part: 'section' | 'tool'; readonly name: string }

@@ -3,18 +3,18 @@ import type { JSONValue } from '@bowline/llm'
 /** The tool by which a model gives its final answer, where it is asked for it by a tool. */
 export const outputToolName = 'final_output'
 
-/** How the final answer is asked for: by the response format of the provider, by a tool, or in the prompt. */
+/** How a model is asked for the final answer: by the provider's response format, by a tool, or by the prompt. */
 export type OutputMode = 'json-schema' | 'tool' | 'prompt'
 
-/** Where a value stands in an output: keys of objects and indexes of lists, from the root. */
+/** The place of a value in an output: object keys and list indexes, from the root. */
 export type OutputPath = readonly (string | number)[]
 
-/** One change of an output that is being written. `append` adds to the text at its path; `value` takes the place of what is there. */
+/** One change of an output while the model writes it. `append` adds to the text at the path; `value` replaces the value there. */
 export type OutputChange = { readonly path: OutputPath } & ({ readonly value: JSONValue } | { readonly append: string })
 
 /**
- * The output with these changes. Copies what lies on the paths and shares the rest. Never throws: a change that has no place
- * changes nothing, and an index behind the end of a list is its end.
+ * Returns the output with these changes. It copies the values on the paths and shares the rest. It never throws: a change without
+ * a place changes nothing, and an index past the end of a list is its end.
  */
 export function patchOutput(output: JSONValue | undefined, patch: readonly OutputChange[]): JSONValue | undefined {
   return patch.reduce((before, change) => changed(before, change, 0) ?? before, output)

@@ -8,8 +8,9 @@ import { progressCharacters, toolCallOf } from './view.ts'
 import type { OpenBlock, OpenMessage, OpenToolCall, RunView } from './view.ts'
 
 /**
- * The fold of a log. Pure and total: it never throws, and values that are no event, unknown types, repeated numbers, durable events without a
- * number and deltas without their open message or call give back the same view. A jump in `seq` sets `gap`.
+ * Returns the view after these events. It is pure and never throws: values that are not events, unknown types, repeated numbers,
+ * durable events without a number, and deltas without their open message or call leave the view unchanged. A jump in `seq` sets
+ * `gap`.
  */
 export function reduceEvents(view: RunView, event: AgentEvent): RunView {
   if (isDelta(event)) return foldDelta(view, event)

@@ -3,7 +3,7 @@ import type { TurnStatus } from './turn-events.ts'
 /** Stored state of a run: queued, running, or how its last segment ended. */
 export type RunStatus = 'queued' | 'running' | TurnStatus
 
-/** How a session, a run or a subagent stands, for people. */
+/** The state of a session, a run or a subagent in one word, to be shown to people. */
 export type Status =
   | 'queued'
   | 'running'
@@ -34,20 +34,20 @@ const words: Readonly<Record<RunStatus | 'retry', Status>> = {
   error: 'failed',
 }
 
-/** Every `Status`, from the queue to the end. */
+/** All values of `Status`, from queued to ended. */
 export const statuses: readonly Status[] = [...new Set(Object.values(words))]
 
-/** Returns the word for what is stored of a run. `retries`: it waits for its next try of a model call. */
+/** Returns the status that people are shown for the stored state of a run. `retries`: the run waits for its next attempt of a model call. */
 export function statusOf(run: RunStatus, retries?: boolean): Status {
   return words[retries && (run === 'queued' || run === 'running') ? 'retry' : run]
 }
 
-/** Returns whether nothing more happens; false without a status. */
+/** Returns whether a run or session with this status has ended. False without a status. */
 export function isEnded(status: Status | undefined): boolean {
   return status === 'completed' || status === 'stopped' || status === 'failed'
 }
 
-/** Returns whether a segment with this end leaves the turn open. */
+/** Returns whether a turn with this status is suspended, so that it can go on. */
 export function isSuspended(outcome: TurnStatus): boolean {
   return !isEnded(words[outcome])
 }

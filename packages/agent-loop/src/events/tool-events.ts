@@ -5,6 +5,7 @@ interface ToolEventBase extends StepEventBase {
   readonly toolCallId: string
 }
 
+/** A tool begins to run. It is stored before `execute` is called. `attempt` counts the starts of this call from 1. */
 export interface ToolExecutionStartEvent<Name extends string = string, Input = JSONValue> extends ToolEventBase {
   readonly type: 'tool-execution-start'
   readonly toolName: Name
@@ -17,6 +18,7 @@ export interface ToolExecutionStartEvent<Name extends string = string, Input = J
   readonly effect: ToolEffect
 }
 
+/** Live text of a running tool (`context.emit`, or a text that its generator yields). It is not stored and the model does not see it. */
 export interface ToolExecutionDeltaEvent extends ToolEventBase {
   readonly type: 'tool-execution-delta'
   readonly delta: string
@@ -24,6 +26,7 @@ export interface ToolExecutionDeltaEvent extends ToolEventBase {
   readonly replace?: true
 }
 
+/** A call has its one outcome, in `message`. `durationMs` is the time from its start in ms. */
 export interface ToolExecutionEndEvent<Name extends string = string, Output = JSONValue> extends ToolEventBase {
   readonly type: 'tool-execution-end'
   /** `here`: `execute` ran; `elsewhere`: the result was submitted; `no`: it never ran. */
@@ -42,15 +45,15 @@ interface MaybeBackground {
 }
 
 /**
- * From a run in the background it replaces the calls that this run waited for before. An empty list says that it waits no
- * longer. Calls of another background run, also of one launched below it, stay.
+ * Lists the calls that wait for an answer from outside. From a background run it replaces the list of that run; an empty list says
+ * that it waits no longer. The calls of other background runs stay, also of those launched below it.
  */
 export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
   readonly type: 'awaiting-tools'
   readonly pendingToolCalls: readonly PendingToolCall[]
 }
 
-/** A call that waits for a decision. The same facts again as `ApprovalRequest`. */
+/** A call waits for a decision. The fields are those of `ApprovalRequest`. */
 export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   readonly type: 'approval-requested'
   readonly approvalId: string
@@ -67,6 +70,7 @@ export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   readonly deadlineAt?: number
 }
 
+/** An approval has a decision, or was cancelled together with its call. */
 export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
   readonly type: 'approval-resolved'
   readonly approvalId: string
@@ -78,6 +82,10 @@ export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
   readonly by?: string
 }
 
+/**
+ * What a second execution of the same call would do. `pure`: nothing. `idempotent`: nothing under the same `idempotencyKey`.
+ * `once`: it must not happen. After a crash the loop runs the first two again and never the third.
+ */
 export type ToolEffect = 'pure' | 'idempotent' | 'once'
 
 /** A tool-result message as the loop stores it. `details` is for the UI and is never sent to a model. */
@@ -97,7 +105,7 @@ export interface ToolResult<Name extends string = string, Output = JSONValue> {
 
 type JsonOutput<Value> = { readonly type: 'json'; readonly value: Value } | { readonly type: 'error-json'; readonly value: JSONValue }
 
-/** A call that waits for an answer from outside the run. */
+/** A call that waits for an answer from outside the run. Answer it by its `toolCallId`. `deadlineAt` is epoch milliseconds. */
 export interface PendingToolCall {
   readonly toolCallId: string
   readonly toolName: string
@@ -112,7 +120,7 @@ export interface PendingToolCall {
   readonly unknown?: true
 }
 
-/** A call that waits for a decision. */
+/** A call that waits for a decision. Decide it by its `approvalId`. `deadlineAt` is epoch milliseconds. */
 export interface ApprovalRequest {
   readonly approvalId: string
   readonly toolCallId: string
@@ -139,7 +147,7 @@ interface ChildEventBase extends RunEventBase {
   readonly childRunId: string
 }
 
-/** A tool call hands work to another agent; of work delegated over a bridge the ids are the request's and the agent's. */
+/** A subagent starts to work for a tool call. For work delegated over a bridge, the ids are those of the request and of the remote agent. */
 export interface ChildStartEvent extends ChildEventBase {
   readonly type: 'child-start'
   readonly step: number
@@ -149,7 +157,10 @@ export interface ChildStartEvent extends ChildEventBase {
   readonly taskId?: string
 }
 
-/** Reports the answer of a step of the child. It is repeated with another status when the child starts to wait after that step, and when it resumes. */
+/**
+ * Reports the answer of a step of a subagent. It is repeated with another status when the subagent begins to wait after that step,
+ * and when it resumes.
+ */
 export interface ChildUpdateEvent extends ChildEventBase {
   readonly type: 'child-update'
   /** The child's own count. */
@@ -160,6 +171,7 @@ export interface ChildUpdateEvent extends ChildEventBase {
   readonly toolNames: readonly string[]
 }
 
+/** A subagent has ended. `usage` and `cost` are those of its whole run. */
 export interface ChildEndEvent extends ChildEventBase {
   readonly type: 'child-end'
   readonly step: number

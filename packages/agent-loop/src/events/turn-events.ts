@@ -10,7 +10,7 @@ interface EventBase {
   readonly commit?: CommitMark
 }
 
-/** Says who wrote a commit. A type, because an interface is no JSON for the compiler. */
+/** Says which writer made a commit: the runtime, its claim and the run. */
 export type CommitMark = {
   /** The id of the runtime. */
   readonly owner?: string
@@ -32,11 +32,13 @@ export interface StepEventBase extends RunEventBase {
   readonly step: number
 }
 
+/** Names a model by its provider and its id, as the model object itself does. */
 export interface ModelName {
   readonly provider: string
   readonly modelId: string
 }
 
+/** The first event of a session. Only `sessions` writes it. */
 export interface SessionStartEvent extends EventBase {
   readonly type: 'session-start'
   readonly sessionKey: string
@@ -44,12 +46,14 @@ export interface SessionStartEvent extends EventBase {
   readonly copied?: true
 }
 
+/** The last event of a session: it was deleted, or its TTL is over. Only `sessions` writes it. */
 export interface SessionEndEvent extends EventBase {
   readonly type: 'session-end'
   readonly sessionKey: string
   readonly reason: 'deleted' | 'expired'
 }
 
+/** A run was accepted and waits for its turn. `kind` says what asked for it. Only `sessions` writes it. */
 export interface RunQueuedEvent extends EventBase {
   readonly type: 'run-queued'
   readonly runId: string
@@ -59,7 +63,7 @@ export interface RunQueuedEvent extends EventBase {
   readonly inputId?: string
 }
 
-/** The conversation goes on elsewhere in its tree. Entry ids; null is the root. */
+/** The conversation continues at another entry of its tree. `from` and `to` are entry ids; null is the root. */
 export interface BranchSwitchedEvent extends EventBase {
   readonly type: 'branch-switched'
   readonly from: string | null
@@ -67,7 +71,7 @@ export interface BranchSwitchedEvent extends EventBase {
   readonly summaryEntryId?: string
 }
 
-/** Made by an extension, through `logStep`. */
+/** An extension moved to another step of its sequence (`logStep`). */
 export interface OrchestrationStepEvent extends RunEventBase {
   readonly type: 'orchestration-step'
   readonly name: string | null
@@ -76,6 +80,7 @@ export interface OrchestrationStepEvent extends RunEventBase {
   readonly sequenceIndex: number
 }
 
+/** A user message was added to the transcript. It comes before the `turn-start` of the turn that answers it. `source` says who gave the input. */
 export interface UserMessageEvent extends RunEventBase {
   readonly type: 'user-message'
   readonly messageId: string
@@ -84,7 +89,7 @@ export interface UserMessageEvent extends RunEventBase {
   readonly inputId?: string
 }
 
-/** Input that came while the turn was under way. An overlay never has its message here. */
+/** An input was added while the turn ran. For an overlay, `message` is absent. */
 export interface RuntimeInputEvent extends RunEventBase {
   readonly type: 'runtime-input'
   readonly inputId: string
@@ -96,12 +101,19 @@ export interface RuntimeInputEvent extends RunEventBase {
   readonly characters: number
 }
 
-/** `steer` from the holder of the run, `notify` from a runtime; both are stored. An `overlay` is shown for one turn only. */
+/**
+ * Who gave an input during a turn: `steer` the caller of the run, `notify` a runtime. Both are stored. `overlay` is shown to the
+ * model for one turn and is not stored.
+ */
 export type InputSource = 'steer' | 'notify' | 'overlay'
 
-/** Where input may come into a turn. */
+/** A place in a turn at which inputs are added. */
 export type Window = 'turn-start' | 'step-start' | 'step-end'
 
+/**
+ * A segment of a turn begins. A turn has more than one if it was suspended or its process died; `attempt` counts them from 1.
+ * `cause` says why a further segment began.
+ */
 export interface TurnStartEvent extends RunEventBase {
   readonly type: 'turn-start'
   /** True for every segment of a turn but its first. */
@@ -114,8 +126,13 @@ export interface TurnStartEvent extends RunEventBase {
   readonly definitionDiff?: JSONValue
 }
 
+/**
+ * Why a further segment of a turn began. `answers`: results or decisions came. `takeover`: another process took a run whose lease
+ * had ended. `yield`: the run had been handed over on purpose. `recovery`: the turn was open when its journal was loaded.
+ */
 export type ResumeCause = 'answers' | 'takeover' | 'yield' | 'recovery'
 
+/** A step begins: one model call with the tool calls of its answer. Numbers are tokens. */
 export interface StepStartEvent extends StepEventBase {
   readonly type: 'step-start'
   /** Estimate of what the call will send. */
@@ -124,6 +141,7 @@ export interface StepStartEvent extends StepEventBase {
   readonly model: ModelName
 }
 
+/** A step has ended: the answer is stored, and each call that runs here has its outcome. `toolCalls` counts the calls of the answer. */
 export interface StepEndEvent extends StepEventBase {
   readonly type: 'step-end'
   readonly toolCalls: number
@@ -131,6 +149,7 @@ export interface StepEndEvent extends StepEventBase {
   readonly continues: boolean
 }
 
+/** A segment of a turn has ended. If `status` begins with `awaiting-`, or is `needs-recovery`, the turn is suspended and can go on. */
 export interface TurnEndEvent extends RunEventBase {
   readonly type: 'turn-end'
   readonly status: TurnStatus
@@ -147,19 +166,23 @@ export interface TurnEndEvent extends RunEventBase {
   readonly receipt?: readonly CallReceipt[]
 }
 
-/** Of a model call that fell back: the first model's error, with what the others said. */
+/** The error of a turn. If the step fell back to other models, it is the first model's error and `details` holds those of the others. */
 export type TurnError = (ModelError & { readonly details?: readonly ModelError[] }) | AgentErrorData
 
+/** The outcome of one tool call of the step that an abort stopped. */
 export interface CallReceipt {
   readonly toolCallId: string
   readonly toolName: string
   readonly status: OutcomeStatus
 }
 
-/** The exactly one outcome of a call. */
+/** The outcome of a tool call; each call gets exactly one. `unknown`: the call may or may not have taken effect. */
 export type OutcomeStatus = 'result' | 'error' | 'denied' | 'cancelled' | 'unknown'
 
-/** How a segment ends. `needs-recovery` wins over pending calls, these over approvals; without any of them a subagent is waited for. */
+/**
+ * How a segment of a turn ends. If several apply, `needs-recovery` wins over pending calls, and these over approvals.
+ * `awaiting-subagent`: only a subagent is still at work.
+ */
 export type TurnStatus =
   | 'completed'
   | 'awaiting-tools'
@@ -171,6 +194,22 @@ export type TurnStatus =
   | 'error'
   | 'needs-recovery'
 
+/**
+ * Says more exactly than `TurnStatus` why a segment ended.
+ *
+ * - `completed`: the model stopped (`stop`), reached its output limit (`length`), all calls of an answer asked to end the turn
+ *   (`terminated`), a `stopWhen` condition was true (`stop-when`), or an extension handled the input (`handled`).
+ * - Suspended: calls, approvals or subagents are pending (`pending`), or it is unknown whether a call took effect
+ *   (`unknown-outcome`).
+ * - `limit`: one of `max-steps`, `max-tool-calls`, `max-total-tokens`, `max-cost`, `max-duration`; or two answers in a row were
+ *   cut within their calls (`output-length`).
+ * - `halted`: a `guardrail` ended the turn.
+ * - `aborted`: the caller stopped it (`abort`), or the run was handed over to another process (`yielded`).
+ * - `error`: `model-error`, `extension-error`, `policy-error` (`onToolCall` returned `error`), `journal-error`, `output-invalid`;
+ *   `refused` if the input was not accepted, with nothing stored.
+ * - `needs-recovery`: the agent's definition has changed since the turn began (`definition-changed`). The caller must decide
+ *   whether the turn goes on.
+ */
 export type EndReason =
   | 'stop'
   | 'length'
@@ -194,9 +233,26 @@ export type EndReason =
   | 'journal-error'
   | 'unknown-outcome'
   | 'output-invalid'
-  /** The caller must decide whether the turn goes on with another definition of its agent. */
   | 'definition-changed'
 
+/**
+ * Codes of `AgentError` and of `AgentErrorData`.
+ *
+ * Thrown by `defineAgent`, `defineTool`, `run` and the other functions:
+ * - `invalid-config`, `invalid-input`, `invalid-transcript`: an argument is wrong. The message names it.
+ * - `busy`: another run or compaction uses the journal.
+ *
+ * In `error` of a result, with the reason `refused` and nothing stored:
+ * - `unknown-tool-call`, `unknown-approval`: nothing is pending under this id.
+ * - `tool-result-conflict`, `approval-conflict`: another answer is stored under this id, or `inputHash` differs.
+ * - `pending-calls`: new input came while calls wait for answers. See `onInputWhilePending`.
+ * - `nothing-to-run`: no input was given, no turn is open and no input waits.
+ *
+ * In `error` of a result, at the end of a turn:
+ * - `journal-failed`: a commit failed. `fenced`: another process owns the run.
+ * - `extension-error`, `policy-error`: an extension failed with `onError: 'fail'`, or returned `error` for a call.
+ * - `output-invalid`: the final answer does not fit the output schema. `halted`: a guardrail ended the turn.
+ */
 export type AgentErrorCode =
   | 'busy'
   | 'invalid-config'
@@ -215,23 +271,24 @@ export type AgentErrorCode =
   | 'output-invalid'
   | 'halted'
 
-/** `refused`: of answers, each refused id with its own code; the code of the whole is that of the first. */
+/** An `AgentError` as data. If answers were refused, `refused` lists each refused id with its own code; `code` is that of the first. */
 export interface AgentErrorData {
   readonly code: AgentErrorCode
   readonly message: string
   readonly refused?: readonly { readonly id: string; readonly code: AgentErrorCode }[]
 }
 
+/** Each event of the segment is stored. It follows `turn-end`. */
 export interface SavePointEvent extends RunEventBase {
   readonly type: 'save-point'
 }
 
-/** Nothing is queued and nothing waits. */
+/** Nothing is queued and nothing is pending. The last event of the work that an input caused. */
 export interface SettledEvent extends RunEventBase {
   readonly type: 'settled'
 }
 
-/** Something beside the turn went wrong; `fatal` when it ends the turn. That of a `journal` is live only: it has no `seq`. */
+/** Something other than the model call failed. `fatal`: it ends the turn. With `source: 'journal'` it is live only and has no `seq`. */
 export interface ErrorEvent extends RunEventBase {
   readonly type: 'error'
   /**

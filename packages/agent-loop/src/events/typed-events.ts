@@ -10,8 +10,8 @@ export interface ToolTypes {
 declare const otherName: unique symbol
 
 /**
- * The name of a tool whose types are not known: of a subagent, an extension, a host, or one that the run brought along. At
- * run time it is a text like any other. The compiler holds it for no known name, so that a comparison with one narrows.
+ * The name of a tool whose types are not known, for example of a subagent or an extension. At run time it is a text like any
+ * other. The compiler treats it as different from each known name, so that a comparison with a known name narrows.
  */
 export type OtherToolName = `delegate_to_${string}` | ('another tool' & { readonly [otherName]: true })
 
@@ -27,7 +27,7 @@ type ResultOf<Types extends ToolTypes> =
   | ToolResult<OtherToolName>
   | { readonly [Name in keyof Types & string]: ToolResult<Name, Types[Name]['output']> }[keyof Types & string]
 
-/** What the tools of an agent say of its runs: `toolName` narrows. Interfaces take these from it, and so stay assignable to those of any agent. */
+/** The types that the tools of an agent give to the events and results of its runs. */
 export interface RunTypes {
   readonly event: AgentEvent
   readonly toolResult: ToolResult
@@ -35,7 +35,7 @@ export interface RunTypes {
   readonly output: unknown
 }
 
-/** The types of the runs of an agent with these tools; those of any agent if the tools are not known. */
+/** The `RunTypes` of an agent with these tools; those of any agent if the tools are not known. */
 export type RunTypesOf<Types extends ToolTypes, Output> = string extends keyof Types
   ? { readonly event: AgentEvent; readonly toolResult: ToolResult; readonly output: Output }
   : {
@@ -44,7 +44,7 @@ export type RunTypesOf<Types extends ToolTypes, Output> = string extends keyof T
       readonly output: Output
     }
 
-/** The type of a value once it has been written as JSON and read again: what the log, a page and a model get. */
+/** The type of a value after it was written as JSON and read again, as it is in the log, in a browser and for a model. */
 export type InJson<Value> = unknown extends Value
   ? JSONValue
   : Value extends JSONValue | undefined

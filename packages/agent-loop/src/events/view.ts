@@ -5,8 +5,8 @@ import type { ApprovalRequest, PendingToolCall, ToolResult } from './tool-events
 import type { AgentErrorData, ModelName, OutcomeStatus, TurnError, TurnStatus } from './turn-events.ts'
 
 /**
- * What a reader of the log knows. A view is never changed: each event gives a new one that shares what stayed the
- * same. Messages keep their references.
+ * The state of a conversation as its log tells it. A view never changes: each event makes a new one that shares unchanged parts.
+ * Messages keep their references.
  */
 export interface RunView {
   /** Of the last durable event that was folded in. */
@@ -54,8 +54,10 @@ export interface RunView {
   readonly gap: boolean
 }
 
+/** A message of a view: a stored message without live parts. */
 export type ViewMessage = UserMessage | AssistantMessage | ToolResult
 
+/** The answer that is being written, as far as its deltas have arrived. */
 export interface OpenMessage {
   readonly messageId: string
   readonly step: number
@@ -65,14 +67,15 @@ export interface OpenMessage {
 }
 
 /**
- * One content block so far. A delta replaces the block by a copy with the longer text; engines join strings without
- * copying them, so its cost does not grow with the text.
+ * One content block as far as its deltas have arrived. A delta replaces the block by a copy with the longer text; its cost does
+ * not grow with the text.
  */
 export type OpenBlock =
   | { readonly type: 'text' | 'reasoning'; readonly index: number; readonly text: string; readonly closed: boolean }
   | OpenToolCall
   | { readonly type: 'part'; readonly index: number; readonly part: WholePart }
 
+/** A tool call that is being written. */
 export interface OpenToolCall {
   readonly type: 'tool-call'
   readonly index: number
@@ -84,7 +87,10 @@ export interface OpenToolCall {
   readonly toolCall?: ToolCallPart
 }
 
-/** `pending`: not started; `running`: started; `remote`: an answer from outside is awaited; else the outcome. */
+/**
+ * A tool call in a view. `pending`: not started. `running`: started. `remote`: waits for an answer from outside. Otherwise `state`
+ * is its outcome.
+ */
 export interface ToolCallView {
   readonly toolCallId: string
   readonly toolName: string
@@ -120,12 +126,13 @@ export interface ChildView {
   readonly error?: ModelError | AgentErrorData
 }
 
+/** The retry that is waiting or running: the fields of its `retry-start`. */
 export type RetryView = Pick<RetryStartEvent, 'attempt' | 'maxAttempts' | 'delayMs' | 'notBefore' | 'cause' | 'model' | 'error'>
 
-/** How much of a running tool's progress a view keeps. */
+/** The number of characters that a view keeps of a running tool's progress. */
 export const progressCharacters = 20_000
 
-/** The view of a log without events. */
+/** The view of a log without events: where `reduceEvents` begins. */
 export const emptyView: RunView = Object.freeze({
   seq: 0,
   phase: 'idle',
@@ -141,7 +148,7 @@ export const emptyView: RunView = Object.freeze({
   gap: false,
 })
 
-/** The call of this id; undefined without a view. Looks from the end: what is asked for is most often recent. */
+/** Returns the call with this id, or undefined if the view has none. */
 export function toolCallOf(view: Partial<RunView> | null | undefined, toolCallId: string): ToolCallView | undefined {
   return view?.toolCalls?.findLast((call) => call.toolCallId === toolCallId)
 }

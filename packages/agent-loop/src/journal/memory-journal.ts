@@ -20,11 +20,13 @@ import { sumCost, sumUsage } from '../events/spending.ts'
 import type { TurnError } from '../events/turn-events.ts'
 import { earlierMessages } from '../transcript/earlier-messages.ts'
 
+/** A journal in the memory of this process. It is lost with the process unless its `snapshot` is stored. */
 export interface MemoryJournal extends Journal {
   /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */
   snapshot(): JSONValue
 }
 
+/** The beginning of a journal: a transcript or a snapshot. Default: an empty conversation. */
 export interface MemoryJournalOptions {
   /** An earlier transcript. Throws `invalid-transcript` when it breaks an invariant. */
   readonly messages?: readonly Message[]
@@ -58,7 +60,10 @@ interface Memory {
   children: Record<string, Memory>
 }
 
-/** The journal of a conversation that lives in this process: the reference for all others. */
+/**
+ * Creates a journal in the memory of this process, empty or from a transcript or a snapshot. Throws `AgentError`
+ * `invalid-transcript` for messages that break an invariant and `invalid-config` for a value that is not such a snapshot.
+ */
 export function createMemoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
   checkKeys('createMemoryJournal.options', options, ['messages', 'snapshot'])
   if (options.snapshot !== undefined) checkObject('snapshot', options.snapshot)

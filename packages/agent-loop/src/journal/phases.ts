@@ -5,7 +5,7 @@ import type { Phase } from '../contract/run.ts'
 
 const phases = new WeakMap<Journal, Exclude<Phase, 'idle'>>()
 
-/** What this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
+/** Returns what this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
 export function phaseOf(journal: Journal): Phase {
   checkJournal('journal', journal)
   return phases.get(journal) ?? 'idle'

@@ -11,7 +11,7 @@ const questionName = 'budget'
 
 const amounts: JSONSchema7 = { type: 'object', properties: { tokens: { type: 'number' }, cost: { type: 'number' } } }
 
-/** The input of a question about a budget, and of the decision: by default the amount that the call needs. */
+/** The JSON Schema of the input of an approval request about a budget: the amounts to grant. Its default is the amount that the call needs. */
 export const grantSchema: JSONSchema7 = {
   type: 'object',
   properties: {

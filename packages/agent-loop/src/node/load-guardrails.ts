@@ -8,6 +8,7 @@ import type { Guardrail } from '../contract/guardrail.ts'
 import { defineGuardrail, handlerNames } from '../plugins/guardrails/define-guardrail.ts'
 import { checkFolders, listFolder, readText } from './files.ts'
 
+/** The folders of guardrail files. If two guardrails have one name, the one of the earlier folder is used. */
 export interface LoadGuardrailsOptions {
   /** In the order of their right to a name: built-in, user, project. */
   readonly folders: readonly string[]
@@ -23,9 +24,9 @@ interface LoadedFile {
 }
 
 /**
- * The guardrails that the `.js`, `.mjs` and `.ts` files of the folders export, in the order of folders, file names and
- * exports. Of several with one name the first counts. Names of files that begin with `_` or a dot are skipped. The
- * files run with all rights of this process. What is wrong is in `diagnostics`.
+ * Loads the guardrails that the `.js`, `.mjs` and `.ts` files of the folders export, in the order of folders, file names and
+ * exports. If two have one name, the first is used. Files whose names begin with `_` or a dot are skipped. The files run with all
+ * rights of this process. Problems are in `diagnostics`. Throws `AgentError` `invalid-config` if `folders` is not a list of paths.
  */
 export async function loadGuardrails(options: LoadGuardrailsOptions): Promise<Loaded<Guardrail>> {
   checkFolders('loadGuardrails', options)

@@ -9,6 +9,7 @@ import type { GrammarOptions, LogState, Must, Rule, Rules } from './grammar/log-
 import { messageRules } from './grammar/message-rules.ts'
 import { turnRules } from './grammar/turn-rules.ts'
 
+/** How complete the log is that `checkEvents` checks. */
 export interface CheckEventsOptions {
   /** Every delta is there, as in the log of a `recordingJournal`; a reader may have missed some. Default false. */
   readonly allDeltas?: boolean
@@ -16,7 +17,7 @@ export interface CheckEventsOptions {
   readonly unfinished?: boolean
 }
 
-/** Checks a log against the grammar of events. Gives what is wrong, in order; an empty list is a right log. */
+/** Checks a log against the grammar of events. Returns the problems in order; the list is empty if the log is correct. */
 export function checkEvents(events: readonly AgentEvent[], options: CheckEventsOptions = {}): readonly string[] {
   checkRequired('events', events, 'a list of events', Array.isArray)
   for (const [place, event] of events.entries()) checkRequired(`events[${place}]`, event, 'an event', isRecord)

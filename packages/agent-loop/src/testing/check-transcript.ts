@@ -3,12 +3,13 @@ import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { copyJson, isRecord, NotJsonError } from '../base/json.ts'
 import { clientCalls } from '../base/messages.ts'
 
+/** Whether the transcript may end within a turn. */
 export interface CheckTranscriptOptions {
   /** The last answer may have calls without results, as in a suspended turn. Default false. */
   readonly openCalls?: boolean
 }
 
-/** Checks that ids are unique and calls and results are paired. Gives what is wrong; an empty list is a right transcript. */
+/** Checks that ids are unique and that calls and results are paired. Returns the problems; the list is empty if the transcript is correct. */
 export function checkTranscript(messages: readonly Message[], options: CheckTranscriptOptions = {}): readonly string[] {
   checkRequired('messages', messages, 'a list of messages', Array.isArray)
   for (const [place, message] of messages.entries()) checkRequired(`messages[${place}]`, message, 'a message', isRecord)

@@ -5,6 +5,7 @@ import type { IdSource } from '../base/ids.ts'
 import type { Journal, JournalRecord } from '../contract/journal.ts'
 import type { AgentEvent, DurableEvent } from '../events/agent-event.ts'
 
+/** A journal that keeps a copy of each commit and event. */
 export interface RecordingJournal extends Journal {
   /** The records of each commit that was stored, in order. */
   readonly commits: readonly (readonly JournalRecord[])[]
@@ -16,7 +17,7 @@ export interface RecordingJournal extends Journal {
   readonly childJournals: ReadonlyMap<string, RecordingJournal>
 }
 
-/** A journal that remembers what went through it. */
+/** Wraps a journal and records each commit, event and delta. */
 export function recordingJournal(journal: Journal): RecordingJournal {
   checkJournal('journal', journal)
   const commits: (readonly JournalRecord[])[] = []
@@ -58,6 +59,7 @@ export function recordingJournal(journal: Journal): RecordingJournal {
   }
 }
 
+/** The commit at which the process of a `crashingJournal` dies. */
 export interface CrashPoint {
   /** Which commit, from 1. Those of child runs count. */
   readonly commit: number
@@ -65,11 +67,12 @@ export interface CrashPoint {
   readonly when: 'before' | 'after'
 }
 
+/** A journal that rejects each commit from its crash point on. `crashed` says whether that happened. */
 export interface CrashingJournal extends Journal {
   readonly crashed: boolean
 }
 
-/** A journal whose process dies at one of its commits: that one and all later ones are rejected. */
+/** Wraps a journal so that its process seems to die at one commit: that commit and all later ones reject with `journal-failed`. */
 export function crashingJournal(journal: Journal, point: CrashPoint): CrashingJournal {
   checkJournal('journal', journal)
   checkKeys('point', point, ['commit', 'when'])
@@ -139,7 +142,7 @@ function otherMembers(journal: Journal): Pick<Journal, Other> {
   return Object.fromEntries(entries) as Pick<Journal, Other>
 }
 
-/** `<kind>_1`, `<kind>_2` …, counted per kind. */
+/** Creates ids `<kind>_1`, `<kind>_2` …, counted per kind. */
 export function fakeIds(): IdSource {
   const counts = new Map<string, number>()
   return {

@@ -9,6 +9,7 @@ import { isRecord } from '../base/json.ts'
 type FastCheck = typeof fastCheck
 type Arbitrary<Value> = fastCheck.Arbitrary<Value>
 
+/** How large random transcripts may become. `maxTurns` counts turns. */
 export interface TranscriptArbitraryOptions {
   /** Default 4. */
   readonly maxTurns?: number
@@ -36,8 +37,8 @@ interface TurnPlan {
 }
 
 /**
- * Random transcripts that are right: what a loop may have stored after some turns, failed and stopped answers too. Takes
- * fast-check as an argument, so that this entry loads without it.
+ * Creates random correct transcripts for fast-check: a few turns, with failed and aborted answers. fast-check is an argument, so
+ * that this entry loads without it.
  */
 export function transcriptArbitrary(fc: FastCheck, options: TranscriptArbitraryOptions = {}): Arbitrary<readonly StoredMessage[]> {
   checkRequired('fc', fc, 'fast-check: import fc from \'fast-check\'', (given) => isRecord(given) && 'constantFrom' in given)

@@ -29,7 +29,7 @@ const factKeys = [
 ]
 const toolKeys = [...factKeys, 'inputSchema', 'execute', 'toModelOutput']
 
-/** A tool of the AI SDK with a name and with what the AI SDK does not know; what is given here wins. */
+/** Names a tool of the AI SDK and adds the settings that the AI SDK does not know. A setting given here replaces the one of the tool. */
 export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSONValue = JSONValue, Name extends string = string>
   extends Partial<Omit<ToolFacts, 'name'>> {
   /** The tool, made by `tool()` or `dynamicTool()` of the AI SDK. */
@@ -48,7 +48,7 @@ interface ToolFunctions<Execute, ToModelOutput> {
   readonly toModelOutput?: ToModelOutput
 }
 
-/** Makes a tool that carries the types of its input and output. Throws `invalid-config` for options that are unknown or make no sense. */
+/** Creates a tool that carries the types of its input and output. Throws `AgentError` `invalid-config` that names the wrong option. */
 export function defineTool<
   Schema extends InputSchema,
   Details extends JSONValue = JSONValue,
@@ -62,8 +62,8 @@ export function defineTool<
 }
 
 /**
- * Takes a tool of the AI SDK over under a name, with its effect and whatever else the AI SDK does not know. A function of
- * its own: beside an overload, compilers report a mistake in `defineTool` as one in this. Throws `invalid-config`.
+ * Creates a tool from a tool of the AI SDK, under a name and with the settings that the AI SDK does not know, such as `effect`.
+ * Throws `AgentError` `invalid-config` that names the wrong option.
  */
 export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JSONValue, Name extends string = string>(
   options: AdoptedToolOptions<From, Details, Name>,

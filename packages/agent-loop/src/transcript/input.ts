@@ -5,7 +5,7 @@ import { checkInput, refuseInput } from '../base/checks.ts'
 import { copyJson, deepFreeze, isRecord, NotJsonError } from '../base/json.ts'
 import type { AgentInput, Answers, ApprovalDecision, SubmittedResult } from '../contract/input.ts'
 
-/** An input as a frozen copy in its one stored form. Throws `invalid-input`. */
+/** Returns an input as a frozen copy in the form in which it is stored. Throws `AgentError` `invalid-input`. */
 export function parseInput(input: AgentInput): UserMessage | Answers {
   const order = orderOf(input)
   switch (order.kind) {

@@ -7,6 +7,7 @@ import { idGiver } from './guard.ts'
 import { readMessage } from './read-message.ts'
 import type { TranscriptRepairCode } from './read-message.ts'
 
+/** One change that `repairTranscript` made. */
 export interface TranscriptRepair {
   readonly code: TranscriptRepairCode
   /** Place in the given list; of a missing result that of its answer. */
@@ -25,9 +26,9 @@ interface Entry {
 }
 
 /**
- * A transcript from elsewhere as one that a run takes. It must change nothing in a transcript that is right, and must
- * not change the given messages. What a call did is never made up: without a result its outcome is `unknown`, or
- * `cancelled` where its answer was cut and it cannot have run.
+ * Turns a transcript from elsewhere into one that a run accepts. It changes nothing in a correct transcript and never the given
+ * messages. It invents no results: a call without a result gets the outcome `unknown`, or `cancelled` if its answer was cut and it
+ * cannot have run.
  */
 export function repairTranscript(given: readonly Message[]): { messages: Message[]; repairs: TranscriptRepair[] } {
   if (!Array.isArray(given)) throw new AgentError('invalid-input', `messages must be a list of messages; received ${describeValue(given)}`)

@@ -10,7 +10,7 @@ import type { ErrorFacts } from './shapes.ts'
 import { limitsOf, signOf } from './signs.ts'
 import { isQuotaOfNothing } from './signs/billing.ts'
 
-/** What the caller knows about the call that failed. */
+/** Facts about the failed call that its error may not contain. */
 export interface ErrorContext {
   readonly provider?: string
   readonly modelId?: string
@@ -23,8 +23,8 @@ export interface ErrorContext {
 }
 
 /**
- * Says what went wrong, as data. It must accept any error; a `ModelError` is given back unchanged. The original error
- * stays as `cause`, which JSON does not show. Throws only for a context that is none: an `LlmError`.
+ * Returns any error of a model call as data. A `ModelError` is returned unchanged. The original error stays as `cause`, which JSON
+ * does not show. Throws `LlmError` only if the context is not valid.
  */
 export function classifyError(error: unknown, context: ErrorContext = {}): ModelError {
   checkContext(context)

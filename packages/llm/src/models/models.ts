@@ -11,6 +11,7 @@ import { registerProvider, type ProviderEntry, type RegisteredProvider } from '.
 import { RecentlyUsed } from './recently-used.ts'
 import { callOf, optionsKeyOf, resolvedModel, type ResolvedModel } from './resolved-model.ts'
 
+/** Names the providers, and decides which model a reference means, what is known about models, and which middleware wraps them. */
 export interface ModelsOptions {
   /** By the name that references use. */
   readonly providers: Readonly<Record<string, ProviderEntry>>
@@ -28,8 +29,8 @@ export interface ModelsOptions {
 }
 
 /**
- * A registry of models by name. A reference that names nothing is an `LlmError` `invalid-config`. A model is created once per
- * name; of more than 1,000 names, which may come from outside, those used last are kept.
+ * A registry of models by name. Throws `LlmError` `invalid-config` for a reference that names no model. A model is created once
+ * per name; the 1,000 names used last are kept.
  */
 export interface Models {
   /** The default model when there is no reference. */
@@ -47,7 +48,10 @@ export interface Models {
 const optionKeys = Object.keys({ providers: true, default: true, aliases: true, models: true, middleware: true } satisfies Record<keyof ModelsOptions, true>)
 const keptModels = 1_000
 
-/** Throws `LlmError` for a default, an alias, a price or a provider that could never work. */
+/**
+ * Creates a registry of models. Creates no model and opens no connection yet. Throws `LlmError` `invalid-config` if a default, an
+ * alias, a price or a provider can never work.
+ */
 export function createModels(options: ModelsOptions): Models {
   checkModelsOptions(options)
   const providers = new Map(

@@ -9,6 +9,7 @@ type CreateModel = (modelId: string) => AnyLanguageModel
 /** A provider of the AI SDK, or a function that makes a model of its name. */
 export type ProviderLike = CreateModel | { languageModel(modelId: string): AnyLanguageModel }
 
+/** A provider with settings that hold for all of its models. */
 export interface ProviderSettings {
   readonly provider: ProviderLike
   /** The lowest layer of the runtime params of each call. */
@@ -19,6 +20,7 @@ export interface ProviderSettings {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** A provider in `createModels({ providers })`: the provider alone, or with settings for all of its models. */
 export type ProviderEntry = ProviderLike | ProviderSettings
 
 export interface RegisteredProvider {

@@ -5,7 +5,7 @@ import type { ModelInfo } from '../model-info.ts'
 /** Shared by all installed copies of this package. */
 const callKey: unique symbol = Symbol.for('bowline.llm.resolved-model') as never
 
-/** A model of a registry, with all that the registry knows about it. */
+/** A model that a registry resolved, with its facts and settings. */
 export interface ResolvedModel {
   /** The name of the provider in the registry. */
   readonly provider: string

@@ -8,7 +8,7 @@ import { LlmError } from '../model-error.ts'
 
 const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** Settings of one call that may come from outside, at run time. An absent or `undefined` field leaves the default. */
+/** Settings of one call that may come from outside at run time. An absent or `undefined` field leaves the default. */
 export interface RuntimeParams {
   /** A reference that a registry of models resolves. */
   readonly model?: string | undefined
@@ -42,7 +42,7 @@ const fields = {
 
 export const runtimeParamNames: readonly string[] = Object.keys(fields)
 
-/** Must refuse unknown fields and values out of range, naming the field's path. */
+/** A zod schema that refuses unknown fields and values out of range and names the field's path. */
 export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(fields, {
   error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`),
 })
@@ -66,8 +66,8 @@ function noFields(keys: readonly string[]): string {
 }
 
 /**
- * Lowest layer first; only defined fields override. `providerSpecific` is merged by its top-level keys. Throws
- * `LlmError` for a layer that does not fit the schema.
+ * Merges layers of settings, lowest first. Only defined fields override; `providerSpecific` is merged by its top-level keys.
+ * Throws `LlmError` for a layer that does not fit the schema.
  */
 export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
   for (const [index, layer] of layers.entries()) if (layer !== undefined) checkRuntimeParams(layer, `layers[${index}]`)

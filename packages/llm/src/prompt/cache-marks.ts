@@ -8,11 +8,12 @@ import type {
 import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, fieldsOf, optionalFieldsOf } from '../check.ts'
 
+/** A place of the prompt whose end can be marked for the provider's cache. The order in the prompt is tools, instructions, messages. */
 export type CachePlace = 'tools' | 'instructions' | 'messages'
 
 /**
- * Up to where the provider keeps the prompt, so that the next call need not read it again. `auto`: the instructions
- * (without any the tools) and the messages.
+ * Marks how much of the prompt the provider caches, so that the next call need not read it again. `auto` marks the instructions
+ * (the tools if there are none) and the messages.
  */
 export type CacheMarks =
   | 'off'
@@ -25,6 +26,7 @@ export type CacheMarks =
       readonly lasting?: LastingPart
     }
 
+/** The part of the prompt that later calls repeat. The cache marks are set at its end. */
 export interface LastingPart {
   /** Characters of the last instruction text, from its first one. The rest is sent as a text of its own. Default: all. */
   readonly instructions?: number

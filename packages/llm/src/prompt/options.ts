@@ -1,7 +1,7 @@
 import type { Message, ProviderOptions } from '../messages.ts'
 import type { ModelInfo } from '../model-info.ts'
 
-/** What to do with parts of a transcript that the called model need not or must not see as they are. */
+/** What happens to reasoning of other models, and to answers that were aborted or failed. */
 export interface HistoryOptions {
   /** Reasoning of another model: left out, or shown as plain text. Default `drop`. */
   readonly foreignReasoning?: 'drop' | 'text'
@@ -11,12 +11,13 @@ export interface HistoryOptions {
   readonly errored?: 'keep' | 'drop'
 }
 
-/** One text, or blocks that may carry options of their own. */
+/** The system prompt: one text, or blocks that may have options of their own. */
 export type Instructions = string | readonly { readonly text: string; readonly providerOptions?: ProviderOptions }[]
 
 /** Which files the model takes. Only `false` keeps one back; what is not stated is sent. */
 export type ModelInput = NonNullable<ModelInfo['input']>
 
+/** The transcript to convert, the model that will read it, and what to do with parts that this model must not see. */
 export interface ToPromptOptions {
   /** The transcript, oldest first. */
   readonly messages: readonly Message[]

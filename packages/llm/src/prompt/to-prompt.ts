@@ -35,9 +35,9 @@ const nothingKept: Kept = { share: 'nothing', calls: noCalls }
 const noPlaces: ReadonlyMap<number, string> = new Map()
 
 /**
- * Converts a transcript to a provider prompt that every provider takes: each call has its result right behind it, ids
- * are unique, nothing is empty. It must be pure: the same input gives the same bytes and is not changed. What had to be
- * changed is listed in `repairs`. Throws `LlmError` for options and messages of a wrong shape.
+ * Converts a transcript to a prompt that every provider accepts: each call has its result directly after it, ids are unique,
+ * nothing is empty. It is pure: the same input gives the same bytes and is not changed. `repairs` lists the changes. Throws
+ * `LlmError` for options and messages of a wrong shape.
  */
 export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
   checkToPromptOptions(options)

@@ -5,7 +5,7 @@ import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params
 import { requestKeys } from './check-request.ts'
 import { callTarget } from './call-target.ts'
 
-/** The model that a request would call, as its messages will name it, and what is known about it. */
+/** The model that a request would call, by the names that its messages will carry, and what is known about it. */
 export interface ModelDescription {
   readonly provider: string
   readonly modelId: string
@@ -14,7 +14,10 @@ export interface ModelDescription {
   readonly defaults: RuntimeParams
 }
 
-/** Calls nothing. Throws `LlmError` `invalid-config` where `streamMessage` would: for a model that cannot be called. */
+/**
+ * Returns the model that a request would call and its facts, without a call. Throws `LlmError` `invalid-config` for a model that
+ * cannot be called, as `streamMessage` does.
+ */
 export function describeModel(request: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): ModelDescription {
   check.checkKeys('describeModel.request', request, requestKeys)
   if (request.runtimeParams !== undefined) checkRuntimeParams(request.runtimeParams)

@@ -8,10 +8,9 @@ import type { MessageStream } from './stream-message.ts'
 type OnEvent = (event: MessageEvent) => void
 
 /**
- * Reads a stream to its end as fast as it comes and hands each event to `onEvent`: what `for await` does, without a
- * promise per event, and without holding the provider up. No event comes before this function returns. It gives the
- * message. When `onEvent` throws, the reader has left: the call ends as `aborted`, and what was thrown comes
- * back as the rejection. A stream that has a reader throws `LlmError` `invalid-input`.
+ * Reads a stream to its end and hands each event to `onEvent`, like `for await`, but without a promise per event and without
+ * slowing the provider. No event comes before this function returns. Resolves with the message. If `onEvent` throws, the call ends
+ * as `aborted` and the promise rejects with that error. Throws `LlmError` `invalid-input` if the stream has a reader.
  */
 export function readEvents(stream: MessageStream, onEvent: OnEvent): Promise<AssistantMessage> {
   checkInput.checkRequired('stream', stream, 'what streamMessage gave', isStream)

@@ -14,8 +14,8 @@ import { EventIterator } from './event-iterator.ts'
 import { Pump } from './pump.ts'
 
 /**
- * One model call as events. Nothing is sent before the first `next()` or `result()`. It can be iterated once; leaving
- * the loop early cancels the call.
+ * One model call as events. Nothing is sent before the first `next()` or `result()`. It can be iterated once; leaving the
+ * iteration early aborts the call.
  */
 export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
   readonly messageId: string
@@ -25,7 +25,10 @@ export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
   result(): Promise<AssistantMessage>
 }
 
-/** Calls a model once. Throws `LlmError` for a request that can never work; every failure of the call is data. */
+/**
+ * Calls a model once, when the stream is first read. Throws `LlmError` for a request that can never work; every failure of the
+ * call is data in the message.
+ */
 export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)
   const target = callTarget(request)

@@ -3,7 +3,7 @@ import type { AssistantMessage } from '../messages.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
 import type { CallFacts, CallObserver } from './call-observer.ts'
 
-/** What is known of a call when it has ended: everything but its content. */
+/** What is known of a call after its end, without its content. */
 export type CallResult = Pick<AssistantMessage, 'stopReason' | 'usage' | 'cost' | 'timing'>
 
 /**

@@ -1,4 +1,4 @@
-/** What a call tells OpenTelemetry and the channel `bowline:llm`. Neither may change the call, whatever goes wrong. */
+/** What a call reports to OpenTelemetry and to the channel `bowline:llm`. A failure there never changes the call. */
 export interface TelemetryOptions {
   /** Default `true`: each call is told to the OpenTelemetry SDK and the subscribers that there are, mostly none. */
   readonly enabled?: boolean

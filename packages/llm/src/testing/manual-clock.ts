@@ -1,7 +1,7 @@
 import { checkInput } from '../check.ts'
 import { checkTimer, type Clock } from '../clock.ts'
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until `advance` moves it. */
 export interface ManualClock extends Clock {
   /** Timers that are set and have not run. */
   readonly pendingTimers: number
@@ -17,6 +17,10 @@ interface Timer {
   readonly run: () => void
 }
 
+/**
+ * Creates a clock that stands at `startMs` (epoch milliseconds, default 0) until `advance` moves it. Throws `LlmError`
+ * `invalid-input` if `startMs` is negative or not a number.
+ */
 export function manualClock(startMs = 0): ManualClock {
   checkInput.checkNumber('startMs', startMs, 0)
   const timers = new Set<Timer>()

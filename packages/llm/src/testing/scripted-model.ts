@@ -7,7 +7,7 @@ import { play } from './play.ts'
 import { scriptOf } from './script.ts'
 import { checkedStep, type Step } from './step.ts'
 
-/** A model that answers as written. It fails on a call that nobody wrote and, with `assertDone`, on steps left over. */
+/** A model that answers from a script. A call without a step rejects; `assertDone` throws for steps that were not used. */
 export interface ScriptedModel extends LanguageModelV4 {
   /** The options of each call so far, as deep copies. */
   readonly calls: readonly LanguageModelV4CallOptions[]
@@ -16,8 +16,10 @@ export interface ScriptedModel extends LanguageModelV4 {
   [Symbol.dispose](): void
 }
 
+/** The answers of a scripted model: one step per call, in order, or a function that returns the step for a call. `index` counts the calls from 0. */
 export type Script = readonly Step[] | ((call: LanguageModelV4CallOptions, index: number) => Step | Promise<Step>)
 
+/** The names under which a scripted model appears, and the clock of its delays. */
 export interface ScriptedModelOptions {
   /** Default `scripted`. */
   readonly provider?: string
@@ -27,7 +29,10 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock
 }
 
-/** Works wherever a `LanguageModelV4` does. */
+/**
+ * Creates a model that answers from a script and works wherever a `LanguageModelV4` does. Throws `LlmError` if a step or an option
+ * is not valid. A call without a step rejects.
+ */
 export function scriptedModel(steps: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   checkScript(steps, options)
   const { provider = 'scripted', modelId = 'scripted-model', clock = systemClock } = options

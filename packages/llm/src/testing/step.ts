@@ -7,7 +7,7 @@ import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import type { JSONValue } from '../messages.ts'
 
-/** One answer of a scripted model. Plain fields make a legal stream; `parts` says it part by part. */
+/** One answer of a scripted model. The plain fields make a legal stream; `parts` gives it part by part. */
 export interface Step {
   readonly reasoning?: string
   readonly text?: string
@@ -36,6 +36,7 @@ export interface Step {
   readonly ignoreAbort?: boolean
 }
 
+/** A tool call of a scripted answer. `chunk` is the number of characters per delta. Default: all arguments in one delta. */
 export interface ScriptedToolCall {
   /** Default: `call-<call>-<place>`, both from 1. */
   readonly id?: string
@@ -45,7 +46,7 @@ export interface ScriptedToolCall {
   readonly chunk?: number
 }
 
-/** Something that happens between two parts. */
+/** A step between two parts of a scripted answer: a wait, an error, a hang, or the end of the stream. `sleep` is ms. */
 export type Action =
   | { readonly sleep: number }
   | { readonly wait: Promise<unknown> }

@@ -71,8 +71,8 @@ export function checkSchema(path: string, given: unknown): void {
 }
 
 /**
- * Checks the `inputSchema` of a tool, which must describe an object. Throws `invalid-config` for a value that is neither a
- * function, zod, Standard Schema, a schema of the AI SDK, nor JSON Schema. Each object is looked at once.
+ * Checks the `inputSchema` of a tool, which must describe an object. Throws `LlmError` `invalid-config` for a value that is
+ * neither a function, zod, Standard Schema, a schema of the AI SDK, nor JSON Schema. Each object is checked once.
  */
 export function checkInputSchema(path: string, given: unknown): void {
   checkSchema(path, given)

@@ -6,7 +6,7 @@ import { namedSchemas, plainData } from './checkable-schema.ts'
 import { patternCompiler, type PatternCompiler } from './linear-pattern.ts'
 import { resolveSchema } from './tool-schema.ts'
 
-/** Why a schema is refused. */
+/** The first reason why a schema is refused. */
 export interface SchemaFault {
   /** Which of the schemas. */
   readonly index: number
@@ -21,9 +21,9 @@ const maxDepth = 32
 const maxExpandedParts = 10_000
 
 /**
- * Looks at input schemas of tools that came from outside, before they are used: their size, depth and expansion, and whether each pattern
- * can be checked in linear time. A pattern beside a `format` may be one that cannot: it is never run. Returns the first
- * fault, or undefined. The limits hold for all of the schemas together.
+ * Checks input schemas of tools from outside before they are used: their size, depth and expansion, and that each pattern can be
+ * matched in linear time. A pattern beside a `format` is exempt, because it is never run. The limits hold for all schemas
+ * together. Returns the first fault, or undefined.
  */
 export async function findSchemaFault(schemas: readonly JSONSchema7[]): Promise<SchemaFault | undefined> {
   check.checkList('schemas', needed(schemas))

@@ -8,7 +8,7 @@ import { checkSchema, isPlainSchema } from './check-schema.ts'
 import { checkerOf } from './json-schema-checker.ts'
 import type { SchemaIssue, SchemaResult } from './schema-result.ts'
 
-/** Any accepted schema, as providers want it and as a check. */
+/** A schema in the form that providers take, with its validation. */
 export interface ToolSchema {
   /** As given, also with the keywords that `validate` does not check. */
   readonly jsonSchema: JSONSchema7
@@ -23,8 +23,8 @@ const resolved = new WeakMap<object, Promise<ToolSchema>>()
 const known = new WeakMap<object, ToolSchema>()
 
 /**
- * Takes zod, Standard Schema, the AI SDK's `jsonSchema()` and plain JSON Schema; converted once per object. It rejects
- * with `LlmError` `invalid-config` for a schema that cannot be read.
+ * Converts zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema, once per object. Rejects with `LlmError`
+ * `invalid-config` if the schema cannot be read.
  */
 export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
   const refusal = refusalOf(schema)
@@ -44,7 +44,10 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
   return resolving
 }
 
-/** As `validate` of the schema, at once for plain JSON Schema that is known already. */
+/**
+ * Validates a value by a schema. Returns at once for plain JSON Schema that was resolved before, else a promise. Rejects with
+ * `LlmError` `invalid-config` if the schema cannot be read.
+ */
 export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknown): SchemaResult | Promise<SchemaResult> {
   const resolvedBefore = isSchemaLike(schema) ? known.get(schema) : undefined
   const check = resolvedBefore && checks.get(resolvedBefore)

@@ -11,10 +11,9 @@ import { checkUsage, tokenCount } from './usage.ts'
 const costScale = priceScale + 6
 
 /**
- * What the tokens cost, exactly. `undefined` without a price, or when input or output tokens are not known. A detail
- * that is not known counts as none: without cache numbers all input costs the input price. No share is ever negative:
- * when counts contradict each other (more tokens from the cache than input), the cost is flagged `estimated`.
- * Throws `LlmError` `invalid-config` for a price that `createModels` would refuse.
+ * Returns the exact cost of the tokens, or undefined if the price or the number of input or output tokens is unknown. Without
+ * cache numbers, all input costs the input price. If counts contradict each other (more cached tokens than input), the cost is
+ * marked `estimated`; no part is ever negative. Throws `LlmError` `invalid-config` for a price that `createModels` would refuse.
  */
 export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
   checkUsage('usage', usage)
@@ -53,8 +52,8 @@ export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
 }
 
 /**
- * The exact sum. A side that is `undefined` adds nothing; without both there is no sum. Throws `LlmError` `invalid-input` for
- * different currencies and for amounts that are no decimals.
+ * Returns the exact sum of two costs. An undefined side adds nothing; if both are, the sum is undefined. Throws `LlmError`
+ * `invalid-input` for different currencies and for amounts that are not decimals.
  */
 export function addCost(a?: Cost, b?: Cost): Cost | undefined {
   if (a !== undefined) checkCost('a', a)
@@ -73,7 +72,7 @@ export function addCost(a?: Cost, b?: Cost): Cost | undefined {
   }
 }
 
-/** The total as the nearest number there is: to show it, never to go on reckoning with it. */
+/** Returns the total as the nearest number, to show it. Compute with the exact texts. */
 export function costToNumber(cost: Cost): number {
   checkInput.checkRequired('cost', cost, 'an object', isFields)
   amount(cost.total, 'cost.total')

@@ -18,8 +18,8 @@ const countNames = [
 ] as const satisfies readonly (keyof Counts)[]
 
 /**
- * The sum of two usages. A number is missing only when both sides miss it; the sum is estimated when a side is. The
- * providers' `raw` reports cannot be added and are left out. Throws `LlmError` `invalid-input` for what is no usage.
+ * Returns the sum of two usages. A number is absent only if both sides lack it; the sum is `estimated` if a side is. `raw` is left
+ * out. Throws `LlmError` `invalid-input` for a value that is not a usage.
  */
 export function addUsage(a: Usage, b: Usage): Usage {
   checkUsage('a', a)

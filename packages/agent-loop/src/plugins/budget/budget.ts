@@ -138,7 +138,10 @@ function settle(turn: Turn, spent: Parameters<Reservation['settle']>[0]): void {
 
 const decimals = 15
 
-/** Throws `invalid-config`. */
+/**
+ * Creates a budget in this process that any number of runs may share. Amounts are exact to 10⁻¹⁵. Throws `AgentError`
+ * `invalid-config` if a limit is negative or not a number.
+ */
 export function createBudget(limits: BudgetLimits): LocalBudget {
   checkKeys('createBudget.limits', limits, ['maxTotalTokens', 'maxCost'])
   checkWhole('maxTotalTokens', limits.maxTotalTokens, 0)

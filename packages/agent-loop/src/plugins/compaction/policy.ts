@@ -12,7 +12,7 @@ export type CompactionSetting =
   | { readonly kind: 'policy'; readonly policy: CompactionPolicy }
   | { readonly kind: 'compactor'; readonly policy: CompactionPolicy; readonly compactor: Compactor }
 
-/** Never changes the view. */
+/** A compactor that never changes the view. Old messages are sent until the window is full. */
 export const nullCompaction: Compactor = Object.freeze({ name: 'null', compact: () => Promise.resolve(undefined) })
 
 export const defaultPolicy: CompactionPolicy = Object.freeze({

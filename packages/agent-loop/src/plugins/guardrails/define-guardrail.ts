@@ -7,7 +7,10 @@ const optionKeys = ['name', 'description', 'onError', ...handlerNames] satisfies
 
 const defined = new WeakSet<Guardrail>()
 
-/** Throws `invalid-config` that names what is wrong. A guardrail that is defined already comes back as it is. */
+/**
+ * Checks a guardrail and returns it. A guardrail that was checked before is returned as it is. Throws `AgentError`
+ * `invalid-config` that names the wrong field.
+ */
 export function defineGuardrail(options: Guardrail): Guardrail {
   return makeGuardrail('defineGuardrail.options', options)
 }

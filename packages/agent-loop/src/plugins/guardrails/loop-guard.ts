@@ -16,7 +16,7 @@ interface WarnAndHalt {
   readonly halt: number
 }
 
-/** How often something may happen in a turn. A part that is `false` is off; a number that is left out has its default. */
+/** How often a model may repeat itself in a turn. `false` switches a rule off; an absent number has its default. */
 export interface LoopGuardOptions {
   /** The same tool failed with the same input. Default `{ warn: 2, block: 5 }`. */
   readonly sameFailure?: Partial<WarnAndBlock> | false
@@ -68,7 +68,10 @@ export interface LoopWatch {
 
 const watches = new WeakMap<Guardrail, LoopWatch>()
 
-/** Notices a model that goes round in circles. Every agent has it, with its defaults. Throws `invalid-config`. */
+/**
+ * Creates a guardrail that warns, refuses and halts when calls fail or repeat without progress. Every agent has one with the
+ * defaults. Throws `AgentError` `invalid-config`.
+ */
 export function loopGuard(options: LoopGuardOptions = {}): Guardrail {
   const settings = loopSettings(options)
   const watch: LoopWatch = {

@@ -45,7 +45,10 @@ export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: Ch
   return { ...agent, tools: hosted, declarations, toolNames: declarations.map(({ name }) => name) }
 }
 
-/** The agents that this one can hand work to, as they were given to it. Throws `invalid-config`. */
+/**
+ * Returns the agents that this agent can delegate to, as they were given to it. Throws `AgentError` `invalid-config` for an agent
+ * that `defineAgent` did not make.
+ */
 export function subagentsOf(agent: Agent): readonly Agent[] {
   if (!isDefined(agent)) refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
   return agent.tools.flatMap((tool) => tool.subagent?.source ?? [])
