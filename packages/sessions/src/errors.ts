@@ -2,6 +2,7 @@ import { isMarked } from '@bowline/llm/arguments'
 
 const marker = Symbol.for('bowline.sessions.error')
 
+/** Code of a `SessionError`. Branch on the code, not on the text. */
 export type SessionErrorCode =
   | 'invalid-config'
   | 'invalid-key'
@@ -34,6 +35,7 @@ export type SessionErrorCode =
   | 'summary-failed'
   | 'queue-full'
 
+/** Details of a `SessionError`. Which fields are set depends on its code. */
 export interface SessionErrorFacts {
   /** The refused ids of a submission, each with its own code. */
   readonly refused?: readonly { readonly id: string; readonly code: SessionErrorCode }[]
@@ -49,7 +51,10 @@ export interface SessionErrorFacts {
   readonly cause?: unknown
 }
 
-/** Misuse, or a store that cannot do its work. The text holds no message content and no connection strings. */
+/**
+ * Error of misuse, or of a store that cannot do its work. `code` is one of `SessionErrorCode`. The text holds no message
+ * content and no connection strings.
+ */
 export class SessionError extends Error {
   override readonly name = 'SessionError'
   readonly code: SessionErrorCode

@@ -7,25 +7,28 @@ import type { RunsQuery } from '../contract/session-store.ts'
 import type { ScheduleInfo, ScheduleOptions, SessionSchedules } from './schedules/types.ts'
 import type { Branch, CompactOptions, ExportOptions, ForkOptions, Label, StoredCompaction, SwitchOptions } from './tree/types.ts'
 
-/** A key with its transcript, its queue of runs and its log. A handle does no I/O until a method is called. */
+/** A handle of one session: its transcript, its queue of runs and its log. It does no I/O until a method is called. */
 export interface Session {
   readonly key: string
-  /** Creates the session when it does not exist. */
+  /** Creates the session if it does not exist. Resolves with its facts once they are stored. */
   open(): Promise<SessionInfo>
-  /** Null: there is no such session (or it belongs to another owner). */
+  /** Resolves with the facts of the session, or with null if it does not exist or belongs to another owner. */
   info(): Promise<SessionInfo | null>
   /**
-   * Must resolve only when the input is durable; it makes the session when there is none. Throws `invalid-input`,
-   * `id-reused`, `busy` (with `onBusy: 'reject'`), `queue-full`; nothing was written then.
+   * Queues an input as a new run. Resolves once the input is durable; creates the session if there is none. Throws
+   * `invalid-input`, `id-reused`, `busy` (with `onBusy: 'reject'`) and `queue-full`; then nothing was written.
    */
   send(input: AgentInput, options?: SendOptions): Promise<RunHandle>
-  /** Into the active run: it must reach the next model call. Without an active run it is `send`, as the handle says. */
+  /** Adds an input to the active run, before its next model call. If no run is active, it does the same as `send`. */
   steer(input: AgentInput, options?: InputOptions): Promise<RunHandle>
-  /** A turn of its own behind the active one, and before the inputs that wait. */
+  /** Queues an input as a turn of its own, after the active run and before the inputs that wait. */
   followUp(input: AgentInput, options?: InputOptions): Promise<RunHandle>
-  /** Shown to the model in the next turns, and stored nowhere else. It starts nothing. */
+  /** Shows an input to the model in the next turns without adding it to the transcript. Starts no run. */
   overlay(input: AgentInput, options?: OverlayOptions): Promise<void>
-  /** The request must be durable before anything is aborted. Without an open run the state is `nothing-to-stop`. */
+  /**
+   * Requests a stop and waits up to `waitMs` for the end of the run. The request is durable before anything is aborted. If no
+   * run is open, the state is `nothing-to-stop`.
+   */
   stop(options?: StopOptions): Promise<StopReceipt>
   /**
    * Must check the submission as a whole before anything is stored: `invalid-input`, `unknown-tool-call` and
@@ -67,7 +70,7 @@ export interface Session {
   readonly schedules: SessionSchedules
   /** One JSON record of the session's own. */
   readonly state: SessionState
-  /** Tokens and money of the session and of its subagents. */
+  /** Resolves with tokens and money of the session and of its subagents. */
   usage(): Promise<UsageReport>
   /**
    * A session of its own with a copy of the path to an entry (default: where the active path ends), and nothing else. From
@@ -80,7 +83,7 @@ export interface Session {
    * `summarize` what is left stands behind the target as a summary; then also `summary-failed`, and nothing has changed.
    */
   switchTo(entryId: string | null, options?: SwitchOptions): Promise<SessionInfo>
-  /** The ends of all paths, in the order in which they came into being. */
+  /** Lists the ends of all paths, in order of creation. */
   branches(page?: PageRequest): Promise<Page<Branch>>
   /** Names an entry of the active path; null takes the name away. Throws `busy`, `unknown-entry`, `invalid-input`. */
   label(entryId: string, text: string | null): Promise<void>
@@ -105,9 +108,10 @@ export interface Session {
   runs(query?: RunsQuery): Promise<Page<RunInfo>>
 }
 
-/** A session as something to look at. */
+/** The read-only methods of a session. */
 export type SessionReader = Pick<Session, 'key' | 'info' | 'usage' | 'events' | 'messages' | 'runs' | 'branches' | 'labels' | 'export'>
 
+/** Options of one `send`: idempotency, queueing, run parameters and reading mode. Times are in milliseconds. */
 export interface SendOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
   readonly id?: string
@@ -130,6 +134,7 @@ export interface SendOptions {
   readonly driverTimeoutMs?: number
 }
 
+/** Options of `steer` and `followUp`: the idempotency id and the bound of the queue. */
 export interface InputOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session. */
   readonly id?: string
@@ -137,6 +142,7 @@ export interface InputOptions {
   readonly maxQueued?: number
 }
 
+/** Options of `overlay`: the idempotency id and the number of turns. */
 export interface OverlayOptions extends Pick<InputOptions, 'id'> {
   /** How many of the next turns see it. Default 1. */
   readonly turns?: number
@@ -148,6 +154,7 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
+/** Target, scope and waiting time (ms) of a `stop`. */
 export interface StopOptions {
   /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
   readonly runId?: string
@@ -159,12 +166,13 @@ export interface StopOptions {
   readonly waitMs?: number
 }
 
+/** Options of `submitToolResults`: whether results may settle calls with an unknown outcome. */
 export interface SubmitOptions {
   /** False: a call whose outcome is unknown is left to `resolveTool`, and refused as `unknown-tool-call`. Default true. */
   readonly unknownOutcomes?: boolean
 }
 
-/** What settled. `calls` are those of the run that was stopped, with what became of each. */
+/** Result of a stop or kill. `calls` are the tool calls of the stopped run, each with its final status. */
 export interface StopReceipt {
   readonly runId: string | null
   readonly state: 'settled' | 'pending' | 'nothing-to-stop'
@@ -184,6 +192,7 @@ export type ToolResolution =
   | { readonly runAgain: true }
   | { readonly unknown: true }
 
+/** Details of an approval or denial: checked input, replaced input, reason and person. */
 export interface DecisionOptions {
   /** Of the input that is decided about; another one than was asked about is an `approval-conflict`. */
   readonly inputHash?: string
@@ -205,6 +214,7 @@ export interface GrantOptions {
   readonly by?: string
 }
 
+/** The stored decision about an approval. `at` is epoch milliseconds. */
 export interface ApprovalReceipt {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
@@ -216,18 +226,21 @@ export interface ApprovalReceipt {
   readonly missing: readonly string[]
 }
 
+/** Tokens and money of a session: its own runs, its subagents at every depth, and the sum of both. */
 export interface UsageReport {
   readonly own: Spent
   readonly children: Spent
   readonly total: Spent
 }
 
+/** Tokens, and their cost in one currency. */
 export interface Spent {
   readonly usage: Usage
   /** As far as prices are known. */
   readonly cost?: Cost
 }
 
+/** Start, end and buffer size of a reader of the log. */
 export interface EventsOptions {
   /** Go on behind this position. Default: the beginning of the log. */
   readonly cursor?: string
@@ -241,6 +254,7 @@ export interface EventsOptions {
   readonly bufferBytes?: number
 }
 
+/** Path and page of `messages()`. */
 export interface MessagesOptions {
   /** The path to this entry. Default: the active one. */
   readonly leaf?: string
@@ -250,7 +264,7 @@ export interface MessagesOptions {
   readonly limit?: number
 }
 
-/** One run, whichever process executes it. Iterating reads its events from the first one on. */
+/** One run, in whichever process it is executed. Iterating reads its events from the first one on. */
 export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly runId: string
   readonly session: Session
@@ -263,6 +277,7 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   stop(options?: { readonly reason?: string; readonly waitMs?: number }): Promise<StopReceipt>
 }
 
+/** Outcome of a run when it ends or waits for an answer: status, new messages, output, usage and cost. */
 export interface RunResult {
   readonly runId: string
   readonly status: RunStatus
@@ -284,6 +299,7 @@ export interface RunResult {
   readonly heldRuns?: readonly HeldRun[]
 }
 
+/** Facts of a session at one commit. Times are epoch milliseconds. */
 export interface SessionInfo {
   readonly key: string
   readonly agent: string
@@ -317,6 +333,7 @@ export interface SessionInfo {
   readonly expiredAt?: number
 }
 
+/** Facts of a run at one commit. Times are epoch milliseconds. */
 export interface RunInfo {
   readonly runId: string
   readonly session: string
@@ -363,7 +380,7 @@ export interface HeldRun {
 
 export type { Page, PageRequest, RunsQuery }
 
-/** One JSON record beside the conversation. It lives as long as the session. */
+/** One JSON record of the session, outside of the conversation. It lives as long as the session. */
 export interface SessionState {
   /** Null: there is none yet. */
   get(): Promise<SessionStateValue | null>
@@ -373,6 +390,7 @@ export interface SessionState {
   update(change: (value: JSONValue | null) => JSONValue): Promise<SessionStateValue>
 }
 
+/** The JSON state of a session with its version. Pass the version back for a compare-and-set. */
 export interface SessionStateValue {
   readonly value: JSONValue
   readonly version: number

@@ -40,10 +40,9 @@ export interface Batch {
 }
 
 /**
- * Writes to another session, applied exactly once: with their batch or, where sessions cannot be written together, before
- * the commit answers, and after a crash when the store is opened again. Its writes are one step, as if they were a batch.
- * What would refuse a batch drops the delivery and nothing else: a `when` that does not hold, a session that is gone, an
- * `inputId` that the session has had.
+ * Writes to another session, applied exactly once: with their batch or, where sessions cannot be written together, before the
+ * commit answers, and after a crash when the store is opened again. They are one atomic step. A condition that does not hold,
+ * a deleted session or a repeated `inputId` drops the delivery and leaves the batch valid.
  */
 export interface Delivery {
   /** No other delivery may have it. */
@@ -54,6 +53,7 @@ export interface Delivery {
   readonly notify?: readonly NoticeHook[]
 }
 
+/** A condition of a batch. If it does not hold, the store writes nothing and refuses the batch with the reason that the variant names. */
 export type Expect =
   /**
    * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also for another
@@ -81,6 +81,7 @@ export type Expect =
   /** The run has one of these statuses, and, if asked, no stop request. Else `conflict` (or `stopping`). */
   | { readonly that: 'run'; readonly runId: string; readonly status: readonly RunStatus[]; readonly notStopping?: true }
 
+/** One change of a session in a batch. A store applies all writes of a batch in order, or none. */
 export type Write =
   /** Creates the session; nothing happens when it exists. The numbers of an earlier one under the key go on. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
@@ -125,6 +126,7 @@ export type Write =
   /** Timers that are not there are no fault. */
   | { readonly op: 'timer.drop'; readonly ids: readonly string[] }
 
+/** Values of a session that `session.ensure` creates. `at` is epoch milliseconds. */
 export interface NewSession {
   readonly id: string
   readonly agent: string
@@ -136,9 +138,10 @@ export interface NewSession {
   readonly at: number
 }
 
+/** A timer of the session of the batch. `dueAt` is epoch milliseconds. */
 export type NewTimer = Omit<TimerRecord, 'session'>
 
-/** Usage and cost are added to what stands; a cost in another currency than the first is left out. */
+/** Changed fields of a session. Usage and cost are added to the stored totals; a cost in another currency than the first is ignored. */
 export interface SessionPatch {
   readonly turns?: number
   /** Moves the end of the active path, without deleting anything. */
@@ -150,7 +153,7 @@ export interface SessionPatch {
   readonly metadata?: JSONObject
 }
 
-/** A tool-result entry refers to its ledger row instead of holding the output a second time. */
+/** An entry to append to the transcript tree. A tool result refers to its ledger row and does not repeat the output. */
 export type NewEntry = Omit<EntryNode, 'n'> &
   (
     | { readonly type: 'message'; readonly message: StoredMessage }
@@ -158,13 +161,14 @@ export type NewEntry = Omit<EntryNode, 'n'> &
     | EntryBody
   )
 
+/** Identity of a tool call in the ledger: run, step (from 0) and call id. */
 export interface CallKey {
   readonly runId: string
   readonly step: number
   readonly toolCallId: string
 }
 
-/** The event without what another record already holds; a reader gets it whole. */
+/** An event without the fields that another record holds. Readers get it complete. */
 export interface NewEvent {
   readonly event: PartialEvent
   /** `entryId` and `call` fill in `message`, `runInput` fills in `input`. */
@@ -174,6 +178,7 @@ export interface NewEvent {
 /** A durable event that may lack the field that its reference fills in. */
 export type PartialEvent = { readonly type: DurableEvent['type']; readonly at: number } & JSONObject
 
+/** Values of a run that `run.insert` queues. The store assigns its order `n`. Times are epoch milliseconds. */
 export interface NewRun {
   readonly id: string
   readonly kind: RunKind
@@ -215,6 +220,7 @@ export interface RunPatch {
   readonly attempts?: 0
 }
 
+/** Result of a commit: the new version and the event numbers, or the reason of a refusal. After a refusal nothing was written. */
 export type CommitResult =
   | {
       readonly ok: true
@@ -231,6 +237,7 @@ export type CommitResult =
     }
   | { readonly ok: false; readonly reason: CommitRefusal }
 
+/** Reason for which a store refuses a batch. `Expect` and `Write` say which condition gives which reason. */
 export type CommitRefusal =
   | 'fenced'
   | 'conflict'

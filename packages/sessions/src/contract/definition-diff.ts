@@ -1,7 +1,7 @@
 import { canonicalJson, type AgentFingerprint } from '@bowline/agent-loop'
 import type { JSONValue } from '@bowline/llm'
 
-/** What has changed in the definition of an agent since a run began with it. */
+/** Differences between the definition with which a run began and the present one. */
 export interface DefinitionDiff {
   /** Hashes. */
   readonly from: string
@@ -18,8 +18,12 @@ export interface DefinitionDiff {
 type ToolField = (typeof toolFields)[number]
 const toolFields = ['description', 'inputSchema', 'effect'] as const
 
-/** `continue`: with the new one. `pin`: the model is shown the old one. `refuse`: somebody has to decide (`recover`). */
+/**
+ * Action on a run whose agent definition has changed. `continue`: use the new one. `pin`: show the model the old one.
+ * `refuse`: wait for `recover`.
+ */
 export type DefinitionDecision = 'continue' | 'pin' | 'refuse'
+/** A decision for every changed definition, or a function that decides by the differences. A function that throws counts as `refuse`. */
 export type DefinitionPolicy = DefinitionDecision | ((diff: DefinitionDiff) => DefinitionDecision)
 
 export function diffOf(before: AgentFingerprint, now: AgentFingerprint): DefinitionDiff {

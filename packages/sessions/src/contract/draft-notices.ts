@@ -13,7 +13,7 @@ export function hooksOf({ parent, settings }: SessionRecord, given: readonly Not
 
 type RunState = Omit<RunRecord, 'input'>
 
-/** Returns what there is to tell of a change of a run. Compactions tell nothing. */
+/** Returns the notices for a changed run. Compactions give none. */
 export function noticesOfRun(session: SessionRecord, before: RunState, after: RunState): readonly NoticeDraft[] {
   if (after.kind === 'compaction') return []
   const hasMoved = before.status !== after.status
@@ -85,7 +85,7 @@ interface EventOfBackground {
   readonly pendingToolCalls?: readonly PendingToolCall[]
 }
 
-/** Returns what the events of other runs have to tell: work in the background asks, or needs help, at the root. */
+/** Returns the notices for events of child runs: background work that asks a question or needs help, told at the root session. */
 export function noticesOfEvents(session: SessionRecord, events: readonly NewEvent[]): readonly NoticeDraft[] {
   const told = events.map(({ event }) => event as unknown as EventOfBackground)
   const asked = told.filter(({ background }) => background !== undefined)
@@ -102,6 +102,7 @@ export function noticesOfEvents(session: SessionRecord, events: readonly NewEven
   ]
 }
 
+/** Returns the notice `expired` for a session whose life has ended. */
 export function noticeOfExpiry(session: SessionRecord): NoticeDraft {
   return { type: 'expired', body: placeOf(session) }
 }

@@ -1,9 +1,11 @@
 import type { AgentEvent } from '@bowline/agent-loop'
 
+/** Events of a log in order. Each iteration reads from the start position on. */
 export interface LogEvents extends AsyncIterable<LoggedEvent> {
   [Symbol.asyncIterator](): LogIterator
 }
 
+/** An iterator over a log with a synchronous `take` for events already in memory. */
 export interface LogIterator extends AsyncIterator<LoggedEvent> {
   [Symbol.asyncIterator](): LogIterator
   /**

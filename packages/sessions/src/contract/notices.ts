@@ -7,11 +7,13 @@ import type { PageRequest } from './paging.ts'
  * `resolveTool`; it has reached a limit of its budget; the life of the session is over.
  */
 export const noticeTypes = ['settled', 'awaiting-answer', 'needs-recovery', 'budget', 'expired'] as const
+/** Reason of a notice, as `noticeTypes` lists them. */
 export type NoticeType = (typeof noticeTypes)[number]
 
+/** Delivery state of a notice. `failed`: the last attempt has failed and no further one follows. */
 export type NoticeState = 'pending' | 'delivered' | 'failed'
 
-/** A receiver of notices as a commit names it. */
+/** A receiver of notices, as a commit names it. */
 export interface NoticeHook {
   readonly name: string
   readonly events: readonly NoticeType[]
@@ -20,7 +22,7 @@ export interface NoticeHook {
 /** The hook of notices for the webhook in the settings of a session. No other hook has this name. */
 export const sessionHook = 'session'
 
-/** What is to be posted to one webhook. The notices of a session and a hook are sent one after the other, in the order of `n`. */
+/** A stored notice for one webhook. Notices of one session and webhook are sent one at a time, in the order of `n`. */
 export interface NoticeRecord {
   /** Made of the id of the session and `n`: the same at each repeat. */
   readonly id: string
@@ -44,6 +46,7 @@ export interface NoticeRecord {
   readonly error?: string
 }
 
+/** Number, lease (ms) and receivers of notices to claim. */
 export interface NoticeClaimRequest {
   readonly max: number
   /** A notice that is not settled within this time can be claimed again. */
@@ -52,18 +55,20 @@ export interface NoticeClaimRequest {
   readonly hooks: readonly string[]
 }
 
+/** Claimed notices, and the time (epoch milliseconds) at which the next one can be claimed. */
 export interface NoticeClaims {
   readonly notices: readonly NoticeRecord[]
   /** When the next one for these hooks may be claimed; null: none waits. */
   readonly nextAt: number | null
 }
 
-/** What came of an attempt. `pending`: it is to be tried again after this time. */
+/** Outcome of a delivery attempt. `pending`: the notice is retried after the given time. */
 export type NoticeOutcome =
   | { readonly state: 'delivered' }
   | { readonly state: 'failed'; readonly error: string }
   | { readonly state: 'pending'; readonly dueInMs: number; readonly error?: string }
 
+/** Filters of a list of notices. Filters are combined; an absent one matches all. */
 export interface NoticeQuery extends PageRequest {
   /** Of this session. */
   readonly key?: string
@@ -71,7 +76,7 @@ export interface NoticeQuery extends PageRequest {
   readonly hook?: string
 }
 
-/** What a change of a session has to tell. */
+/** A notice of a change before it is addressed to webhooks. */
 export interface NoticeDraft {
   readonly type: NoticeType
   readonly body: JSONObject

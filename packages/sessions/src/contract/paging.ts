@@ -1,11 +1,13 @@
 import { SessionError } from '../errors.ts'
 
+/** One page of a list. `next` is absent on the last page. */
 export interface Page<T> {
   readonly items: readonly T[]
   /** Hand it back as `page` for the items after these. */
   readonly next?: string
 }
 
+/** Size and position of one page of a list. */
 export interface PageRequest {
   /** Default 100, at most 1,000. */
   readonly limit?: number

@@ -21,12 +21,14 @@ import type { Cost, JSONObject, JSONValue, ModelError, RuntimeParams, Usage } fr
 import type { NoticeType } from './notices.ts'
 
 export type { RunStatus, Status }
+/** Origin of a run: an input of a user, a follow-up, a call of a parent run, a notification from a background child, or a compaction. */
 export type RunKind = 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
-/** Who goes first among the queued runs of a session; within a lane the earlier goes first, of interrupts the later. */
+/** Priority class in the queue of a session. Within a lane the oldest run is first; among interrupts the newest is. */
 export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
 
 /** Statuses from which a run never leaves. Every other run is open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
+/** Status of a run that has ended. A run never leaves it. */
 export type TerminalStatus = (typeof terminalStatuses)[number]
 /** Somebody outside has to say something before the run can go on, or its children have to end. */
 export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'] as const satisfies readonly RunStatus[]
@@ -53,6 +55,7 @@ export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord
   return statusOf(status, openMessageId === undefined && turnState?.retry?.open === true)
 }
 
+/** Stored session, as a store returns it. Times are epoch milliseconds. */
 export interface SessionRecord {
   readonly key: string
   /** The incarnation: another session under the same key has another id. */
@@ -96,7 +99,7 @@ export interface SessionRecord {
   readonly expiredAt?: number
 }
 
-/** What a session was created with, and keeps. */
+/** Settings that are stored when a session is created. */
 export interface SessionSettings {
   readonly ttl?: SessionTtl
   readonly runtimeParams?: RuntimeParams
@@ -120,7 +123,7 @@ export interface Webhook {
   readonly retentionMs?: number
 }
 
-/** Milliseconds since the session was created, and since something happened in it. Default: never. */
+/** Lifetime in milliseconds, from creation and from the last activity. Default: no expiry. */
 export interface SessionTtl {
   readonly maxAgeMs?: number | 'never'
   readonly idleMs?: number | 'never'
@@ -128,10 +131,7 @@ export interface SessionTtl {
 
 /** One node of the transcript tree. */
 export interface EntryNode {
-  /**
-   * That of its message, or of its compaction. What stays on the active path when something before it was withdrawn
-   * stands there again, as an entry with an id of its own.
-   */
+  /** Id of its message or compaction. An entry kept after a withdrawn one is stored again, under a new id. */
   readonly id: string
   readonly n: number
   readonly parentId: string | null
@@ -139,9 +139,10 @@ export interface EntryNode {
   readonly runId?: string
 }
 
+/** An entry of the transcript tree with its content. */
 export type EntryRecord = EntryNode & (EntryBody | { readonly type: 'message'; readonly message: StoredMessage })
 
-/** What an entry is besides a message. */
+/** Content of an entry that is not a message. */
 export type EntryBody =
   | { readonly type: 'compaction'; readonly compaction: Compaction }
   /** What the path said that was left: shown to the model. */
@@ -153,12 +154,14 @@ export type EntryBody =
   /** Names an entry of its path; null takes the name away. Never shown to the model. */
   | { readonly type: 'label'; readonly label: { readonly entryId: string; readonly text: string | null } }
 
+/** Summary of a path that was left: its text, its last entry, and the entry that both paths share. */
 export interface BranchSummary {
   readonly text: string
   readonly fromLeaf: string
   readonly commonAncestor: string | null
 }
 
+/** Stored run, as a store returns it. Times are epoch milliseconds. */
 export interface RunRecord {
   readonly id: string
   readonly session: string
@@ -188,10 +191,7 @@ export interface RunRecord {
   readonly options?: RunOptionsRecord
   /** Of a child: who started it. */
   readonly parent?: RunParent
-  /**
-   * How the subagent was started, on further runs in its session (a notification, a follow-up, a compaction). It names the
-   * agent of the run and the root that the questions of the run are sent to.
-   */
+  /** The call that started the subagent, on later runs in its session. It names their agent and the root that gets their questions. */
   readonly origin?: RunParent
   /** The hash of the definition that its agent had when it began. */
   readonly definition?: string
@@ -217,13 +217,14 @@ export interface RunRecord {
   readonly endedAt?: number
 }
 
-/** Options of the input that matter to whoever executes the run. */
+/** Stored options of an input that affect the execution of its run. */
 export interface RunOptionsRecord {
   readonly runtimeParams?: RuntimeParams
   /** JSON Schema of the final answer. */
   readonly output?: JSONObject
 }
 
+/** The call of a parent run that started a child run, with its position in the tree of agents. */
 export interface RunParent {
   /** The key of the session that the parent run belongs to. */
   readonly session: string
@@ -246,6 +247,7 @@ export interface RunParent {
   readonly taskId?: string
 }
 
+/** Loop state of an open turn beyond the other fields of the run record. */
 export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'> & {
   /** Of a child: what it has cost by itself so far, its own children apart. It is told to the sessions above when it ends. */
   readonly spent?: RunSpending
@@ -256,18 +258,20 @@ export interface RunSpending {
   readonly cost?: Cost
 }
 
+/** Final status of a run whose last records are not stored yet. */
 export interface RunRest {
   readonly status: TurnStatus
   readonly reason?: EndReason
   readonly error?: ModelError | AgentErrorData
 }
 
-/** A run that ended for a reason outside of the loop. */
+/** Error of a run that ended for a reason outside of the agent loop. */
 export interface RunFailure {
   readonly code: 'crash-loop' | 'store-unavailable' | 'definition-changed'
   readonly message: string
 }
 
+/** A stored request to stop a run. `at` is epoch milliseconds. */
 export interface StopRequest {
   readonly at: number
   readonly reason?: string
@@ -309,11 +313,13 @@ export interface ToolCallRecord {
   readonly asked?: NonNullable<CallRow['asked']>
 }
 
+/** Approval of a call, with the external decision if there was one. `at` is epoch milliseconds. */
 export type ApprovalRecord = CallApproval & {
   /** Of a decision that was given from outside. */
   readonly decided?: { readonly at: number; readonly by?: string }
 }
 
+/** Kind of an inbox row: an input, an answer, a decision, or a message from a child run. */
 export type InboxKind = InboxRecord['kind']
 
 /** Rows that wait for a run to take them. A `taken` row waits for nothing: it tells repeats. */
@@ -343,7 +349,7 @@ export type InboxSteering = InboxInput & { readonly runId: string }
 /** What stays of a named input, under the id of its row, when a run has taken it. */
 export type InboxTaken = { readonly inputId: string; readonly hash: string; readonly runId: string }
 
-/** An input that the model sees in the next turns, and nobody else. */
+/** An input for the model in the next turns. It is not part of the transcript. */
 export type InboxOverlay = InboxInput & {
   /** Turns that are still to see it. */
   readonly turns: number
@@ -351,7 +357,7 @@ export type InboxOverlay = InboxInput & {
   readonly takenBy?: string
 }
 
-/** A child in the background has ended, or needs help. */
+/** Message that a background child has ended or needs help. */
 export type ChildSettled = {
   readonly taskId: string
   readonly runId: string
@@ -362,10 +368,10 @@ export type ChildSettled = {
   readonly description?: string
 }
 
-/** An answer as the loop takes it, and the hash that tells a repeat from another answer. */
+/** An answer in the form of the loop, with the hash that distinguishes a repeat from another answer. */
 export type InboxAnswer = { readonly toolCallId: string; readonly hash: string; readonly answer: JSONObject }
 
-/** As the loop takes it. */
+/** A decision about an approval, in the form of the loop. */
 export type InboxDecision = {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
@@ -375,10 +381,10 @@ export type InboxDecision = {
   readonly by?: string
 }
 
-/** `deadline`: a run waits for an answer no longer; the body names it. `schedule`: an input is sent; the body holds it. */
+/** Kind of a timer. `deadline`: ends the wait for the answer in the body. `schedule`: sends the input in the body. */
 export type TimerKind = 'deadline' | 'schedule'
 
-/** Something that is to happen in a session at a time. It is dropped in the commit that has its effect. */
+/** An action of a session that is due at a time. The commit that has its effect deletes it. */
 export interface TimerRecord {
   readonly id: string
   readonly session: string
@@ -388,5 +394,5 @@ export interface TimerRecord {
   readonly body: JSONObject
 }
 
-/** An event as the log gives it back: whole, and with its number. */
+/** A complete event of the log, with its number. */
 export type StoredEvent = DurableEvent & { readonly seq: number }

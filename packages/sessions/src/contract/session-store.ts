@@ -7,9 +7,9 @@ import type { EntryRecord, InboxKind, InboxRecord, RunRecord, RunStatus, Session
 import type { StateStore } from './state-store.ts'
 
 /**
- * Where sessions live. Every write goes through `commit`; every value read or written must be a copy. Expected refusals
- * are data. A store that cannot be reached throws `store-unavailable`, and then the outcome of a commit is unknown: the
- * caller repeats the batch under the same id. No store may hold a transaction open across anything but its own queries.
+ * Storage of sessions. Every write goes through `commit`; every value read or written must be a copy. Refusals are returned,
+ * not thrown. If a store cannot be reached, it throws `store-unavailable` and the outcome of a commit is unknown: the caller
+ * repeats the batch under the same id. A store must not hold a transaction open across anything but its own queries.
  */
 export interface SessionStore {
   readonly name: string
@@ -84,6 +84,7 @@ export interface SessionStore {
   readonly state: StateStore
 }
 
+/** Notification that something may have changed. Hints may be lost, repeated or early, so readers read the store again. */
 export interface StoreHint {
   /** Absent: hints were lost, and anything may have happened in any session. */
   readonly key?: string
@@ -120,13 +121,15 @@ export interface DeltaBatch extends DeltaPlace {
   readonly events: readonly DeltaEvent[]
 }
 
+/** Promises of a store: what its commits survive, how many processes may share it, and its largest record in bytes. */
 export interface StoreCapabilities {
-  /** What a commit outlives: nothing, the death of the process, the loss of power. */
+  /** The event that a commit survives: `none`, the death of the process, or the loss of power. */
   readonly durable: 'none' | 'process' | 'power'
   readonly processes: 'one' | 'many'
   readonly maxRecordBytes: number
 }
 
+/** Namespace, clock and process name with which a runtime opens a store. */
 export interface StoreOpenOptions {
   /** Part of every key: `[a-z0-9][a-z0-9_-]{0,62}`. */
   readonly namespace: string
@@ -146,8 +149,10 @@ export type Read<T> =
   | { readonly status: 'expired'; readonly at: number; readonly value: T }
   | { readonly status: 'deleted'; readonly at: number }
 
+/** Result of a read of records without a life of their own: the value, or `missing`. */
 export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
 
+/** End, start and page size of a path through the transcript tree. */
 export interface PathOptions {
   /** The entry at which the path ends; null is the root. Default: that of the session. */
   readonly leaf?: string | null
@@ -157,6 +162,7 @@ export interface PathOptions {
   readonly limit?: number
 }
 
+/** Consecutive events of a log, with the range that is stored. Numbers begin at 1. */
 export interface EventPage {
   readonly events: readonly StoredEvent[]
   readonly firstSeq: number
@@ -168,6 +174,7 @@ export interface EventPage {
   readonly deletedAt?: number
 }
 
+/** Filters of a list of sessions. Filters are combined; an absent one matches all. */
 export interface SessionQuery extends PageRequest {
   readonly agent?: string
   /** Sessions in one of these; null: those that had no run so far. */
@@ -187,25 +194,28 @@ export interface RunQuery extends PageRequest {
   readonly newestFirst?: boolean
 }
 
-/** Which runs of a session to list, in the words for people. */
+/** Filters of the runs of a session, by the status that people see. */
 export interface RunsQuery extends Omit<RunQuery, 'status'> {
   readonly status?: readonly Status[]
 }
 
+/** Parent and statuses of the child runs to list. */
 export interface ChildQuery extends PageRequest {
   /** Of one run, or of all runs of a session. */
   readonly parent: { readonly runId: string } | { readonly session: string }
   readonly status?: readonly RunStatus[]
 }
 
+/** Kind and session of the timers to list. */
 export interface TimerQuery extends PageRequest {
   readonly kind: TimerKind
   /** Only those of this session. */
   readonly key?: string
 }
 
+/** A path of the transcript tree, named by its last entry. `at` is epoch milliseconds. */
 export interface BranchRecord {
-  /** An entry that is nobody's parent. */
+  /** Id of an entry that has no children. */
   readonly leaf: string
   /** On the path from the root. */
   readonly entries: number
@@ -213,6 +223,7 @@ export interface BranchRecord {
   readonly at: number
 }
 
+/** Due work in a store at one time, and the time at which more is due (epoch milliseconds). */
 export interface DueReport {
   /** By time, then by id. */
   readonly timers: readonly TimerRecord[]
@@ -229,6 +240,7 @@ export interface DueReport {
   readonly noticesAt?: number
 }
 
+/** Times (epoch milliseconds) before which finished records are deleted. */
 export interface PruneRules {
   /**
    * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
@@ -240,6 +252,7 @@ export interface PruneRules {
   readonly noticesQueuedBefore?: number
 }
 
+/** Counts of deleted records. */
 export interface PruneReport {
   readonly runs: number
   readonly events: number
@@ -247,6 +260,7 @@ export interface PruneReport {
   readonly more: boolean
 }
 
+/** Owner, lease (ms) and filters of a claim of queued and lost runs. */
 export interface ClaimRequest {
   readonly owner: string
   readonly max: number
@@ -270,11 +284,13 @@ export interface ClaimRequest {
   readonly maxRunsPerTenant?: number
 }
 
+/** A claimed run with its fencing token. A commit under an older token is refused as `fenced`. */
 export interface Lease {
   readonly runId: string
   readonly epoch: number
 }
 
+/** A run that was claimed, with its session and inbox as of the claim. */
 export interface Claim {
   readonly run: RunRecord
   readonly session: SessionRecord
@@ -284,6 +300,7 @@ export interface Claim {
   readonly inbox: readonly InboxRecord[]
 }
 
+/** Result of renewing one lease: whether it is still held, and a stop request if there is one. */
 export interface LeaseState {
   readonly runId: string
   readonly held: boolean

@@ -2,9 +2,9 @@ import type { JSONValue } from '@bowline/llm'
 import type { Page, PageRequest } from './paging.ts'
 
 /**
- * Small versioned records with a time to live, by space and id. Every value given or taken must be a copy. A version must
- * never be used twice for an id, also after its record was deleted or has expired. A store that cannot answer must throw
- * `store-unavailable`, never look empty; then the outcome of a write is unknown until it is read.
+ * Versioned JSON records with a TTL, addressed by namespace and id. Every value given or taken must be a copy. A version must
+ * never be reused for an id, even after its record was deleted or has expired. If a store cannot answer, it must throw
+ * `store-unavailable` and never look empty; the outcome of a write is then unknown until it is read.
  */
 export interface StateStore {
   /** A pure read: must change nothing, not even when the record expires. */
@@ -28,7 +28,7 @@ export interface StateStore {
   readonly search?: StateSearch
 }
 
-/** Finds records by their words. It must see what was written before, and must show nothing of a record that is gone. */
+/** Word search over records. It must see every earlier write and must not show deleted records. */
 export interface StateSearch {
   readonly kind: 'fts5' | 'tsvector'
   /** Live records of the group in which a word begins with one of `words`, newest change or touch first. Without words: all of the group. */
@@ -37,6 +37,7 @@ export interface StateSearch {
   count(space: string, group: string): Promise<number>
 }
 
+/** Words to find in one group of records, and the highest number of results. */
 export interface SearchQuery {
   readonly group: string
   /** As in `Searchable`. */
@@ -45,7 +46,7 @@ export interface SearchQuery {
   readonly limit: number
 }
 
-/** By what a record is found. A write without it makes the record one that `search` does not find. */
+/** Words by which a record is found. A write without it makes the record invisible to `search`. */
 export interface Searchable {
   /** Records of different groups are found apart. Any text that an id may be. */
   readonly group: string
@@ -53,25 +54,28 @@ export interface Searchable {
   readonly words: readonly string[]
 }
 
-/** A state store with a connection or database of its own, which is opened at its first call, or before. */
+/** A state store with a connection of its own. The first call opens it, or `open()` does. */
 export interface OpenableStateStore extends StateStore {
   /** Opens it and checks its settings. Every call does that if needed. Rejects if it cannot be used. */
   open(): Promise<void>
 }
 
-/** Milliseconds, whole and above 0. */
+/** Lifetime in whole milliseconds above 0, or `'never'`. */
 export type TimeToLive = number | 'never'
 
+/** Lifetime of a record that is written or touched. */
 export interface LifeOptions {
   /** How long the record lives, in milliseconds; `never` for no expiry. */
   readonly ttlMs: TimeToLive
 }
 
+/** Lifetime and search words of a written record. */
 export interface WriteOptions extends LifeOptions {
   /** Only for a store with `search`. */
   readonly searchable?: Searchable
 }
 
+/** A value with its version and times (epoch milliseconds). */
 export interface Versioned {
   readonly version: number
   readonly value: JSONValue
@@ -87,11 +91,12 @@ export type StateRead =
   | { readonly status: 'missing' }
   | { readonly status: 'expired'; readonly at: number }
 
-/** `conflict`: there is one, of another version. `missing`: there is none that lives. */
+/** Result of a compare-and-set. `conflict`: the record has another version. `missing`: there is no live record. */
 export type CasResult =
   | { readonly ok: true; readonly version: number }
   | { readonly ok: false; readonly reason: 'conflict' | 'missing'; readonly current?: Versioned }
 
+/** Prefix and page of the ids to list. */
 export interface StateQuery extends PageRequest {
   readonly prefix?: string
 }

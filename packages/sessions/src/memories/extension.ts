@@ -12,8 +12,8 @@ import type { MemoryOptions, MemoryScope, MemoryTurn } from './types.ts'
 const mostShown = 200
 
 /**
- * Gives an agent notes that outlive its sessions: the tools `memory_save`, `memory_search` and `memory_forget`, and the newest notes at the
- * end of the system prompt, read anew for each turn. Throws `invalid-config`.
+ * Creates an extension that gives an agent notes across sessions: the tools `memory_save`, `memory_search` and
+ * `memory_forget`, and the newest notes at the end of the system prompt, read anew for each turn. Throws `invalid-config`.
  */
 export function memory(options: MemoryOptions): Extension {
   checkMemoryOptions('memory.options', options)

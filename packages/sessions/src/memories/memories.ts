@@ -14,7 +14,7 @@ import type { ChangeNoteOptions, Memories, MemoriesOptions, MemoryCapabilities, 
 import { printVector, similarity, vectorOf } from './vectors.ts'
 import { countMatches, wordsOf } from './words.ts'
 
-/** Keeps notes by scope in a state store: for a page that shows them, and for those who ask for all of them or for their removal. */
+/** Creates notes by scope in a state store, for pages that show, export or remove them. Does no I/O. Throws `invalid-config`. */
 export function createMemories(options: MemoriesOptions): Memories {
   checkMemoriesOptions('createMemories.options', options)
   return new NoteMemories(options)

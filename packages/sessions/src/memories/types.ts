@@ -5,8 +5,9 @@ import type { SessionStore } from '../contract/session-store.ts'
 import type { StateSearch, StateStore, TimeToLive } from '../contract/state-store.ts'
 
 /**
- * Whose notes. Each field that is there must be a text of 1 to 200 bytes, and at least one must be there: a field that is `undefined` is
- * refused. Notes of one scope are never seen from another one, also not those of `{ tenant, user }` from `{ tenant }`.
+ * Owner of notes: tenant, user or agent. Each present field must be a text of 1 to 200 bytes, and at least one must be
+ * present; a field that is `undefined` is refused. Notes of one scope are invisible from every other scope: `{ tenant }` does
+ * not show those of `{ tenant, user }`.
  */
 export interface MemoryScope {
   readonly tenant?: string | undefined
@@ -14,13 +15,14 @@ export interface MemoryScope {
   readonly agent?: string | undefined
 }
 
-/** From where a note was last changed. Fields that nobody knows are left out. */
+/** Source of the last change of a note. Unknown fields are absent. */
 export interface NoteOrigin {
   readonly sessionKey?: string
   readonly runId?: string
   readonly toolCallId?: string
 }
 
+/** A stored note. Times are epoch milliseconds. */
 export interface Note {
   readonly scope: MemoryScope
   /** Unique in its scope. */
@@ -33,6 +35,7 @@ export interface Note {
   readonly origin: NoteOrigin
 }
 
+/** Text, key and tags of a note to save. */
 export interface NewNote {
   /** 1 to 200 characters in one line. A note that has the key is replaced. Default: one that is made from the text. */
   readonly key?: string | undefined
@@ -42,6 +45,7 @@ export interface NewNote {
   readonly tags?: readonly string[] | undefined
 }
 
+/** Idempotency key, origin and abort signal of a change of notes. */
 export interface ChangeNoteOptions {
   /** A second change of the same note under this key changes nothing. Default: every call is a change of its own. */
   readonly idempotencyKey?: string
@@ -51,6 +55,7 @@ export interface ChangeNoteOptions {
   readonly abortSignal?: AbortSignal
 }
 
+/** Number of results and abort signal of a search. */
 export interface SearchOptions {
   /** Default 10, at most 100. */
   readonly limit?: number
@@ -58,14 +63,16 @@ export interface SearchOptions {
   readonly abortSignal?: AbortSignal
 }
 
+/** Whether a call also covers the narrower scopes. */
 export interface ScopeOptions {
   /** Also every scope below: the users of a tenant, the agents of a user. Default false. */
   readonly below?: boolean
 }
 
-/** Makes one vector for each text, all of the same length. */
+/** Function that returns one vector per text. All vectors must have the same length. */
 export type Embed = (texts: readonly string[], options: { readonly abortSignal?: AbortSignal }) => Promise<readonly (readonly number[])[]>
 
+/** Store, limits and lifetime of notes. Only `store` is required. */
 export interface MemoriesOptions {
   /** Where the notes are: a state store, or a session store, whose state store is used. It is not closed by this. */
   readonly store: StateStore | SessionStore
@@ -85,6 +92,7 @@ export interface MemoriesOptions {
   readonly ids?: IdSource
 }
 
+/** Search methods that the store offers. */
 export interface MemoryCapabilities {
   /** How words are found: by an index of the store, or by a look at each note of the scope. */
   readonly text: StateSearch['kind'] | 'scan'
@@ -92,7 +100,7 @@ export interface MemoryCapabilities {
   readonly vectors: 'scan' | 'none'
 }
 
-/** Notes by scope. Methods throw `invalid-input` for wrong arguments, and what the store throws. */
+/** Notes by scope. Methods throw `invalid-input` for wrong arguments, and the errors of the store. */
 export interface Memories {
   readonly capabilities: MemoryCapabilities
   /** The notes of a scope in an order that stays the same. A page may hold fewer notes than its limit. */
@@ -114,12 +122,13 @@ export interface Memories {
   export(scope: MemoryScope, options?: ScopeOptions): AsyncIterable<Note>
 }
 
-/** What a scope can be chosen by. */
+/** Facts of a turn from which a scope is chosen. */
 export interface MemoryTurn extends Pick<ExtensionContext, 'runId' | 'agent' | 'sessionKey' | 'context'> {
   /** The tenant that the session key names: `tenant:<id>:…`. */
   readonly tenant?: string
 }
 
+/** Options of `memory`: the scope of a turn, and the space that notes take in the prompt. */
 export interface MemoryOptions extends MemoriesOptions {
   /**
    * Whose notes a turn sees and changes. A function is asked at the start of each segment of a turn, and in each call of a tool. In a

@@ -5,6 +5,7 @@ import type { LookupFunction } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { isPublic, isWithin, parseAddress, type Address, type AddressRange } from './addresses.ts'
 
+/** Network rules of a guarded request. By default only `https` to public addresses is allowed. */
 export interface GuardOptions {
   /** Addresses with http too. Default: https only. */
   readonly http?: boolean | undefined
@@ -16,6 +17,7 @@ export interface GuardOptions {
   readonly ca?: readonly string[] | undefined
 }
 
+/** Method, headers, body and abort signal of a guarded request. Default method: `GET`. */
 export interface GuardedRequest {
   readonly method?: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
@@ -23,10 +25,10 @@ export interface GuardedRequest {
   readonly signal: AbortSignal
 }
 
-/** Why an address was refused. One that cannot be resolved is refused as one that is not public: nobody learns which names there are. */
+/** Reason of a refused address. A name that cannot be resolved is `not-public`, so that callers cannot probe for names. */
 export type AddressRefusal = 'protocol' | 'user' | 'not-public'
 
-/** Nothing was sent. */
+/** Error of a refused address. No request was sent. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   readonly refusal: AddressRefusal
@@ -38,8 +40,8 @@ export class RefusedAddress extends Error {
 }
 
 /**
- * Sends a request to an address that somebody else named, and to nothing within this network: the addresses that were tested
- * are the ones that are connected to. A redirect is an answer as any other. Rejects with `RefusedAddress`.
+ * Sends a request to an untrusted URL. Connects only to the addresses that it has checked, never into this network. Does not
+ * follow redirects. Rejects with `RefusedAddress`.
  */
 export async function guardedRequest(url: URL, request: GuardedRequest, options: GuardOptions): Promise<IncomingMessage> {
   const addresses = await addressesOf(url, options)

@@ -15,6 +15,7 @@ function hmacOf(secret: string, time: number, body: string | Uint8Array): Buffer
   return createHmac('sha256', secret).update(`${time}.`).update(body).digest()
 }
 
+/** Time tolerance and clock of a webhook verification. */
 export interface VerifyWebhookOptions {
   /** How far the time of the signature may be from now, in milliseconds. Default 300,000. */
   readonly toleranceMs?: number
@@ -26,7 +27,7 @@ interface OfFetch {
   get(name: string): string | null
 }
 
-/** The headers of a request: those of `fetch`, or of Node. */
+/** Headers of a request, from `fetch` or from Node. */
 export type WebhookHeaders = OfFetch | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const checkOptions = inputChecks.optionalRecord<VerifyWebhookOptions>({ toleranceMs: inputChecks.whole(0), clock: inputChecks.methods('now') })
@@ -34,8 +35,8 @@ const defaultToleranceMs = 300_000
 const mostSignatures = 16
 
 /**
- * Returns whether a webhook was sent by a runtime that knows the secret, not long ago. `body`: as it was received, before it
- * is parsed. Takes the same time wherever a signature differs. Each `bowline-event-id` may come more than once.
+ * Returns whether a runtime with this secret has signed the webhook within `toleranceMs`. `body` is the received text before
+ * parsing. Compares in constant time. The same `bowline-event-id` may arrive more than once.
  */
 export function verifyWebhook(headers: WebhookHeaders, body: string | Uint8Array, secret: string | readonly string[], options: VerifyWebhookOptions = {}): boolean {
   inputChecks.checkRequired('headers', headers, 'the headers of a request', isObject)

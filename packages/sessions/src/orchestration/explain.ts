@@ -2,7 +2,7 @@ import { canonicalJson } from '@bowline/agent-loop'
 import type { CheckedStep } from './config.ts'
 import { matchesAny } from './tool-patterns.ts'
 
-/** What of a configuration can have no effect. */
+/** A part of a configuration that can have no effect. */
 export interface Finding {
   /**
    * `unreachable`: no condition leads to it. `shadowed`: an earlier step takes its place. `empty`: it allows no tool.

@@ -29,7 +29,10 @@ import type { ChangeOptions, ConditionContext, Orchestration, OrchestrationOptio
 
 type Changing = Promise<OrchestrationState | null>
 
-/** Decides, per session, which tools an agent may use now. Throws `invalid-config`; does no input or output. */
+/**
+ * Creates an orchestration that decides, per session, which tools an agent may use at each moment. Does no I/O. Throws
+ * `invalid-config`.
+ */
 export function createOrchestration(options: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): Orchestration {
   return new Manager(checkedOrchestrationOptions(options))
 }

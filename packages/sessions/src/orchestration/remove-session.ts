@@ -7,7 +7,7 @@ import { childPrefixOf } from './state-id.ts'
 
 export const defaultNamespace = 'orchestration-state'
 
-/** Removes what a session has of orchestration state, that of its child runs included. For whoever deletes the session. */
+/** Removes the orchestration state of a session and of its child runs. Call it when you delete the session. */
 export async function removeOrchestrationState(given: StateStore | SessionStore, sessionKey: string, namespace = defaultNamespace): Promise<void> {
   checkAnyKey(sessionKey)
   checkPlace(namespace, 'any')

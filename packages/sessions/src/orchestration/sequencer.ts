@@ -9,6 +9,7 @@ import { checkState } from './state-record.ts'
 import { matchesAny } from './tool-patterns.ts'
 import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationDiagnostic, OrchestrationState, OrchestrationStep, Predicates, SequencerOptions, StatePatch, ToolDecision, ToolJudgement, ToolUse, UseContext } from './types.ts'
 
+/** The orchestration step to activate, with the reason in one sentence. */
 export interface Selection {
   /** Undefined: no step is to be active. */
   readonly step?: OrchestrationStep
@@ -16,7 +17,7 @@ export interface Selection {
   readonly because: string
 }
 
-/** Which orchestration step is to be active, and which tools it allows: the same answer for the same question. */
+/** Deterministic selection of the active orchestration step and of its allowed tools. */
 export interface StepSequencer {
   select(state: OrchestrationState, context?: ConditionContext): Selection
   /** As the step decides that is selected now. */
@@ -29,7 +30,7 @@ export interface StepSequencer {
   explain(): readonly Finding[]
 }
 
-/** Pure, without input or output. Throws `invalid-config` that names the place. */
+/** Creates a sequencer for a configuration. Pure, without I/O. Throws `invalid-config` with the path of the fault. */
 export function createStepSequencer(config: OrchestrationConfig, options: SequencerOptions = {}): StepSequencer {
   checkSequencerOptions('createStepSequencer.options', options)
   const sequencer = new Sequencer(config, options)

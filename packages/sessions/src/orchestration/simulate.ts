@@ -7,7 +7,7 @@ import { Sequencer } from './sequencer.ts'
 import { freshState } from './state-record.ts'
 import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationState, SimulationOptions, ToolDecision, ToolJudgement } from './types.ts'
 
-/** A use of a tool to try out, with what conditions see from this use on. */
+/** A tool use to simulate, with the context that conditions see from this use on. */
 export interface SimulatedUse {
   readonly tool: string
   /** The newest message of the user. Default: that of the use before. */
@@ -18,7 +18,7 @@ export interface SimulatedUse {
   readonly usage?: Usage
 }
 
-/** What holds at one moment. */
+/** Active step and allowed tools at one moment. */
 export interface SimulatedMoment {
   /** The name of the step that decides. Absent: none does, and every tool is allowed. */
   readonly step?: string
@@ -34,9 +34,10 @@ export interface SimulatedMoment {
   readonly reasons: readonly ToolJudgement[]
 }
 
-/** The moment before a use, and what becomes of the use. */
+/** The moment before a use, and its result. */
 export interface SimulatedUseReport extends SimulatedMoment, ToolJudgement {}
 
+/** Result of a simulated configuration: one report per use, and the moment after the last one. */
 export interface Simulation {
   readonly uses: readonly SimulatedUseReport[]
   /** The moment after the last use. */
@@ -44,9 +45,9 @@ export interface Simulation {
 }
 
 /**
- * Tries out a configuration: returns for each use the step, the tools that are allowed at that moment, and why. As in a turn, a
- * use that is not allowed is refused, and changes nothing. Pure, without a store: the sequencer of `createOrchestration` decides.
- * Throws `invalid-config` for the configuration and `invalid-input` for a use, with the place.
+ * Simulates a configuration: returns the step, the allowed tools and the reasons for each use. A use that is not allowed is
+ * refused and changes nothing. Pure, without a store. Throws `invalid-config` for the configuration and `invalid-input` for a
+ * use, with the path.
  */
 export function simulateOrchestration(config: OrchestrationConfig, uses: readonly (string | SimulatedUse)[], options: SimulationOptions = {}): Simulation {
   checkSimulationOptions('simulateOrchestration.options', options)

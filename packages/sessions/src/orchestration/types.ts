@@ -4,7 +4,7 @@ import type { Page } from '../contract/paging.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 
-/** What is known of a session between its turns. Frozen. */
+/** Stored facts of a session between its turns. Frozen. */
 export interface OrchestrationState {
   /** The session key; of a child run with `#` and the id of the run behind it. */
   readonly sessionId: string
@@ -27,12 +27,14 @@ export interface OrchestrationState {
   readonly data?: JSONObject
 }
 
+/** A recorded use of a tool. `at` is epoch milliseconds. */
 export interface ToolUse {
   readonly tool: string
   readonly at: number
   readonly key?: string
 }
 
+/** Sums of tokens over all model calls of a session. */
 export interface TokenTotals {
   readonly promptTokens: number
   readonly completionTokens: number
@@ -47,7 +49,7 @@ export type StatePatch = Partial<Pick<OrchestrationState, Settable>> & {
   readonly data?: JSONObject | null
 }
 
-/** What conditions look at besides the state. */
+/** Facts that conditions see besides the state. */
 export interface ConditionContext {
   /** The newest message of the user. */
   readonly message?: string
@@ -58,9 +60,12 @@ export interface ConditionContext {
   readonly args?: JSONValue
 }
 
+/** A condition in code. It must be pure. If it throws, neither the condition nor its negation holds, and a diagnostic is reported. */
 export type Predicate = (context: ConditionContext) => boolean
+/** Predicates by the name that a condition of type `predicate` gives. */
 export type Predicates = Readonly<Record<string, Predicate>>
 
+/** The tools that are allowed now, with the reason for each one that is not. */
 export interface ToolDecision {
   /** Those of the offered tools that may be used now, in their order. */
   readonly tools: readonly string[]
@@ -70,6 +75,7 @@ export interface ToolDecision {
   readonly reasons: readonly { readonly tool: string; readonly reason: string }[]
 }
 
+/** Whether one tool is allowed now, with the reason in one sentence. */
 export interface ToolJudgement {
   readonly tool: string
   readonly allowed: boolean
@@ -85,6 +91,7 @@ export interface OrchestrationDiagnostic {
   readonly dropped?: ToolDecision['reasons']
 }
 
+/** Store, configuration and callbacks of an orchestration. Every field has a default. */
 export interface OrchestrationOptions {
   /** Default: `memoryStateStore()`, whose records are lost with the process. */
   readonly store?: StateStore | SessionStore
@@ -120,6 +127,7 @@ export interface StorageOptions {
   readonly storageNamespace?: string
 }
 
+/** Interval (ms) and cap of the removal of unused states. Off by default. */
 export interface CleanupOptions {
   /** Default false. */
   readonly enabled?: boolean
@@ -129,24 +137,29 @@ export interface CleanupOptions {
   readonly maxSessions?: number
 }
 
+/** Idempotency key of one change. */
 export interface ChangeOptions {
   /** A change of this key is made once, as long as it is among the last 100. */
   readonly key?: string
 }
 
+/** One page of states, with the records that could not be read. */
 export interface StatePage extends Page<OrchestrationState> {
   /** Absent if all could be read. */
   readonly unreadable?: readonly UnreadableState[]
 }
 
-/** `resetState` repairs one that is `store-corrupt`; `schema-too-new` was written by a later version. */
+/** A record that could not be read. `resetState` repairs `store-corrupt`; `schema-too-new` was written by a later version. */
 export interface UnreadableState {
   readonly sessionId: string
   readonly code: 'store-corrupt' | 'schema-too-new'
   readonly message: string
 }
 
-/** Every change is one compare-and-set; null: there is no record. Throws `store-unavailable`, and `conflict` when others always came first. */
+/**
+ * Orchestration states by session id. Every change is one compare-and-set; null means that there is no record. Methods throw
+ * `store-unavailable`, and `conflict` if other writers won every retry.
+ */
 export interface Orchestration {
   getState(id: string): Promise<OrchestrationState | null>
   /** With a configuration without steps nothing is created. */
@@ -179,6 +192,7 @@ export interface Orchestration {
   extension(config?: OrchestrationConfig): Extension
 }
 
+/** Steps of an orchestration and the rule that picks one. JSON, apart from the predicates that it names. */
 export interface OrchestrationConfig {
   readonly steps: readonly OrchestrationStep[]
   /** If the conditions of several steps hold, chooses the first in order, or the one whose required tool was used last. Default `first`. */
@@ -186,7 +200,7 @@ export interface OrchestrationConfig {
   readonly description?: string
 }
 
-/** A phase of a plan: when it is entered, and which tools it allows. */
+/** A phase of a plan: the conditions to enter it, and the tools it allows. */
 export interface OrchestrationStep {
   readonly name: string
   readonly description?: string
@@ -203,8 +217,10 @@ export interface OrchestrationStep {
   readonly sequence?: readonly SequencePosition[]
 }
 
+/** One position of a sequence: a tool pattern, or several of which any one matches. */
 export type SequencePosition = string | readonly string[]
 
+/** A condition on the state of a session. `all`, `any` and `not` combine conditions. */
 export type Condition =
   | { readonly type: 'tool_used'; readonly value: string; readonly since?: 'step' }
   | { readonly type: 'tool_not_used'; readonly value: string; readonly within?: number }
@@ -219,6 +235,7 @@ export type Condition =
   | { readonly any: readonly Condition[] }
   | { readonly not: Condition }
 
+/** Predicates and diagnostics of a sequencer. */
 export interface SequencerOptions {
   /** Conditions of your own, by name. */
   readonly predicates?: Predicates
@@ -226,6 +243,7 @@ export interface SequencerOptions {
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 
+/** Options of `simulateOrchestration`: those of a sequencer, and the offered tools. */
 export interface SimulationOptions extends SequencerOptions {
   /** The tools of the agent. Default: those that the configuration and the uses name. */
   readonly offered?: readonly string[]

@@ -27,8 +27,8 @@ const optionsFields: FieldChecks<RecordRequestsOptions> = {
 const checkOptions = configChecks.record<RecordRequestsOptions>(optionsFields)
 
 /**
- * Keeps what models were really sent, for those who look into a conversation: give `extension` to the agents, and the
- * recorder to `createRuntime` and `createServer` as `requests`. A request is recorded before it is sent. Throws `invalid-config`.
+ * Creates a recorder of the requests that models receive. Give its `extension` to the agents, and the recorder to
+ * `createRuntime` and `createServer` as `requests`. A request is stored before it is sent. Throws `invalid-config`.
  */
 export function recordRequests(options: RecordRequestsOptions): RequestRecorder {
   checkOptions('recordRequests.options', options)

@@ -4,6 +4,7 @@ import type { Page, PageRequest } from '../contract/paging.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { StateStore, TimeToLive } from '../contract/state-store.ts'
 
+/** Store, limits and redaction of recorded model requests. Only `store` is required. */
 export interface RecordRequestsOptions {
   /** Where the requests are kept: a state store, or a session store, whose state store is used. It is not closed by this. */
   readonly store: StateStore | SessionStore
@@ -24,7 +25,7 @@ export interface RecordRequestsOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
-/** What was sent, without its content. */
+/** A recorded request without its content. */
 export interface RequestSummary {
   /** That of the message that the answer became or would have become; of a compaction its `compactionId`, of a branch summary its `summaryEntryId`. */
   readonly id: string
@@ -46,7 +47,10 @@ export interface RequestSummary {
   readonly toolCount: number
 }
 
-/** What was sent. Data of files is replaced by its size, values of secret fields in provider options by `[redacted]`. */
+/**
+ * A recorded request with its content. Data of files is replaced by its size, values of secret fields in provider options by
+ * `[redacted]`.
+ */
 export interface RecordedRequest extends RequestSummary {
   /** In the form of the AI SDK (`LanguageModelV4Prompt`). Empty if the request alone is larger than half of `maxBytes`. */
   readonly prompt: readonly JSONObject[]
@@ -58,7 +62,10 @@ export interface RecordedRequest extends RequestSummary {
   readonly omitted?: true
 }
 
-/** Keeps what models were sent. Methods throw `invalid-input` or `invalid-key` for wrong arguments, and what the store throws. */
+/**
+ * Stored requests to models, by session. Methods throw `invalid-input` or `invalid-key` for wrong arguments, and the errors of
+ * the store.
+ */
 export interface RequestRecorder {
   /** For each agent whose requests are to be recorded. A failure is an `error` event of the run, and the call is made all the same. */
   readonly extension: Extension

@@ -20,6 +20,10 @@ import type { Runtime, RuntimeOptions, SessionOptions } from './types.ts'
 
 const defaultStopGraceMs = 10_000
 
+/**
+ * Creates a runtime: agents, a store and a scheduler in this process. Does no I/O: `start()` or the first use opens the store.
+ * Throws `invalid-config`, which names every faulty option.
+ */
 export function createRuntime(options: RuntimeOptions): Runtime {
   checkRuntimeOptions(options)
   const parts = new RuntimeParts(options)

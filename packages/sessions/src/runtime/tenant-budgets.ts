@@ -8,6 +8,7 @@ import { tenantOf } from '../keys.ts'
 import { stateStoreOf } from '../state/state-store-of.ts'
 import { TenantAccount, withoutExpired, type Ledger } from './tenant-account.ts'
 
+/** Budget per tenant and time window, shared by all processes on one store. Amounts are decimal strings in one currency. */
 export interface TenantBudgetOptions {
   /**
    * What one tenant may spend in one window, such as `'2.50'`; or a function that says it of a tenant, with undefined for no
@@ -32,13 +33,14 @@ export interface TenantBudgetOptions {
   readonly leaseMs?: number
 }
 
+/** Session facts from which `tenantOf` derives the tenant that pays. */
 export interface PayingSession {
   readonly key: string
   readonly owner?: string
   readonly metadata: JSONObject
 }
 
-/** Where a tenant stands in the present window. */
+/** Spent, reserved and remaining money of one tenant in the present window. */
 export interface TenantSpending {
   readonly tenant: string
   /** As a decimal. Absent: the tenant has no limit. */

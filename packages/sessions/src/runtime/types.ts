@@ -12,6 +12,7 @@ import type { DefinitionPolicy } from '../contract/definition-diff.ts'
 import type { RequestRecorder } from '../requests/types.ts'
 import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
 
+/** Agents, store, limits and callbacks of one runtime. Only `agents` is required. Unknown keys are refused with `invalid-config`. */
 export interface RuntimeOptions {
   /** Unique names; the first is the default agent. */
   readonly agents: readonly Agent[]
@@ -79,10 +80,13 @@ export interface RuntimeOptions {
   readonly onError?: (error: unknown, where: ErrorContext) => void
 }
 
-/** Must call `execute` once, at once, and give what it gives. */
+/**
+ * Callback around each execution of a run, for tracing or context. It must call `execute` exactly once, without waiting first,
+ * and return its result.
+ */
 export type AroundRun = <T>(run: RunExecution, execute: () => Promise<T>) => Promise<T>
 
-/** One execution of a run, from its claim to where it rests, ends or is given back. */
+/** One execution of a run: from its claim until it waits, ends or is given back. */
 export interface RunExecution {
   readonly runId: string
   readonly session: string
@@ -92,12 +96,16 @@ export interface RunExecution {
   readonly claims: number
 }
 
-/** A webhook of a runtime. Processes with the same store should have the same ones: each sends what it has a webhook for. */
+/**
+ * A webhook for all sessions of a runtime. Give every process on one store the same webhooks: a process sends only notices
+ * whose webhook it knows.
+ */
 export interface RuntimeWebhook extends Webhook {
   /** Stands in each notice for it, so that it can be found again after a restart: `[a-z0-9][a-z0-9_-]{0,62}`, not `session`. Default `default`. */
   readonly name?: string
 }
 
+/** Network rules for the delivery of webhooks. By default only `https` to public addresses is allowed. */
 export interface WebhookOptions {
   /** Webhooks with http too. Default: https only. */
   readonly http?: boolean
@@ -111,7 +119,7 @@ export interface WebhookOptions {
   readonly random?: () => number
 }
 
-/** How long what is over is kept, in milliseconds. */
+/** Retention times in milliseconds, counted from the end of a run, or from the expiry of a session. */
 export interface Retention {
   /** Runs that have ended, with their events, inputs and idempotency ids, and notices that are delivered or failed. Default 30 days. */
   readonly runsMs?: number
@@ -119,36 +127,44 @@ export interface Retention {
   readonly expiredMs?: number
 }
 
+/** Origin of a background error: the activity that failed, with the run and session if known. */
 export interface ErrorContext {
   readonly during: 'claim' | 'run' | 'heartbeat' | 'read' | 'sweep' | 'wake' | 'deltas' | 'notify' | 'extension'
   readonly runId?: string
   readonly session?: string
 }
 
-/** Agents, a store and a scheduler in one process. Creating one does no I/O. */
+/** Agents, a store and a scheduler in one process. Handles of sessions do no I/O until a method is called. Disposing of it stops it. */
 export interface Runtime extends AsyncDisposable {
   readonly id: string
   readonly namespace: string
   readonly store: SessionStore
-  /** What becomes of work in the background: there is none, it ends with the process, or it outlives it. */
+  /**
+   * Whether work in the background is refused (`none`), ends with the process (`in-process`) or is continued by another
+   * process (`durable`).
+   */
   readonly background: 'none' | 'in-process' | 'durable'
   /** Whether it was made with `tenantBudget`. */
   readonly hasTenantBudget: boolean
   /** The first is the default. */
   readonly agents: readonly Agent[]
-  /** Opens the store, takes up the runs that a dead process left, and begins to claim. */
+  /** Opens the store, continues runs of dead processes and begins to claim queued runs. Throws `invalid-config` if it was called before. */
   start(options?: StartOptions): Promise<StartReport>
-  /** Claims nothing more, lets tools settle within `graceMs` (default 10,000), gives the runs back and closes the store. */
+  /**
+   * Stops claiming, waits up to `graceMs` (default 10,000 ms) for running tools, gives open runs back to the queue and closes
+   * the store.
+   */
   stop(options?: { readonly graceMs?: number }): Promise<void>
-  /** No I/O. Throws `invalid-key` and `unknown-agent`. */
+  /** Returns a handle of a session that this runtime may write. Does no I/O. Throws `invalid-key` and `unknown-agent`. */
   session(key: string, options?: SessionOptions): Session
   /**
-   * Any session, that of a child too, which no other handle reaches: its parent decides what becomes of it. No I/O. Throws
-   * `invalid-key`.
+   * Returns a read-only handle of any session. It is the only handle of a child session, which its parent controls. Does no
+   * I/O. Throws `invalid-key`.
    */
   reader(key: string, options?: Pick<SessionOptions, 'owner'>): SessionReader
+  /** Lists sessions, the latest activity first. */
   sessions(query?: SessionQuery): Promise<Page<SessionInfo>>
-  /** Schedules of all sessions, in the order of the keys of their sessions, then of their ids. */
+  /** Lists the schedules of all sessions, ordered by session key and then by id. */
   schedules(page?: PageRequest): Promise<Page<ScheduleInfo>>
   /**
    * What the store says of any session, that of a child too: what was committed, what is open, which process holds a run until
@@ -156,25 +172,28 @@ export interface Runtime extends AsyncDisposable {
    * Null if there is no session. Throws `invalid-key`.
    */
   inspect(key: string): Promise<Inspection | null>
-  /** Looks only, never claims. */
+  /** Returns the run with this id without claiming it, or null if the store has none. */
   run(runId: string): Promise<RunInfo | null>
-  /** Takes up a run that nobody executes. Null: there is nothing to take up, or somebody else has it. */
+  /** Claims and executes a run that no process executes. Resolves with null if the run has ended or another process holds it. */
   resume(runId: string): Promise<RunHandle | null>
   /**
-   * What a tenant has spent and reserved in the present window, what is left, and when the window ends. Throws
-   * `invalid-config` without `tenantBudget`.
+   * Returns the money that a tenant has spent and reserved in the present window, the rest of its budget, and the end of the
+   * window. Throws `invalid-config` without `tenantBudget`.
    */
   tenantSpending(tenant: string): Promise<TenantSpending>
   /**
-   * Executes what there is to do until nothing is left, or until `untilMs` (epoch milliseconds): then runs leave at their
-   * next boundary. For hosts that are awake for a while only.
+   * Executes due work until none is left, or until `untilMs` (epoch milliseconds), when runs yield at their next boundary. For
+   * hosts that freeze or end the process between requests.
    */
   drain(options?: DrainOptions): Promise<DrainReport>
-  /** Does what is due, and what nobody was told of; removes what need not be kept. */
+  /**
+   * Fires due timers, expires sessions, starts runs for unread inputs, and deletes records past their retention. A running
+   * runtime does this by itself.
+   */
   sweep(): Promise<SweepReport>
-  /** What webhooks were told, are to be told, and could not be told; the newest first. */
+  /** Lists notices for webhooks (pending, delivered and failed), the newest first. */
   notices(query?: NoticeQuery): Promise<Page<NoticeRecord>>
-  /** Sends a notice again that was delivered or has failed, under the same id. Null: the session has no such notice. */
+  /** Queues a delivered or failed notice again, under the same id. Resolves with null if the session has no such notice. */
   resendNotice(key: string, id: string): Promise<NoticeRecord | null>
   /**
    * Makes a session of the lines of an export: the same messages, tree, labels and leaf, and a log of its own. It is there
@@ -184,6 +203,7 @@ export interface Runtime extends AsyncDisposable {
   importSession(lines: AsyncIterable<string>, options?: ImportOptions): Promise<Session>
 }
 
+/** Limits of one `drain()`: end time, number of runs, abort signal. Default: drain until no work is left. */
 export interface DrainOptions {
   /** Epoch milliseconds at which runs leave at their next boundary. Default: when nothing is left to do. */
   readonly untilMs?: number
@@ -193,6 +213,7 @@ export interface DrainOptions {
   readonly abortSignal?: AbortSignal
 }
 
+/** Result of one `drain()`: counts of runs and sessions, and the time in epoch milliseconds at which the next work is due. */
 export interface DrainReport {
   /** Runs that were claimed and came to rest. */
   readonly ran: number
@@ -204,6 +225,7 @@ export interface DrainReport {
   readonly nextDueAt: number | null
 }
 
+/** Result of one `sweep()`: counts of fired timers, expired sessions, started runs and deleted records. */
 export interface SweepReport {
   readonly timers: number
   readonly expired: number
@@ -214,16 +236,22 @@ export interface SweepReport {
   readonly nextDueAt: number | null
 }
 
+/** Options of `Runtime.start()`. By default an idle runtime does not keep the process alive. */
 export interface StartOptions {
   /** Keep the process alive while idle. Default false. */
   readonly keepAlive?: boolean
 }
 
+/** Result of `Runtime.start()`: the number of runs taken over from dead processes. */
 export interface StartReport {
   /** Runs that a dead owner had left running. */
   readonly recovered: number
 }
 
+/**
+ * Owner and first settings of a session. `agent` and `owner` are compared on each call; the other fields count only when the
+ * session is created.
+ */
 export interface SessionOptions {
   /** Fixed when the session is created. Default: the runtime's default agent. */
   readonly agent?: string

@@ -7,6 +7,7 @@ import type { StateStore } from '../contract/state-store.ts'
 import { StateTable } from './state-table.ts'
 import { tableStateStore } from './table-state-store.ts'
 
+/** Bound and clock of a state store in memory. */
 export interface MemoryStateStoreOptions {
   /** A record beyond these is refused with `store-full`. Default: no limit. */
   readonly maxRecords?: number
@@ -21,7 +22,10 @@ const checkOptions = configChecks.optionalRecord<MemoryStateStoreOptions>({
   clock: configChecks.methods('now'),
 })
 
-/** Keeps records as long as the process lives. The reference for what other providers must do. */
+/**
+ * Creates a state store that keeps records in memory: they end with the process. The reference for other state stores. Throws
+ * `invalid-config`.
+ */
 export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateStore {
   checkOptions('memoryStateStore.options', options)
   const { maxRecords = Infinity, clock = systemClock } = options

@@ -18,7 +18,7 @@ import { renewLeases } from './memory/renew.ts'
 import { hintsOf } from './rules.ts'
 import { TurnQueue } from './turn-queue.ts'
 
-/** Keeps sessions as long as the process lives. For tests and scripts, and the reference for what other stores must do. */
+/** A store whose sessions end with the process. For tests and scripts, and the reference for the behaviour of other stores. */
 export interface MemoryStore extends SessionStore {
   /** Another store over the same memory, for a runtime with another namespace. */
   second(): MemoryStore
@@ -27,6 +27,10 @@ export interface MemoryStore extends SessionStore {
 /** So many writes, and what they set off, take some milliseconds. */
 const mostPerTurn = 16
 
+/**
+ * Creates a store that keeps sessions in memory: they end with the process. Takes no options; throws `invalid-config` if any
+ * are given. Several runtimes share the data through `second()`.
+ */
 export function memoryStore(...given: readonly never[]): MemoryStore {
   configChecks.checkRequired('memoryStore.options', given[0], 'left out', (options) => options === undefined)
   return storeOver({ spaces: new Map(), states: new Map(), openStores: 0, clock: systemClock, queue: new TurnQueue(mostPerTurn) })

@@ -6,6 +6,7 @@ import { stateVariable } from './postgres/postgres-options.ts'
 import { prefixCheck } from './redis/keys.ts'
 import { redisStateStore } from './redis/redis-state-store.ts'
 
+/** Environment, key prefix and warnings of `stateStoreFromEnv`. */
 export interface StateStoreFromEnvOptions {
   /** Variables. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
@@ -15,6 +16,7 @@ export interface StateStoreFromEnvOptions {
   readonly onWarning?: (message: string) => void
 }
 
+/** The created state store, with its kind and the names of the variables that decided. */
 export interface ChosenStateStore {
   readonly kind: 'redis' | 'kv' | 'postgres' | 'memory'
   readonly store: StateStore
@@ -31,9 +33,9 @@ const checkOptions = configChecks.optionalRecord<StateStoreFromEnvOptions>({
 const redisVariable = 'REDIS_URL'
 
 /**
- * Makes the state store that the variables of the environment name: Redis by `REDIS_URL`, else a KV service by
- * `KV_REST_API_URL` or `UPSTASH_REDIS_REST_URL` and its token, else Postgres by `DATABASE_URL`, else memory. Throws if a variable that
- * decides cannot be used: a server that is meant is never replaced by memory.
+ * Creates the state store that the environment names: Redis by `REDIS_URL`, else a KV service by `KV_REST_API_URL` or
+ * `UPSTASH_REDIS_REST_URL` and its token, else Postgres by `DATABASE_URL`, else memory. Throws if a set variable cannot be
+ * used; it never falls back to memory then.
  */
 export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}): Promise<ChosenStateStore> {
   checkOptions('stateStoreFromEnv.options', options)

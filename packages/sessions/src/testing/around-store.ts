@@ -1,6 +1,6 @@
 import type { SessionStore } from '../contract/session-store.ts'
 
-/** What a store is asked to do. */
+/** Name of a method of a session store that faults can hit. */
 export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'deltas' | 'subscribe'>
 
 /** `go` asks the store itself. */

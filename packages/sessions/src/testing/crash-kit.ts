@@ -10,9 +10,9 @@ const allModes: readonly CrashMode[] = ['kill', 'lost-response', 'zombie']
 const between = ' > '
 
 /**
- * Runs the scenario once without a crash and numbers the points of its process: before each commit, after it, at each
- * claim, each start and end of a tool, each model call. Then runs it once per point and mode, on a fresh store and with
- * the same time and ids, disturbs it there, and checks what it comes to. Equal scenarios and seeds give equal reports.
+ * Runs a scenario once without a crash and numbers the points of its process: before and after each commit, each claim, each
+ * start and end of a tool, each model call. Then runs it once per point and mode on a fresh store with the same time and ids,
+ * disturbs it there, and checks the result. Equal scenarios and seeds give equal reports.
  */
 export async function exploreCrashes(scenario: CrashScenario, options: ExploreOptions = {}): Promise<CrashReport> {
   checkScenario('scenario', scenario)

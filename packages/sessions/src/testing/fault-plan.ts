@@ -2,9 +2,10 @@ import type { SessionStore } from '../contract/session-store.ts'
 import { SessionError } from '../errors.ts'
 import type { StoreOperation } from './around-store.ts'
 
-/** What goes wrong. Of the rules that fit a call the first counts; a call that none fits goes through. */
+/** Rules of faults. The first matching rule applies; a call without one goes through. */
 export type FaultPlan = readonly FaultRule[]
 
+/** A fault for one operation, or for all. */
 export type FaultRule = { readonly [Name in StoreOperation]: OperationFault<Name> }[StoreOperation] | AnyFault
 
 export interface FaultTimes {
@@ -14,6 +15,7 @@ export interface FaultTimes {
   readonly times?: number
 }
 
+/** A fault for one operation, with the calls it hits. */
 export interface OperationFault<Name extends StoreOperation> extends FaultTimes {
   readonly of: Name
   /** Which calls fit. Default: all of the operation. */
@@ -21,13 +23,14 @@ export interface OperationFault<Name extends StoreOperation> extends FaultTimes 
   readonly fault: Fault | Answer<Name>
 }
 
-/** Of every operation but `open` and `close`. */
+/** A fault for every operation except `open` and `close`. */
 export interface AnyFault extends FaultTimes {
   readonly of: 'any'
   readonly when?: (operation: StoreOperation) => boolean
   readonly fault: Fault
 }
 
+/** A failure of one call to a store. */
 export type Fault =
   /** Nothing of the call reaches the store: it throws `store-unavailable`. */
   | 'unavailable'
@@ -38,7 +41,7 @@ export type Fault =
   /** The call waits before it reaches the store, or its answer does. A promise that never settles is a store that hangs. */
   | { readonly waitFor: () => Promise<unknown>; readonly at?: 'before' | 'after' }
 
-/** What is answered in the place of the store: a renewal that is refused, a claim that finds nothing. */
+/** A fixed answer in place of the store's, such as a refused renewal or an empty claim. */
 export interface Answer<Name extends StoreOperation> {
   readonly answer: (...args: Parameters<SessionStore[Name]>) => Awaited<ReturnType<SessionStore[Name]>>
 }

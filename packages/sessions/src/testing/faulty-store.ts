@@ -3,7 +3,7 @@ import { aroundStore, type StoreOperation } from './around-store.ts'
 import { checkFaultyStore } from './check-options.ts'
 import { unavailable, type Fault, type FaultPlan, type FaultTimes } from './fault-plan.ts'
 
-/** A store that fails as planned, for whoever uses it. */
+/** Returns a store that fails as planned and otherwise forwards to the given one. */
 export function faultyStore<Store extends SessionStore>(store: Store, faults: FaultPlan): Store {
   checkFaultyStore(store, faults)
   const rules = faults.map((rule) => ({ rule: rule as AnyRule, seen: 0 }))

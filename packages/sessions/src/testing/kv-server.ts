@@ -11,7 +11,7 @@ import type { KvFault, KvServerOptions } from './kv-server/types.ts'
 
 const reconnectMs = 20
 
-/** A server for tests. */
+/** A running KV server for tests. */
 export interface KvServer {
   readonly url: string
   readonly token: string
@@ -23,9 +23,8 @@ export interface KvServer {
 }
 
 /**
- * Starts a server on loopback that speaks the REST protocol of Vercel KV and Upstash Redis, over a real Redis: `POST /` with one
- * command, `POST /pipeline` with several, a bearer token, and texts in base64 if the client asks for them. It needs the package
- * `redis`.
+ * Starts a server on loopback with the REST protocol of Vercel KV and Upstash Redis, over a real Redis: `POST /` with one
+ * command, `POST /pipeline` with several, a bearer token, and base64 texts on request. Needs the package `redis`.
  */
 export async function startKvServer(options: KvServerOptions): Promise<KvServer> {
   checkKvServer('startKvServer.options', options)

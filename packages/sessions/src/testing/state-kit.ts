@@ -11,7 +11,7 @@ import { globalRunner } from './runner.ts'
 
 const topics: Readonly<Record<string, StateTopic>> = { writes, versions, expiry, places, listing, searching }
 
-/** Defines the tests that every state store must pass. */
+/** Registers the tests that every state store must pass. */
 export function testStateStore(options: StateKitOptions): void {
   checkStateKit('testStateStore.options', options)
   const runner = options.runner ?? globalRunner()

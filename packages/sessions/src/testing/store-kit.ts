@@ -59,7 +59,7 @@ const topics: Readonly<Record<string, Topic>> = {
   reopening,
 }
 
-/** Defines the tests that every session store must pass. */
+/** Registers the tests that every session store must pass. */
 export function testSessionStore(options: StoreKitOptions): void {
   checkStoreKit('testSessionStore.options', options)
   const runner = options.runner ?? globalRunner()

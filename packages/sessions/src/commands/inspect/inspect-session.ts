@@ -17,9 +17,9 @@ const checkStore = inputChecks.methods('readSession', 'listRuns', 'readCalls', '
 const checkTime = inputChecks.whole(0, longestMs)
 
 /**
- * Returns what an open store says of a session, or null if there is none. Reads only, needs no runtime, and takes nothing up.
- * What is read of a session that changes meanwhile may be of different moments. `now`: milliseconds since 1970, by default
- * those of the system. Throws `invalid-input` and `invalid-key`.
+ * Returns the stored facts of a session from an open store, or null if there is none. Reads only and needs no runtime. If the
+ * session changes meanwhile, parts may be of different moments. `now` is epoch milliseconds (default: the system clock).
+ * Throws `invalid-input` and `invalid-key`.
  */
 export async function inspectSession(store: SessionStore, key: string, now: number = Date.now()): Promise<Inspection | null> {
   inputChecks.checkRequired('store', store, 'a session store', (value) => value !== undefined)

@@ -4,7 +4,7 @@ import type { BranchRecord } from '../../contract/session-store.ts'
 import type { ScheduleInfo } from '../schedules/types.ts'
 import type { RunInfo, SessionInfo } from '../types.ts'
 
-/** A session as its store has it. Times are milliseconds since 1970. */
+/** Stored facts of one session, read without its agents. Times are epoch milliseconds. */
 export interface Inspection {
   /** When it was read, by the clock of this process. */
   readonly at: number
@@ -13,7 +13,7 @@ export interface Inspection {
   readonly open: OpenWork
 }
 
-/** What the store keeps of the session, in short. */
+/** Counts of the stored parts of a session, with its branches and its newest ended runs. */
 export interface Committed {
   /** Number of commits. */
   readonly version: number
@@ -26,7 +26,7 @@ export interface Committed {
   readonly runs: { readonly accepted: number; readonly ended: readonly RunInfo[] }
 }
 
-/** What is not over. */
+/** Unfinished work of a session: open runs, inbox, deadlines and schedules. */
 export interface OpenWork {
   /** The run that holds the session or comes next, then those that wait behind it. */
   readonly runs: readonly InspectedRun[]
@@ -56,6 +56,7 @@ export interface InspectedRun extends RunInfo {
   readonly next: string
 }
 
+/** The process that holds the lease of a run. Times are epoch milliseconds. */
 export interface RunHolder {
   readonly owner: string
   /** A process that lives prolongs it every few seconds. */
@@ -64,6 +65,7 @@ export interface RunHolder {
   readonly isOver: boolean
 }
 
+/** A tool call of an open run, with the action of a process that continues the run. */
 export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name' | 'step' | 'state' | 'status' | 'attempt' | 'idempotencyKey' | 'startedAt' | 'deadlineAt'> {
   readonly effect: ToolEffect
   readonly approvalId?: string
@@ -75,8 +77,8 @@ export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name
 }
 
 /**
- * What a process does with a call when it continues the run. `asks-tool`: an effect that may have happened; what follows
- * depends on the code of the agent, which the store does not know. `ends`: the run is being stopped.
+ * Action on a tool call when a process continues its run. `asks-tool`: the effect may have happened, and the tool's code
+ * decides. `ends`: the run is being stopped.
  */
 export type CallResume = 'nothing' | 'starts' | 'runs-again' | 'asks-tool' | 'takes-answer' | 'waits-for-approval' | 'waits-for-result' | 'waits-for-recovery' | 'waits-for-subagent' | 'ends'
 

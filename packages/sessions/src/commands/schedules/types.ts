@@ -1,7 +1,7 @@
 import type { AgentInput } from '@bowline/agent-loop'
 import type { JSONValue, RuntimeParams } from '@bowline/llm'
 
-/** When an input is due: exactly one of `cron`, `every` and `at`. */
+/** Times of a schedule: exactly one of `cron`, `every` and `at`. */
 export interface ScheduleRule {
   /**
    * Five fields (minute, hour, day of the month, month, day of the week) or `@daily` and the like. Clocks that change neither
@@ -16,6 +16,7 @@ export interface ScheduleRule {
   readonly at?: number
 }
 
+/** A rule with the input that is sent at each of its times. Times are epoch milliseconds. */
 export interface ScheduleOptions extends ScheduleRule {
   /** Names the schedule in its session, 1–150 bytes: the same options under it give the schedule that is there. Default: a new id. */
   readonly id?: string
@@ -32,7 +33,7 @@ export interface ScheduleOptions extends ScheduleRule {
   readonly onBusy?: 'queue' | 'skip'
 }
 
-/** A schedule as it stands. */
+/** A stored schedule with its next and last time (epoch milliseconds). */
 export interface ScheduleInfo extends ScheduleRule {
   readonly id: string
   readonly session: string
@@ -49,7 +50,7 @@ export interface ScheduleInfo extends ScheduleRule {
   readonly createdAt: number
 }
 
-/** The schedules of a session. */
+/** Methods that list and change the schedules of one session. */
 export interface SessionSchedules {
   /** All of them, in the order of their ids. */
   list(): Promise<readonly ScheduleInfo[]>

@@ -1,6 +1,7 @@
 import type { CompactionResult } from '@bowline/agent-loop'
 import type { JSONObject } from '@bowline/llm'
 
+/** End of the copied path, and key and metadata of the new session. */
 export interface ForkOptions {
   /** The last entry that is copied. Default: the end of the present branch. */
   readonly entryId?: string
@@ -10,6 +11,7 @@ export interface ForkOptions {
   readonly metadata?: JSONObject
 }
 
+/** Whether and how the model summarises the path that is left. Default: no summary. */
 export interface SwitchOptions {
   /** Have the way from the old end to the common ancestor summarised by the agent's model. Default false. */
   readonly summarize?: boolean
@@ -19,7 +21,7 @@ export interface SwitchOptions {
   readonly abortSignal?: AbortSignal
 }
 
-/** The end of a path: an entry that is nobody's parent. */
+/** A path of the transcript tree, named by its last entry, which has no children. `at` is epoch milliseconds. */
 export interface Branch {
   readonly leaf: string
   /** On the path from the root. */
@@ -32,6 +34,7 @@ export interface Branch {
   readonly active: boolean
 }
 
+/** A name of an entry. `at` is epoch milliseconds. */
 export interface Label {
   readonly entryId: string
   readonly text: string
@@ -39,14 +42,16 @@ export interface Label {
   readonly at: number
 }
 
+/** Instructions for the summary of a compaction. */
 export interface CompactOptions {
   /** Extra focus of the summary. */
   readonly instructions?: string
 }
 
-/** `entryId`: of the compaction in the tree, when one was stored. */
+/** Result of a compaction. `entryId` names its entry in the tree and is absent if none was stored. */
 export type StoredCompaction = CompactionResult & { readonly entryId?: string }
 
+/** Parts of a session that an export holds. Default: the active path without the log. */
 export interface ExportOptions {
   /** The log too, as far as it is kept. Default false. */
   readonly events?: boolean
@@ -54,6 +59,7 @@ export interface ExportOptions {
   readonly allBranches?: boolean
 }
 
+/** Key, owner and metadata of an imported session, and whether open calls are repaired. */
 export interface ImportOptions {
   /** Default: that in the file. */
   readonly key?: string

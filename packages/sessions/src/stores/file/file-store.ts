@@ -20,6 +20,7 @@ import { StateLog, scanStates } from './state-log.ts'
 import { makeFolder } from './whole-file.ts'
 import { WriteQueue } from './write-queue.ts'
 
+/** Directory and durability of a file store. */
 export interface FileStoreOptions {
   /** Made when it is missing. Each session gets a file in `<dir>/<namespace>`. */
   readonly dir: string
@@ -38,7 +39,11 @@ function checkOptions(options: FileStoreOptions): void {
 
 const maxRecordBytes = 16 * 1024 * 1024
 
-/** Keeps each session in a file of lines that a person can read, all states in one, and everything in memory. One process at a time. */
+/**
+ * Creates a store with one readable file of JSON lines per session. All sessions are loaded into memory. One process at a
+ * time: a second `open` rejects with `store-locked`. A commit resolves after fsync unless `fsync` is false. Throws
+ * `invalid-config`.
+ */
 export function fileStore(options: FileStoreOptions): SessionStore {
   checkOptions(options)
   const { dir, fsync = true } = options

@@ -8,6 +8,7 @@ import { scriptStateStore } from '../redis/script-state-store.ts'
 import { KvRequests } from './kv-requests.ts'
 import { KvServer } from './kv-server.ts'
 
+/** Address, credentials and limits of a KV service. Values default to the environment. */
 export interface KvStateStoreOptions {
   /** `https://`, of the REST interface. Default: the variable `KV_REST_API_URL` or `UPSTASH_REDIS_REST_URL`. */
   readonly url?: string
@@ -47,7 +48,7 @@ export const kvVariables = [
   ['UPSTASH_REDIS_REST_URL', 'UPSTASH_REDIS_REST_TOKEN'],
 ] as const
 
-/** Keeps state records in Vercel KV or Upstash Redis, over HTTP, for many processes. */
+/** Creates a state store on Vercel KV or Upstash Redis over HTTP, for many processes. Throws `invalid-config`. */
 export function kvStateStore(options: KvStateStoreOptions = {}): OpenableStateStore {
   checkOptions('kvStateStore.options', options)
   const { prefix = 'bowline', maxRequestBytes = 10_000_000, timeoutMs = 5_000, maxWaitMs = 10_000, fetch: send = fetch } = options

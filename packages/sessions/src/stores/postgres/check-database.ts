@@ -3,7 +3,7 @@ import type { Pool } from './pool.ts'
 import type { LiveMetrics } from './live-connection.ts'
 import type { ProcessScope } from './scope.ts'
 
-/** What a look at the database has found. Times are by its clock. */
+/** Result of one check of the database. Times are by the database clock, in milliseconds. */
 export interface PostgresReport {
   /** Processes that hold a lock, in the namespace of this store. */
   readonly processes: number
@@ -16,6 +16,7 @@ export interface PostgresReport {
   readonly warnings: readonly PostgresWarning[]
 }
 
+/** A condition of the database that an operator should mend, with a code for alerts. */
 export interface PostgresWarning {
   readonly code: 'old-snapshot' | 'nobody-claims' | 'work-waits' | 'no-direct-connection'
   /** What is wrong and what to do about it. */

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 
-/** What the store uses of a pool of the package `pg`. */
+/** The methods of a `pg` pool that the store uses. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -11,7 +11,7 @@ export interface PostgresPool {
   readonly waitingCount?: number
 }
 
-/** What the store uses of a connection of the package `pg`. */
+/** The methods of a `pg` connection that the store uses. */
 export interface PostgresClient {
   /** The socket, where the package tells it. */
   readonly connection?: { readonly stream?: Pick<Writable, 'cork' | 'uncork'> }
@@ -24,6 +24,7 @@ export interface PostgresClient {
   release(destroy?: boolean): void
 }
 
+/** A statement in the form of the package `pg`. */
 export interface PostgresQuery {
   text: string
   /** The statement is prepared under this name. */
@@ -33,6 +34,7 @@ export interface PostgresQuery {
   query_timeout?: number
 }
 
+/** Rows and command of an executed statement. */
 export interface PostgresResult {
   readonly rows: unknown[]
   /** Of what was executed: `COMMIT`, `SELECT` … */

@@ -16,7 +16,7 @@ export interface Pool {
   close(): Promise<void>
 }
 
-/** Of one process. A pool that does not count its connections has none here. */
+/** Connection counts of the pool of this process. Absent for a pool that does not count its connections. */
 export interface PoolMetrics {
   readonly connections: number
   readonly idle: number

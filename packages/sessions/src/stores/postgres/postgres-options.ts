@@ -4,7 +4,7 @@ import { SessionError } from '../../errors.ts'
 import { checkNamespace } from '../../keys.ts'
 import type { PostgresPool } from './pool-types.ts'
 
-/** Which server and which tables. */
+/** Server, schema and credentials of a Postgres store. */
 export interface PostgresOptions {
   /** `postgresql://user:password@host:port/database`. A pooler may be in between. */
   readonly connectionString?: string
@@ -14,6 +14,7 @@ export interface PostgresOptions {
   readonly schema?: string
 }
 
+/** Connections, migration and clock of a Postgres session store. */
 export interface PostgresStoreOptions extends PostgresOptions {
   /**
    * Where the connections go that must keep their session: straight to the server, or through a pooler in session mode.
@@ -36,6 +37,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
   readonly clock?: Pick<Clock, 'now'>
 }
 
+/** Connections, namespace and clock of a Postgres state store. */
 export interface PostgresStateStoreOptions extends PostgresOptions {
   /** Default: the variable `DATABASE_URL`. */
   readonly connectionString?: string

@@ -9,13 +9,15 @@ import { postgresWordIndex } from './postgres-dialect.ts'
 import { checkMigrateOptions, checkStoreOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.ts'
 
+/** A session store on Postgres with figures for operators. */
 export interface PostgresStore extends SessionStore {
-  /** What this process has counted since the store was opened. Throws `store-unavailable` if it is not open. */
+  /** Returns the counts of this process since the store was opened. Throws `store-unavailable` if it is not open. */
   metrics(): PostgresMetrics
-  /** Looks at the database once: what waits, and what an operator should know. */
+  /** Queries the database once for waiting work and for conditions that an operator should mend. */
   check(): Promise<PostgresReport>
 }
 
+/** Counts of this process since its store was opened. */
 export interface PostgresMetrics extends DatabaseMetrics {
   /** Runs that were claimed here, and how many of them other processes had lost, by death or by the end of a lease. */
   readonly claims: number
@@ -24,7 +26,10 @@ export interface PostgresMetrics extends DatabaseMetrics {
   readonly lostLeases: number
 }
 
-/** Keeps sessions in Postgres, for many processes. */
+/**
+ * Creates a session store on Postgres, for many processes. Connects in `open`, which a runtime calls. A commit resolves after
+ * Postgres has committed it. Throws `invalid-config`.
+ */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   checkStoreOptions(options)
   const listeners = new Set<(hint: StoreHint) => void>()
@@ -73,7 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   })
 }
 
-/** Brings the tables to the version of this package, as `postgresStore` does with `migrate: true`. */
+/** Migrates the tables to the version of this package, as `postgresStore` does with `migrate: true`. Repeatable. */
 export async function migratePostgres(options: PostgresOptions): Promise<void> {
   checkMigrateOptions(options)
   await migrateDatabase(options)

@@ -32,7 +32,10 @@ export interface SessionConnectionOptions {
   readonly checkMs?: number
 }
 
-/** `down`: it is being opened again. `pooled`: it cannot keep a session. */
+/**
+ * State of the direct connection. `down`: it is being opened again. `pooled`: a pooler prevents session state, so another
+ * process is not heard.
+ */
 export type ConnectionState = 'closed' | 'opening' | 'open' | 'down' | 'pooled'
 
 /** The first wait before a connection is opened again. It doubles with each attempt, up to the longest one. */

@@ -1,4 +1,4 @@
-/** What the store uses of a client or a cluster of the package `redis`. */
+/** The methods of a client or cluster of the package `redis` that the store uses. */
 export interface RedisClient {
   readonly isOpen: boolean
   connect(): Promise<unknown>
@@ -11,6 +11,7 @@ export interface RedisClient {
   nodeClient?(master: never): Promise<Pick<RedisClient, 'info'>>
 }
 
+/** Keys and arguments of a Redis script. */
 export interface ScriptArguments {
   keys: string[]
   arguments: string[]

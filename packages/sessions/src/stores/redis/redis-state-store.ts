@@ -11,6 +11,7 @@ import { prefixCheck } from './keys.ts'
 import { RedisServer } from './redis-server.ts'
 import { scriptStateStore } from './script-state-store.ts'
 
+/** Server or client, key prefix and limits of a Redis state store. Values default to the environment. */
 export interface RedisStateStoreOptions {
   /** `redis://` or, with TLS, `rediss://`. Default: the variable `REDIS_URL`. */
   readonly url?: string
@@ -41,7 +42,10 @@ const checkOptions = configChecks.optionalRecord<RedisStateStoreOptions>({
   environment: configChecks.checkObject,
 })
 
-/** Keeps state records on a Redis server or cluster, for many processes. The first call connects, or `open()`. */
+/**
+ * Creates a state store on a Redis server or cluster, for many processes. The first call connects, or `open()` does. Throws
+ * `invalid-config`.
+ */
 export function redisStateStore(options: RedisStateStoreOptions = {}): OpenableStateStore {
   checkOptions('redisStateStore.options', options)
   const { client, prefix = 'bowline', maxRecordBytes = 16 * 1024 * 1024, timeoutMs = 5_000, onWarning = warnProcess } = options

@@ -9,6 +9,7 @@ import { sqliteWordIndex } from '../sql/dialect.ts'
 import { sqliteOptionChecks, sqliteStore } from './sqlite-store.ts'
 import type { SqliteStoreOptions } from './sqlite-store.ts'
 
+/** File, namespace and clock of a SQLite state store. */
 export interface SqliteStateStoreOptions extends SqliteStoreOptions {
   /** Records of another one are not seen. Default `default`, which is that of a runtime too. */
   readonly namespace?: string
@@ -23,8 +24,8 @@ const checkOptions = configChecks.record<SqliteStateStoreOptions>({
 })
 
 /**
- * Keeps state records in one SQLite file that this process uses alone, without a runtime. If a runtime of this process has the file
- * open, use `runtime.store.state`.
+ * Creates a state store in one SQLite file, without a runtime. One process at a time. If a runtime of this process has the
+ * file open, use `runtime.store.state`. Throws `invalid-config`.
  */
 export function sqliteStateStore(options: SqliteStateStoreOptions): OpenableStateStore {
   checkOptions('sqliteStateStore.options', options)

@@ -20,6 +20,7 @@ import type { ConnectionSettings } from './open-file.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
+/** File and durability of a SQLite store. */
 export interface SqliteStoreOptions {
   /** Made when it is missing, with its directory. */
   readonly file: string
@@ -47,7 +48,10 @@ function checkOptions(options: SqliteStoreOptions): void {
 
 const maxRecordBytes = 16 * 1024 * 1024
 
-/** Keeps sessions in one SQLite file that this process uses alone. */
+/**
+ * Creates a session store in one SQLite file. One process at a time: a second `open` rejects with `store-locked`. A commit
+ * resolves after fsync unless `synchronous` is `normal`. Throws `invalid-config`, also for `:memory:`.
+ */
 export function sqliteStore(options: SqliteStoreOptions): SessionStore {
   checkOptions(options)
   const { synchronous = 'full', busyTimeoutMs = 5000 } = options

@@ -5,7 +5,7 @@ import { acceptedAnswersAreKept, acceptedInputsAreAnswered, lostOwnersWriteNothi
 import { transcriptIsValid } from './invariants/transcript.ts'
 import type { Invariant } from './types.ts'
 
-/** What must hold of every scenario, whatever happened to its processes. */
+/** Invariants of every scenario, under any crash. */
 export const standardInvariants: readonly Invariant[] = [
   nothingRunsAtRest,
   acceptedInputsAreAnswered,

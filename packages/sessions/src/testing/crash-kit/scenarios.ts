@@ -6,7 +6,7 @@ import type { CrashScenario } from './types.ts'
 
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema })
 
-/** For stores and runtimes of your own: what they must come through. */
+/** Scenarios for stores and runtimes of your own, to run with `exploreCrashes`. */
 export const crashScenarios = {
   /** An input and its answer. */
   text: {

@@ -11,10 +11,10 @@ import type {
   ToolCallRecord,
 } from '../../contract/records.ts'
 
-/** What happens at a point: the process dies, the answer of the store gets lost, or the process is stopped for a while. */
+/** Fault at a point: the process dies, the answer of the store is lost, or the process freezes for a while. */
 export type CrashMode = 'kill' | 'lost-response' | 'zombie'
 
-/** A piece of work that must come out right wherever its process is disturbed. */
+/** A piece of work with a result that must be right wherever its process is disturbed. */
 export interface CrashScenario {
   /**
    * The agents of one process, as for `defineAgent`. Called for each process: a scripted model knows how far it is, so
@@ -34,7 +34,7 @@ export interface CrashScenario {
   readonly invariants?: readonly Invariant[]
 }
 
-/** What outlives every process and is no part of the store. */
+/** Effects and memory of clients, outside of the store. They survive every process. */
 export interface World {
   /** Of all processes, in order. */
   readonly effects: readonly Effect[]
@@ -53,19 +53,20 @@ export interface World {
 
 type EffectCall = 'toolName' | 'toolCallId' | 'runId' | 'step' | 'idempotencyKey' | 'attempt'
 
+/** A recorded side effect of a tool, with the process and the time (ms of the fake clock). */
 export interface Effect extends Pick<CallContext, EffectCall> {
   readonly process: string
   readonly at: number
 }
 
-/** What must hold when everything has come to rest. */
+/** A condition on the end of a scenario. */
 export interface Invariant {
   readonly name: string
   /** What is wrong; an empty list is right. */
   readonly check: (end: CrashEnd) => readonly string[]
 }
 
-/** Everything that there is to see when the scenario is over. */
+/** Stores, clients and effects at the end of a scenario. */
 export interface CrashEnd {
   readonly world: Pick<World, 'effects' | 'notes'>
   readonly sessions: readonly SessionEnd[]
@@ -79,6 +80,7 @@ export interface CrashEnd {
   readonly undisturbed?: CrashEnd
 }
 
+/** Stored records of one session at the end of a scenario. */
 export interface SessionEnd {
   readonly record: SessionRecord
   readonly runs: readonly RunRecord[]
@@ -91,6 +93,7 @@ export interface SessionEnd {
   readonly inbox: readonly InboxRecord[]
 }
 
+/** Inputs and answers that the runtime had accepted when a client was told. */
 export interface Acknowledged {
   /** Ids of runs whose input was accepted. */
   readonly runs: readonly string[]
@@ -100,6 +103,7 @@ export interface Acknowledged {
   readonly inputs: readonly AcknowledgedInput[]
 }
 
+/** An input of a client that was acknowledged. */
 export interface AcknowledgedInput {
   readonly method: 'send' | 'steer' | 'followUp' | 'overlay'
   /** The key of its session. */
@@ -114,6 +118,7 @@ export interface AcknowledgedInput {
   readonly isNew: boolean
 }
 
+/** Crash modes, depth, seed and time limit (ms of the fake clock) of `exploreCrashes`. */
 export interface ExploreOptions {
   /** Default: all. */
   readonly modes?: readonly CrashMode[]
@@ -127,6 +132,7 @@ export interface ExploreOptions {
   readonly restWithinMs?: number
 }
 
+/** Counts and failures of one exploration. No failures means that every invariant held. */
 export interface CrashReport {
   /** Of the run without a crash. */
   readonly points: number
@@ -137,6 +143,7 @@ export interface CrashReport {
   readonly trace: readonly string[]
 }
 
+/** A broken invariant with the point that replays it. */
 export interface CrashFailure {
   /** Replayed by `only`. */
   readonly point: string

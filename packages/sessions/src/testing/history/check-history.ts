@@ -7,6 +7,7 @@ import { partition, type Step } from './partition.ts'
 import { printOperation } from './print-operation.ts'
 import type { Contradiction, HistoryRule, SessionModel } from './session-model.ts'
 
+/** Counts and problems of a checked history. No problems means that the history agrees with the model. */
 export interface HistoryReport {
   readonly operations: number
   readonly sessions: number
@@ -14,6 +15,7 @@ export interface HistoryReport {
   readonly problems: readonly HistoryProblem[]
 }
 
+/** A contradiction between a history and the model, for one session. */
 export interface HistoryProblem {
   /** The namespace and the key. */
   readonly session: string
@@ -28,8 +30,8 @@ export interface HistoryProblem {
 }
 
 /**
- * Judges what several processes asked and were answered by a model of one session: whether there is an order of all that
- * happened, one after the other, that the model allows and that keeps each operation between its call and its answer.
+ * Checks a recorded history against a model of one session: whether some sequential order of the operations is allowed by the
+ * model and keeps each one between its call and its answer.
  */
 export function checkHistory(history: History, options: CheckHistoryOptions = {}): HistoryReport {
   checkHistoryArgument('history', history)

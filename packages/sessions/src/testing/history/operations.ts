@@ -18,6 +18,7 @@ export interface HistoryOperation {
   readonly answer?: HistoryAnswer
 }
 
+/** Operations of all processes, in the order of their calls. */
 export type History = readonly HistoryOperation[]
 
 /** What is asked and what is answered. */

@@ -1,3 +1,4 @@
+/** Process name, sink and clock of a history recorder. */
 export interface RecordOptions {
   /** Names the process. Must differ from the name of every other process of the history, and of every earlier start of this one. */
   readonly process: string
@@ -10,6 +11,7 @@ export interface RecordOptions {
   readonly now?: () => number
 }
 
+/** Strictness and search bound of `checkHistory`. */
 export interface CheckHistoryOptions {
   /** Nothing happened any more when the history ended: each accepted input has to be answered, or waits. Default false. */
   readonly atRest?: boolean

@@ -4,8 +4,8 @@ import type { History, HistoryOperation } from './operations.ts'
 import type { HistoryLine } from './recording.ts'
 
 /**
- * Merges what several processes recorded, one text each. A last line that a killed process left unfinished is dropped. Throws
- * `invalid-input` for any other line that is no line of a history.
+ * Returns the merged history of several processes, one text each. Drops an unfinished last line of a killed process. Throws
+ * `invalid-input` for any other faulty line.
  */
 export function readHistory(texts: readonly string[]): History {
   checkTexts('texts', texts)

@@ -8,7 +8,7 @@ import { Recording } from './recording.ts'
 import { recordClientCall } from './runtime-calls.ts'
 import { answeredByStore, calledStore } from './store-calls.ts'
 
-/** Records what one process asks and is answered. */
+/** Recorder of the calls and answers of one process. */
 export interface HistoryRecorder {
   /** The store for the runtime of this process. Commits, claims, renewals and reads of it are recorded. */
   store<Store extends SessionStore>(store: Store): Store
@@ -16,7 +16,10 @@ export interface HistoryRecorder {
   runtime(runtime: Runtime): Runtime
 }
 
-/** Returns a recorder for one process. Wrap both its store and its runtime: a history judges what clients are told by what was stored. */
+/**
+ * Returns a recorder for one process. Wrap both its store and its runtime: a history compares the answers to clients with the
+ * stored records.
+ */
 export function recordHistory(options: RecordOptions): HistoryRecorder {
   checkRecordOptions('recordHistory.options', options)
   const { write, ...rest } = options

@@ -2,7 +2,7 @@ import type { CommitFacts, EventFacts } from './operations.ts'
 import { holdingStatuses, terminalStatuses, type InboxKind, type Lane, type RunKind, type RunStatus, type TerminalStatus } from '../../contract/records.ts'
 import { Tracked, TrackedMap } from './tracked.ts'
 
-/** Which sentence about sessions a history contradicts. */
+/** Rule about sessions that a history contradicts. */
 export type HistoryRule =
   /** A read shows what was acknowledged before it began, and nothing that was not stored. */
   | 'read'

@@ -1,3 +1,4 @@
+/** Redis server, token and limits of a test server. */
 export interface KvServerOptions {
   /** The Redis server that executes the commands. */
   readonly redisUrl: string
@@ -7,7 +8,7 @@ export interface KvServerOptions {
   readonly maxRequestBytes?: number
 }
 
-/** What goes wrong with a request. */
+/** A failure of one request to the test server. */
 export type KvFault =
   /** Its connection is lost `before` the command is executed, or `after` it. `cut`: in the middle of the answer. */
   | { readonly lose: 'before' | 'after' | 'cut' }

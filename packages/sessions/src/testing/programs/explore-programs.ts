@@ -8,6 +8,7 @@ import type { Program } from './program.ts'
 import { runProgram, type ProgramVerdict } from './run-program.ts'
 import { shrinkProgram } from './shrink-program.ts'
 
+/** Counts and failures of explored programs. */
 export interface ProgramReport {
   /** Programs that were run, those that shrinking tries apart. */
   readonly programs: number
@@ -16,6 +17,7 @@ export interface ProgramReport {
   readonly failures: readonly ProgramFailure[]
 }
 
+/** A failing program, shrunk and printed as a test, with its seed. */
 export interface ProgramFailure {
   readonly seed: number
   /** The smallest program that was found, as a test. */
@@ -28,7 +30,7 @@ export interface ProgramFailure {
   readonly trace: readonly string[]
 }
 
-/** Draws programs over all features and runs each to its rest. Equal options give equal programs, traces and verdicts. */
+/** Draws random programs over all features and runs each until it is at rest. Equal options give equal programs, traces and verdicts. */
 export async function explorePrograms(options: ExploreProgramsOptions): Promise<ProgramReport> {
   checkExplorePrograms('explorePrograms.options', options)
   const { programs, seed: first, features, maxFailures = 10 } = options

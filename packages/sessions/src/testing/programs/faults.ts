@@ -129,7 +129,7 @@ function hasRest(run: RunInfo | null): boolean {
   return !run || (run.outcome !== undefined && run.outcome !== 'awaiting-subagent')
 }
 
-/** Mistakes that the invariants must find. */
+/** Planted mistakes that the invariants must find. */
 export const programFaults: readonly ProgramFault[] = [
   notificationKeepsItsRows,
   placeOrderInClaims,

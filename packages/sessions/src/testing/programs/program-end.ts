@@ -5,7 +5,7 @@ import type { AcknowledgedInput, CrashEnd, SessionEnd } from '../crash-kit/types
 import type { Program } from './program.ts'
 import type { ProgramReader } from './reader.ts'
 
-/** The store at rest, before the clients answer what is asked. */
+/** Records of the store at rest, before clients answer open questions. */
 export interface FirstRest {
   /** The answer of `info` for each session of the clients. Absent if the session is missing or its process was struck. */
   readonly infos: ReadonlyMap<string, SessionInfo>
@@ -14,7 +14,7 @@ export interface FirstRest {
   readonly due: DueReport
 }
 
-/** Everything that there is to see when a program is over. */
+/** Records, clients and effects at the end of a program. */
 export interface ProgramEnd extends CrashEnd {
   readonly program: Program
   readonly firstRest: FirstRest
@@ -58,7 +58,7 @@ export interface SessionRequests {
   readonly thrown?: string
 }
 
-/** An input that was acknowledged. */
+/** An input that the runtime acknowledged. */
 export interface AcceptedInput extends AcknowledgedInput {
   /** How it is found in the log, and in what a model is sent. */
   readonly token: string

@@ -3,7 +3,7 @@ import type { Runtime, RuntimeOptions } from '../../runtime/types.ts'
 import type { ProgramInvariant } from './program-end.ts'
 import type { Feature } from './program.ts'
 
-/** A mistake that is planted, so that the invariants are seen to find it. */
+/** A planted mistake that proves that the invariants detect it. */
 export interface ProgramFault {
   readonly name: string
   /** Between the runtime and its store. */
@@ -12,6 +12,7 @@ export interface ProgramFault {
   readonly runtime?: (options: RuntimeOptions) => Runtime
 }
 
+/** Store, invariants and faults of `runProgram`. */
 export interface RunProgramOptions {
   /** A store that is not open. Default: a memory store. */
   readonly store?: () => Promise<SessionStore> | SessionStore
@@ -25,6 +26,7 @@ export interface RunProgramOptions {
   readonly namespace?: string
 }
 
+/** Number, seed and features of the programs to explore, with their store and bounds. */
 export interface ExploreProgramsOptions {
   /**
    * A store that is not open. It may hold data of earlier programs: each program has its own namespace. Called for

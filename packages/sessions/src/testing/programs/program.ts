@@ -42,9 +42,10 @@ export interface Setup {
   readonly hooks?: readonly HookPlan[]
 }
 
+/** Hook of an extension in which a program acts. */
 export type PlannedHook = 'beforeAgentStart' | 'onTurnStart' | 'onStepEnd' | 'onToolCall' | 'onAgentEnd' | 'onSavePoint'
 
-/** A hook of the extension that each agent has. */
+/** Action of a program in one hook. */
 export interface HookPlan {
   readonly hook: PlannedHook
   /** Throws, or stays open for so long. */
@@ -55,14 +56,16 @@ export interface HookPlan {
   readonly times?: number
 }
 
-/** Answers of a model to an input, one per call. After them it ends the turn with a text. */
+/** Answers of the model to an input, one per call. After the last one the model ends the turn with a text. */
 export type Plan = readonly PlannedAnswer[]
 
+/** One answer of the model: tool calls, or a failure of the provider. */
 export type PlannedAnswer =
   | { readonly calls: readonly PlannedCall[] }
   /** The provider fails: at the first try, or at each one. */
   | { readonly fails: 'once' | 'always' }
 
+/** Tool that a program calls. Each has other effects, questions or waiting times. */
 export type PlannedTool =
   | 'pay'
   | 'bill'
@@ -75,13 +78,16 @@ export type PlannedTool =
   | 'output'
   | 'cancel'
 
+/** One tool call of a planned answer, or a delegation to the subagent. */
 export type PlannedCall =
   | { readonly tool: PlannedTool; readonly ms?: number; readonly throws?: true }
   /** Hands a plan to the subagent. */
   | { readonly delegate: Plan; readonly background?: true }
 
+/** Key of a session in a program. */
 export type ProgramSession = 'a' | 'b'
 
+/** An input that a client sends to a session, with the plan of the model. */
 export interface PlannedInput {
   readonly to: ProgramSession
   /** Inputs with equal names are sent under one id. */
@@ -107,7 +113,7 @@ type ClientStep =
   /** Follows the log, or the newest run, from an event on; it waits for so many turns of the store behind each event. */
   | { readonly do: 'read'; readonly to: ProgramSession; readonly from: number; readonly lag: number; readonly run?: true }
 
-/** How what is asked is answered. `again`: as `yes`, and once more. `one`: only the first question. `edited`: approved with another input. */
+/** Answer of clients to questions. `again`: approve twice. `one`: answer only the first question. `edited`: approve with another input. */
 export type AnswerKind = 'yes' | 'no' | 'again' | 'one' | 'edited' | 'run-again'
 
 type WorldStep =
@@ -121,6 +127,7 @@ type WorldStep =
   /** Stops the runtime, and starts one with this definition of the agents. */
   | { readonly do: 'restart'; readonly definition?: number; readonly graceMs?: number }
 
+/** One action of a client or of the environment. */
 export type ProgramStep = (ClientStep | WorldStep) & {
   /** How many turns of the store come before the next step. Default: until nothing happens any more without time. */
   readonly turns?: number
@@ -139,7 +146,7 @@ export interface ProgramCrash {
   readonly ms?: number
 }
 
-/** Features of programs. */
+/** Names of the features that a program may use. */
 export const programFeatures = [
   'steering',
   'follow-ups',
@@ -178,4 +185,5 @@ export const programFeatures = [
   'crashes',
 ] as const
 
+/** Name of a feature that programs may use, as `programFeatures` lists them. */
 export type Feature = (typeof programFeatures)[number]

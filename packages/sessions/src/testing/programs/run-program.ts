@@ -12,6 +12,7 @@ import type { Program } from './program.ts'
 import { answerAll, runToRest } from './rest.ts'
 import { Stage } from './stage.ts'
 
+/** Number of points, broken invariants and trace of one program. */
 export interface ProgramVerdict {
   /** Operations of the store: where a process can be struck. */
   readonly points: number
@@ -19,7 +20,7 @@ export interface ProgramVerdict {
   readonly trace: readonly string[]
 }
 
-/** Runs one program until it rests, answers its questions, and checks its end. */
+/** Runs one program until it is at rest, answers its questions, and checks its end. */
 export async function runProgram(program: Program, options: RunProgramOptions = {}): Promise<ProgramVerdict> {
   checkProgram('program', program)
   checkRunProgram('runProgram.options', options)

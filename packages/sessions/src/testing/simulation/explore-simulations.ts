@@ -7,6 +7,7 @@ import { runSimulation } from './run-simulation.ts'
 import { shrinkSimulation } from './shrink-simulation.ts'
 import type { Simulation } from './simulation.ts'
 
+/** Counts and failures of explored simulations. */
 export interface SimulationReport {
   /** Simulations that were run, those that shrinking tries apart. */
   readonly simulations: number
@@ -15,6 +16,7 @@ export interface SimulationReport {
   readonly failures: readonly SimulationFailure[]
 }
 
+/** A failing simulation, shrunk and printed as a test, with its seed. */
 export interface SimulationFailure {
   readonly seed: number
   /** The smallest simulation that was found, as a test. */
@@ -25,7 +27,10 @@ export interface SimulationFailure {
   readonly trace: readonly string[]
 }
 
-/** Draws simulations of several processes over one store and runs each to its rest. Equal options give equal traces and verdicts. */
+/**
+ * Draws random simulations of several processes over one store and runs each until it is at rest. Equal options give equal
+ * traces and verdicts.
+ */
 export async function exploreSimulations(options: ExploreSimulationsOptions): Promise<SimulationReport> {
   checkExploreSimulations('exploreSimulations.options', options)
   const { simulations, seed: first, maxFailures = 10, shrinkTries = 200, ...runOptions } = options

@@ -195,7 +195,7 @@ const clockTrusted: SimulationFault = { name: 'clock of the process trusted', pl
 const wakeLost: SimulationFault = { name: 'wake lost', plant: () => ({ shared: { losesWakes: true } }) }
 const tenantFirst: SimulationFault = { name: 'full tenant kept in front', plant: () => ({ shared: { waitsForTenants: true } }) }
 
-/** Mistakes that simulations must find. */
+/** Planted mistakes that simulations must find. */
 export const simulationFaults: readonly SimulationFault[] = [
   fenceOff,
   leaseNotRenewed,

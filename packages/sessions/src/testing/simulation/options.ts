@@ -2,13 +2,14 @@ import type { SessionStore } from '../../contract/session-store.ts'
 import type { SimulationInvariant } from './simulation-end.ts'
 import type { SharedHandle, SharedStoreFaults } from './shared-handle.ts'
 
-/** A mistake that is planted, so that simulations are seen to find it. */
+/** A planted mistake that proves that simulations detect it. */
 export interface SimulationFault {
   readonly name: string
   /** Called for each simulation. */
   readonly plant: () => PlantedFault
 }
 
+/** Layers of the store into which a mistake is planted. */
 export interface PlantedFault {
   /** Between each process and the network. */
   readonly client?: (store: SharedHandle) => SessionStore
@@ -16,6 +17,7 @@ export interface PlantedFault {
   readonly shared?: SharedStoreFaults
 }
 
+/** Store, planted fault and invariants of `runSimulation`. */
 export interface RunSimulationOptions {
   /**
    * A store that is not open, over nothing. All processes share it, so it must be one that several may open, and it must do what
@@ -28,6 +30,7 @@ export interface RunSimulationOptions {
   readonly invariants?: readonly SimulationInvariant[]
 }
 
+/** Number, seed and bounds of the simulations to explore. */
 export interface ExploreSimulationsOptions extends RunSimulationOptions {
   /** How many simulations are drawn. */
   readonly simulations: number

@@ -17,6 +17,7 @@ import type { SimulationEnd } from './simulation-end.ts'
 import type { Simulation } from './simulation.ts'
 import { WaitWatch } from './wait-watch.ts'
 
+/** Number of points, broken invariants, trace and history of one simulation. */
 export interface SimulationVerdict {
   /** Operations of the store: where a process can be disturbed. */
   readonly points: number
@@ -31,7 +32,7 @@ const longestMs = 120_000
 /** A reader looks when nothing was told for a second; messages take their time, and a slow one more of it. */
 const longestUntilSeenMs = 20_000
 
-/** Runs one simulation until it rests, and checks what it comes to. */
+/** Runs one simulation until it is at rest, and checks its end. */
 export async function runSimulation(simulation: Simulation, options: RunSimulationOptions = {}): Promise<SimulationVerdict> {
   checkSimulation('simulation', simulation)
   checkRunSimulation('runSimulation.options', options)

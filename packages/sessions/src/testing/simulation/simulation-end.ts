@@ -3,7 +3,7 @@ import type { CrashEnd } from '../crash-kit/types.ts'
 import type { History } from '../history/operations.ts'
 import type { Simulation, SimulationSession } from './simulation.ts'
 
-/** Everything that there is to see when a simulation is over. */
+/** Records, clients and effects at the end of a simulation. */
 export interface SimulationEnd extends CrashEnd {
   readonly simulation: Simulation
   /** What all processes asked and were told. */

@@ -26,9 +26,10 @@ export interface Simulation {
 /** The number of a process; those that take its place have it too. */
 type Place = number
 
-/** Three of them belong to one tenant. */
+/** Key of a session in a simulation. The first part of some names a tenant. */
 export type SimulationSession = 'a' | 'b' | 'c' | 'tenant:x:1' | 'tenant:x:2' | 'tenant:x:3' | 'tenant:y:1'
 
+/** One action of a client. Times are in milliseconds. */
 export type SimulationStep = {
   /** How long after the step before. */
   readonly afterMs: number
@@ -62,4 +63,5 @@ export interface Disturbance {
 }
 
 export const disturbanceKinds = ['kill', 'kill-behind', 'pause', 'pause-behind', 'lost', 'lost-behind', 'slow', 'slow-behind', 'cut', 'outage'] as const
+/** Kind of a disturbance, as `Disturbance` explains them. */
 export type DisturbanceKind = (typeof disturbanceKinds)[number]

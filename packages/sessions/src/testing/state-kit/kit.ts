@@ -4,6 +4,7 @@ import { manualClock } from '@bowline/llm/testing'
 import type { CasResult, LifeOptions, StateRead, StateStore, Versioned } from '../../contract/state-store.ts'
 import type { TestRunner } from '../store-kit/kit.ts'
 
+/** Factories and abilities of the state store under test. */
 export interface StateKitOptions {
   /** Names the store in the titles of the tests. */
   readonly name: string

@@ -4,6 +4,7 @@ import type { SessionStore } from '../../contract/session-store.ts'
 import { benchOf, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 
+/** Factories and abilities of the session store under test. */
 export interface StoreKitOptions {
   /** Names the store in the titles of the tests. */
   readonly name: string
@@ -27,6 +28,7 @@ export interface StoreKitOptions {
   readonly runner?: TestRunner
 }
 
+/** The functions `describe` and `it` of a test runner. */
 export interface TestRunner {
   readonly describe: (name: string, body: () => void) => void
   readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void
