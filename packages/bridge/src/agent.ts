@@ -4,8 +4,8 @@ import type { StateStore } from '@bowline/sessions'
 import { checkAgent } from './check-agent.ts'
 
 /**
- * Something that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; what it had sent by then
- * is kept. An untyped throw is reported as a failed agent, without its text.
+ * An agent that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; output sent until then is kept. An
+ * untyped throw is reported as a failed agent, without its text.
  */
 export interface BridgeAgent {
   readonly specificationVersion: 'v1'
@@ -30,6 +30,7 @@ export interface BridgeAgent {
   onSessionClose?(session: SessionContext, reason: CloseReason): void | Promise<void>
 }
 
+/** Id and description of an agent. */
 export interface AgentInfo {
   readonly id: string
   readonly name?: string
@@ -37,6 +38,7 @@ export interface AgentInfo {
   readonly version?: string
 }
 
+/** A model provider of an agent, with the models that a caller may choose. */
 export interface AgentProvider {
   readonly id: string
   readonly models: readonly string[]
@@ -46,6 +48,7 @@ export interface AgentProvider {
   readonly capabilities?: readonly string[]
 }
 
+/** Session facts that hooks and executors get. `createdAt` is epoch milliseconds. */
 export interface SessionContext {
   readonly sessionId: string
   readonly agentId: string
@@ -61,6 +64,7 @@ export interface SessionContext {
   readonly conversationId: string
 }
 
+/** One prompt for an agent. `deadlineAt` is epoch milliseconds. */
 export interface PromptContext {
   readonly session: SessionContext
   readonly requestId: string
@@ -74,21 +78,26 @@ export interface PromptContext {
   readonly deadlineAt?: number
 }
 
+/** Answers to questions of an open prompt. */
 export interface AnswersContext {
   readonly session: SessionContext
   readonly requestId: string
   readonly answers: readonly Answer[]
 }
 
+/** A cancelled request and the reason of the cancellation. */
 export interface CancelContext {
   readonly session: SessionContext
   readonly requestId: string
   readonly reason: CancelReason
 }
 
+/** Reason of a cancellation: the caller, a time limit, the close of the session, or the stop of the bridge. */
 export type CancelReason = 'caller' | 'timeout' | 'closing' | 'shutdown'
+/** Reason of the end of a session: a call of `close`, its TTL, a failure, or the stop of the bridge. */
 export type CloseReason = 'closed' | 'expired' | 'failed' | 'shutdown'
 
+/** An event of one prompt. Events after the `result` are ignored. */
 export type BridgeEvent =
   | { readonly type: 'text-delta'; readonly delta: string }
   /** An event of the loop, untouched. */
@@ -99,7 +108,10 @@ export type BridgeEvent =
   /** The last event that counts. */
   | { readonly type: 'result'; readonly result: PromptResult }
 
-/** `structured`, `usage` and `cost` reach the caller unchanged. `pending` says what a `needs_input` waits for. */
+/**
+ * Final result of a prompt. `structured`, `usage` and `cost` reach the caller unchanged. `pending` lists the questions of a
+ * `needs_input`.
+ */
 export interface PromptResult {
   readonly text: string
   readonly stopReason: StopReason
@@ -109,7 +121,7 @@ export interface PromptResult {
   readonly pending?: readonly PendingInput[]
 }
 
-/** The words of the Agent Client Protocol: they leave the process. */
+/** Reason of the end of a turn, in the words of the Agent Client Protocol, which callers see. */
 export type StopReason =
   | 'end_turn'
   | 'max_tokens'
@@ -119,6 +131,7 @@ export type StopReason =
   | 'needs_input'
   | 'other'
 
+/** A question that a request waits for: an approval, or the result of a tool. */
 export interface PendingInput {
   /** The approval id, or the path and the tool call id joined by `/`. */
   readonly id: string
@@ -129,7 +142,7 @@ export interface PendingInput {
   readonly agent?: readonly string[]
 }
 
-/** What somebody says to a `PendingInput`. `input` of an approval replaces that of the call. */
+/** Answer to a `PendingInput`. `input` of an approval replaces the input of the call. */
 export type Answer =
   | { readonly id: string; readonly decision: 'approve' | 'deny'; readonly input?: JSONValue; readonly reason?: string }
   | { readonly id: string; readonly output: JSONValue }

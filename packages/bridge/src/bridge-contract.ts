@@ -5,70 +5,78 @@ import type { BridgeError, BridgeErrorBody } from './errors.ts'
 import type { DiscoveredAgent, WorkerHealth } from './executors/executor.ts'
 
 /**
- * Takes prompts to agents and brings back exactly one outcome of each. Every call may name an `owner`, by default
- * `local`: sessions and requests of others are not there for it.
+ * A router of prompts from callers to agents: each prompt ends in exactly one outcome. Every call may name an `owner` (default
+ * `local`); sessions and requests of other owners are invisible to it.
  */
 export interface Bridge {
   readonly limits: BridgeLimits
-  /** What all its times are measured by. */
+  /** The clock of all times of this bridge. */
   readonly clock: Clock
-  /** Starts the executors in order. When one fails, those that run are stopped and its error is thrown. Repeatable. */
+  /** Starts the executors in order. If one fails, the started ones are stopped and its error is thrown. Repeatable. */
   start(): Promise<void>
   /**
-   * Takes no new work, cancels what runs and waits for it, then stops the executors in reverse order. Durable agents
-   * are left to go on. Resolves within `deadlineMs` (default 10,000) plus one second.
+   * Refuses new work, cancels running requests and waits for them, then stops the executors in reverse order. Runs of durable
+   * agents go on. Resolves within `deadlineMs` (default 10,000) plus one second.
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
-  /** Says in `owner` how much the caller uses of what one owner may use. */
+  /** Returns whether the bridge works, and its load in total and for one owner. */
   health(options?: OwnerOption): BridgeHealth
+  /** Returns counts since the bridge was created. */
   counters(): BridgeCounters
-  /** Executors in order, their agents in order of registration. `capability` must be in the agent's list exactly. */
+  /** Lists the agents: executors in order, their agents in order of registration. `capability` must equal one of the agent's list. */
   discover(query?: OwnerOption & { readonly capability?: string }): readonly ListedAgent[]
   /**
-   * Lets every executor look anew at its agents, at most once per second. Waits at most `waitMs` (default 2,000) for agents
-   * that are being started. Rejects for options that are none only.
+   * Updates the agents of every executor, at most once per second. Waits up to `waitMs` (default 2,000) for agents that are
+   * starting. Rejects only for wrong options.
    */
   refresh(options?: { readonly waitMs?: number }): Promise<void>
-  /** Throws a `BridgeError`; then no session remains. */
+  /** Opens a session with an agent. Rejects with a `BridgeError`; then no session remains. */
   createSession(input?: CreateSessionInput): Promise<BridgeSession>
-  /** One prompt in a session, or `answers` to what its request waits for. A refused call is told by its result. */
+  /** Sends one prompt to a session, or `answers` to its waiting request. A refusal is told by the result. */
   prompt(input: PromptInput): BridgeRun
-  /** Opens a session, sends the prompt, closes the session. A refused call is told by its result. */
+  /** Opens a session, sends the prompt and closes the session. A refusal is told by the result. */
   delegate(input: DelegateInput): BridgeRun
-  /** Throws `NOT_FOUND` or `EXPIRED`. */
+  /** Resolves with one session. Rejects with `NOT_FOUND` or `EXPIRED`. */
   session(sessionId: string, options?: OwnerOption): Promise<BridgeSession>
-  /** Newest first. */
+  /** Lists sessions, the newest first. */
   sessions(filter?: SessionFilter): Promise<SessionPage>
-  /** Requests that go on, and those that ended as long as they are kept. Newest first. */
+  /** Lists requests, the newest first: open ones, and ended ones for as long as they are kept. */
   requests(filter?: RequestFilter): Promise<RequestPage>
-  /** What became of a request. Waits up to `waitMs` (default 0) for it to end or to need input. */
+  /** Resolves with the present result of a request. Waits up to `waitMs` (default 0) for its end or for a question. */
   request(requestId: string, options?: RequestQuery): Promise<BridgeResult>
-  /** Throws `NOT_FOUND`, also when session and request do not belong together. */
+  /**
+   * Cancels a request, or the running request of a session. Rejects with `NOT_FOUND`, also if the session and the request do
+   * not belong together.
+   */
   cancel(input: CancelInput): Promise<CancelReceipt>
+  /** Closes a session and cancels its running request. Repeatable. */
   close(input: CloseInput): Promise<CloseReceipt>
 }
 
+/** A discovered agent with the kind of its executor, and whether it is the default agent. */
 export interface ListedAgent extends DiscoveredAgent {
   /** The kind of the executor that reaches it. */
   readonly executor: string
   readonly default: boolean
 }
 
-/** What an owner may be allowed to do with an agent. What it has begun it may always see and end. */
+/** Action on an agent that `authorize` permits or refuses. An owner may always see and end work that it began. */
 export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate'
 
+/** Owner of a call. Sessions and requests of other owners are invisible to it. */
 export interface OwnerOption {
   /** Default `local`. */
   readonly owner?: string
 }
 
-/** How deep in delegations a call is made. Inside an agent of this process it is known without being said. */
+/** Number of delegations above a call. Calls inside an agent of this process know it by themselves. */
 export interface DepthOption {
   readonly depth?: number
   /** Ids of the agents above, from the outermost. */
   readonly path?: readonly string[]
 }
 
+/** Agent, metadata and idempotency key of a new session. */
 export interface CreateSessionInput extends OwnerOption, DepthOption {
   readonly agentId?: string
   readonly metadata?: JSONObject
@@ -78,6 +86,7 @@ export interface CreateSessionInput extends OwnerOption, DepthOption {
   readonly idempotencyKey?: string
 }
 
+/** Settings of one request: id, time limit (ms) and model parameters. */
 export interface RequestOptions extends OwnerOption {
   /** Model and settings of this request, as far as the agent takes them. */
   readonly runtimeParams?: RuntimeParams
@@ -91,19 +100,21 @@ export interface RequestOptions extends OwnerOption {
   readonly abortSignal?: AbortSignal
 }
 
-/** Exactly one of `prompt` and `answers`. */
+/** Session with exactly one of `prompt` and `answers`. */
 export interface PromptInput extends RequestOptions {
   readonly sessionId: string
   readonly prompt?: string
   readonly answers?: readonly Answer[]
 }
 
+/** Prompt and agent of a request in a session of its own. Default agent: the default agent of the bridge. */
 export interface DelegateInput extends RequestOptions, DepthOption {
   readonly prompt: string
   readonly agentId?: string
   readonly metadata?: JSONObject
 }
 
+/** Filters and page of a list of sessions. Filters are combined; an absent one matches all. */
 export interface SessionFilter extends OwnerOption {
   readonly agentId?: string
   readonly status?: SessionStatus
@@ -112,6 +123,7 @@ export interface SessionFilter extends OwnerOption {
   readonly cursor?: string
 }
 
+/** Filters and page of a list of requests. Filters are combined; an absent one matches all. */
 export interface RequestFilter extends OwnerOption {
   readonly sessionId?: string
   readonly status?: RequestStatus
@@ -120,26 +132,29 @@ export interface RequestFilter extends OwnerOption {
   readonly cursor?: string
 }
 
+/** Waiting time (ms, default 0) of a look at a request. */
 export interface RequestQuery extends OwnerOption {
   readonly waitMs?: number
   /** Ends the waiting, not the request. */
   readonly abortSignal?: AbortSignal
 }
 
+/** Request or session to cancel. At least one id is required. */
 export interface CancelInput extends OwnerOption {
   readonly sessionId?: string
   readonly requestId?: string
 }
 
+/** Session to close. */
 export interface CloseInput extends OwnerOption {
   readonly sessionId: string
   /** For the log. */
   readonly reason?: string
 }
 
-/** One request, until it ends or needs input. Iterating gives its events from then on; to stop iterating stops no work. */
+/** A handle of one request. Iterating gives its events from then on; a reader that stops early does not stop the work. */
 export interface BridgeRun extends AsyncIterable<BridgeEvent> {
-  /** Of a call that joined an earlier one, that of the first, once `accepted` has resolved. */
+  /** Id of the request. If the call joined an earlier request, the id of that one once `accepted` has resolved. */
   readonly requestId: string
   readonly sessionId: string
   /** True once the request has its record; false when the call was refused. */
@@ -148,8 +163,10 @@ export interface BridgeRun extends AsyncIterable<BridgeEvent> {
   result(): Promise<BridgeResult>
 }
 
+/** Status of a session: `active` (no prompt yet), `busy` (a request is open), `idle`, or `failed` (takes no prompts). */
 export type SessionStatus = 'active' | 'busy' | 'idle' | 'failed'
 
+/** A session as callers see it. Times are epoch milliseconds. */
 export interface BridgeSession {
   readonly sessionId: string
   readonly agentId: string
@@ -162,17 +179,20 @@ export interface BridgeSession {
   readonly metadata?: JSONObject
 }
 
+/** One page of sessions. `nextCursor` is absent on the last page. */
 export interface SessionPage {
   readonly sessions: readonly BridgeSession[]
   readonly nextCursor?: string
 }
 
+/** Ids of a request, of its session and of its agent. */
 export interface RequestIds {
   readonly sessionId: string
   readonly agentId: string
   readonly requestId: string
 }
 
+/** A request without its result. */
 export interface RequestSummary extends RequestIds {
   readonly status: RequestStatus
   /** When it was accepted, in ms since 1970. */
@@ -181,15 +201,17 @@ export interface RequestSummary extends RequestIds {
   readonly prompt: string
 }
 
+/** One page of requests. `nextCursor` is absent on the last page. */
 export interface RequestPage {
   readonly requests: readonly RequestSummary[]
   readonly nextCursor?: string
 }
 
-/** The words of a request that did not fail. */
+/** Status of a request that has not failed. */
 export type OutcomeStatus = 'queued' | 'running' | SettledStatus
-/** Those in which nobody works on it: it ended, or waits for answers. */
+/** Status of a request that has ended or waits for answers. */
 export type SettledStatus = Exclude<TurnStatus, 'needs-recovery' | 'error'>
+/** Status of a request, `error` included. */
 export type RequestStatus = OutcomeStatus | 'error'
 
 /** From acceptance to end. */
@@ -198,6 +220,7 @@ export const requestStatuses = [
   ...(['completed', 'aborted', 'halted', 'limit', 'error'] as const),
 ] as const satisfies readonly RequestStatus[]
 
+/** Present result of a request: text, structured output, usage and open questions. Unsettled requests have `progress` only. */
 export interface BridgeOutcome extends RequestIds {
   readonly status: OutcomeStatus
   /** There once it is settled. */
@@ -211,6 +234,7 @@ export interface BridgeOutcome extends RequestIds {
   readonly progress?: { readonly message?: string; readonly chars: number; readonly at: number }
 }
 
+/** Result of a request. `ok: false` means that the call was refused or the request failed. */
 export type BridgeResult = ({ readonly ok: true } & BridgeOutcome) | BridgeFailure
 
 export interface BridgeFailure {
@@ -220,6 +244,7 @@ export interface BridgeFailure {
   readonly agentId?: string
 }
 
+/** Result of a cancellation. `cancelled: false` names the `reason`. */
 export interface CancelReceipt {
   readonly cancelled: boolean
   readonly sessionId: string
@@ -229,6 +254,7 @@ export interface CancelReceipt {
   readonly reason?: string
 }
 
+/** Result of a close. It is the same for repeated calls, except for `existed`. */
 export interface CloseReceipt {
   readonly closed: true
   readonly sessionId: string
@@ -236,7 +262,7 @@ export interface CloseReceipt {
   readonly existed: boolean
 }
 
-/** What callers need to know of the bridge's settings. */
+/** Time limits of a bridge that its callers need, in milliseconds. */
 export interface BridgeLimits {
   /** How long a call waits for its end before it answers with a request id. */
   readonly waitMs: number
@@ -246,6 +272,7 @@ export interface BridgeLimits {
   readonly maxTimeoutMs: number
 }
 
+/** Health and load of a bridge. `uptimeMs` counts from `start`. */
 export interface BridgeHealth {
   /** Started, with an agent that can be used, and every executor healthy. */
   readonly healthy: boolean
@@ -270,7 +297,7 @@ export interface BridgeHealth {
   }[]
 }
 
-/** Since the bridge was made. */
+/** Counts since the bridge was created. They end with the process. */
 export interface BridgeCounters {
   readonly sessionsOpened: number
   readonly sessionsClosed: Readonly<Record<'closed' | 'expired' | 'failed' | 'shutdown', number>>

@@ -37,6 +37,10 @@ import { SessionRegistry } from './sessions/session-registry.ts'
 import { settingsFrom } from './settings.ts'
 import type { BridgeOptions, BridgeSettings } from './settings.ts'
 
+/**
+ * Creates a bridge over its executors. Does no I/O: `start()` starts the executors. Throws a `BridgeError` with code `CONFIG`
+ * for an unknown option or a wrong value.
+ */
 export function createBridge(options: BridgeOptions = {}): Bridge {
   return new ExecutorBridge(settingsFrom(options))
 }

@@ -7,7 +7,7 @@ import type { WorkerOptions } from './executors/worker/options.ts'
 import { bridgeOptionChecks } from './settings.ts'
 import type { BridgeOptions } from './settings.ts'
 
-/** What `bowline-bridge --config FILE` serves: the default export of the file, or a file that is JSON. */
+/** Configuration of `bowline-bridge --config FILE`: the default export of the file, or its JSON. */
 export interface BridgeConfig extends BridgeOptions {
   /** Started in order before the bridge, stopped in reverse order after it. */
   readonly runtimes?: readonly Runtime[]

@@ -14,6 +14,7 @@ import { redactionOf } from './redact.ts'
 import type { BridgeRedaction } from './redact.ts'
 import { withCounts } from './requests/outcome.ts'
 
+/** Name, description and agents of a `delegateTool`. */
 export interface DelegateToolOptions {
   /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
   readonly agents?: readonly string[]
@@ -36,8 +37,8 @@ const optionChecks: FieldChecks<DelegateToolOptions> = {
 }
 
 /**
- * A tool that hands work to an agent of the bridge and gives its answer. A call that is repeated after a crash joins the
- * same request; stopping the run cancels it; what it cost is added to the run.
+ * Creates a tool that delegates a task to an agent of the bridge and returns its answer. A call repeated after a crash joins
+ * the same request. Stopping the run cancels the request. Its cost is added to the run.
  */
 export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}): Tool {
   check.requiredMethods('delegate', 'cancel', 'discover')('delegateTool.bridge', bridge)

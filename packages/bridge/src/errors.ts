@@ -18,8 +18,10 @@ export const errorTable = {
   EXPIRED: { retryable: false, next: 'Create a new session with sessions_create.' },
 } as const
 
+/** Code of a `BridgeError`. Branch on the code, not on the text. */
 export type BridgeErrorCode = keyof typeof errorTable
 
+/** All codes of a `BridgeError`. */
 export const bridgeErrorCodes = Object.keys(errorTable) as readonly BridgeErrorCode[]
 
 /** What to do next where the reason says more than the code. */
@@ -50,7 +52,7 @@ export function nextStep({ code, retryable, details }: Pick<BridgeError, 'code' 
   return errorTable[code].next
 }
 
-/** What an error may say besides its text. Only these fields ever leave the process. */
+/** Facts of an error besides its text. Only these fields leave the process. */
 export interface BridgeErrorDetails {
   readonly reason?: string
   readonly sessionId?: string
@@ -68,7 +70,7 @@ export interface BridgeErrorDetails {
   readonly pending?: readonly JSONValue[]
 }
 
-/** An error as data: plain JSON. */
+/** An error as plain JSON. */
 export interface BridgeErrorBody extends StoredError {
   /** One sentence that says what to do after it. */
   readonly next: string
@@ -81,7 +83,7 @@ export interface StoredError {
   readonly details: JSONObject
 }
 
-/** Why a call failed. Agents may throw it: code, retryable and details must reach the caller as thrown. */
+/** Reason of a failed call. An agent may throw it: callers get its code, `retryable` and details unchanged. */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError'
   readonly code: BridgeErrorCode
@@ -100,7 +102,7 @@ export class BridgeError extends Error {
     this.details = options.details ?? {}
   }
 
-  /** One sentence that says what to do after it. It names tools as clients of MCP see them. */
+  /** One sentence with the next step. It names tools as MCP clients see them. */
   get next(): string {
     return nextStep(this)
   }

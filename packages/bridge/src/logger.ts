@@ -1,13 +1,13 @@
 import { inspect } from 'node:util'
 
-/** One structured line per call. The shape of pino, so that a pino logger fits as it is. */
+/** A logger with one structured line per call. A pino logger has this shape. */
 export interface BridgeLogger {
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
 }
 
-/** `cause` may be any thrown value, and comes without secrets; all else must be JSON. */
+/** Fields of a log line: JSON, and `cause`, any thrown value. Secrets are removed before. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /** JSON lines on stderr: stdout may belong to a protocol. */

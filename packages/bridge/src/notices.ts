@@ -1,6 +1,7 @@
-/** What happened inside a bridge, for logs and counters: `onEvent`. Plain JSON. */
+/** A transition, refusal or loss inside a bridge, for logs and counters, as `onEvent` gets it. Plain JSON. */
 export type BridgeNotice = NoticeBody & { readonly at: number }
 
+/** A notice without its time, as executors report it. */
 export type NoticeBody =
   | { readonly type: 'session-changed'; readonly sessionId: string; readonly agentId: string; readonly owner: string; readonly from: string; readonly to: string; readonly reason?: string }
   | { readonly type: 'request-changed'; readonly requestId: string; readonly sessionId: string; readonly agentId: string; readonly owner: string; readonly from: string; readonly to: string; readonly reason?: string }

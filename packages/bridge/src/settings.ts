@@ -14,6 +14,7 @@ import type { BridgeNotice } from './notices.ts'
 import type { BridgeAction } from './bridge-contract.ts'
 import { checkRedact, redactSchema } from './redact.ts'
 
+/** Executors, store, limits and callbacks of a bridge. Times are in milliseconds, sizes in UTF-8 bytes. Every field has a default. */
 export interface BridgeOptions {
   /** In order of precedence: an agent id in an earlier one wins. Default none. */
   readonly executors?: readonly BridgeExecutor[]

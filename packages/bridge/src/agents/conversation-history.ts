@@ -1,5 +1,6 @@
 import type { AssistantMessage, Message, UserMessage } from '@bowline/llm'
 
+/** Bounds of a conversation that is sent to the model. The oldest messages are dropped first. */
 export interface HistoryLimits {
   /** Questions and answers together. Default 200. */
   readonly maxMessages?: number

@@ -13,6 +13,7 @@ import type { ConversationHistory, HistoryLimits } from './conversation-history.
 import { checkedParams, providerTable } from './provider-choice.ts'
 import type { ProviderChoice } from './provider-choice.ts'
 
+/** Models and providers among which a session or prompt chooses. */
 export interface MultiProviderAgentOptions extends AgentInfo {
   /** Knows the models of every provider: `createModels` of `@bowline/llm`. */
   readonly models: Models
@@ -51,8 +52,8 @@ interface Conversation {
 }
 
 /**
- * An agent that is one model call per prompt. `metadata.provider` and `metadata.runtimeParams` hold for a session, the
- * `runtimeParams` of a prompt for that prompt. Conversations are kept in memory. Throws `CONFIG`.
+ * Creates an agent that makes one model call per prompt. `metadata.provider` and `metadata.runtimeParams` apply to a session,
+ * the `runtimeParams` of a prompt to that prompt. Conversations are kept in memory and end with the process. Throws `CONFIG`.
  */
 export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAgent {
   check.record(optionChecks)('multiProviderAgent.options', options)

@@ -5,7 +5,7 @@ import { namesOf } from '../missing-agent.ts'
 import { invalidInput, issuesWith } from '../input/issues.ts'
 import { BridgeError } from '../errors.ts'
 
-/** A provider that the registry of models knows by this id. */
+/** A provider that callers choose by its id. */
 export interface ProviderChoice extends AgentProvider {
   /** Names without the provider. The first is used where nobody names one. */
   readonly models: readonly string[]

@@ -15,6 +15,7 @@ import type { AnswerTarget } from './give-answers.ts'
 import { noteRun } from './run-contexts.ts'
 import { throwRuntimeFailure } from './runtime-failure.ts'
 
+/** Agent of the runtime, its id in the bridge, and the end of its sessions. */
 export interface RuntimeAgentOptions {
   /** The name of the agent in the runtime. */
   readonly agent: string
@@ -44,8 +45,8 @@ interface Resting {
 const stopWaitMs = 5000
 
 /**
- * A durable agent: each conversation is a session of the runtime, each request a run under the request's id, whichever
- * process executes it. The runtime is not started or stopped here.
+ * Creates a durable agent from an agent of a runtime: each conversation is a session, each request a run under the request's
+ * id, executed by any process on the store. Does not start or stop the runtime. Throws `CONFIG`.
  */
 export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): BridgeAgent {
   check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)

@@ -17,8 +17,8 @@ import type { BridgeLogger } from '../logger.ts'
 import type { NoticeBody } from '../notices.ts'
 
 /**
- * Reaches agents of one kind. It only moves work: ids, limits, deadlines and outcomes are the bridge's. Session ids of
- * what it talks to must not leave it.
+ * Transport to agents of one kind. Ids, limits, deadlines and outcomes belong to the bridge. Session ids of the far side must
+ * not leave the executor.
  */
 export interface BridgeExecutor {
   readonly specificationVersion: 'v1'
@@ -54,7 +54,7 @@ export interface BridgeExecutor {
   close(session: SessionContext, reason: CloseReason): Promise<void>
 }
 
-/** 0 is off. */
+/** Limits of an executor's sessions. Times are in milliseconds; 0 disables a limit. */
 export interface ExecutorLimits {
   /** From creation. Default off. */
   readonly ttlMs?: number
@@ -73,6 +73,7 @@ export const limitChecks: FieldChecks<ExecutorLimits> = {
   inactivityMs: check.whole(0),
 }
 
+/** Clock, logger and callbacks that an executor gets from its bridge. */
 export interface ExecutorHost {
   readonly clock: Clock
   readonly logger: BridgeLogger
@@ -82,6 +83,7 @@ export interface ExecutorHost {
   notify(notice: NoticeBody): void
 }
 
+/** Health of an executor. */
 export interface ExecutorHealth {
   /** All that it was configured with can be used now. */
   readonly healthy: boolean
@@ -90,6 +92,7 @@ export interface ExecutorHealth {
   readonly workers?: readonly WorkerHealth[]
 }
 
+/** State and number of restarts of one worker process. */
 export interface WorkerHealth {
   readonly id: string
   readonly state: 'starting' | 'ready' | 'waiting' | 'unavailable' | 'stopped'
@@ -98,6 +101,7 @@ export interface WorkerHealth {
   readonly reason?: string
 }
 
+/** An agent as discovery shows it, true at the time of the call. */
 export interface DiscoveredAgent extends AgentInfo {
   readonly capabilities: readonly string[]
   /** `starting`: its first start has not ended yet. Prompts wait for it. */

@@ -6,6 +6,7 @@ import { BridgeError } from '../errors.ts'
 import { givenFields } from '../given-fields.ts'
 import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
 
+/** Agents and session limits of an in-process executor. Times are in milliseconds. */
 export interface InProcessExecutorOptions {
   /** Made by `defineBridgeAgent`, `runtimeAgent` or `multiProviderAgent`. */
   readonly agents: readonly BridgeAgent[]
@@ -17,8 +18,9 @@ export interface InProcessExecutorOptions {
   readonly maxSessions?: number
 }
 
+/** An executor for agents of this process that takes further agents while it runs. */
 export interface InProcessExecutor extends BridgeExecutor {
-  /** Throws `CONFIG` for an agent that is not one, and for an id that is there. Then nothing has changed. */
+  /** Adds an agent. Throws `CONFIG` for an invalid agent or a used id; then nothing has changed. */
   add(agent: BridgeAgent): void
 }
 
@@ -31,7 +33,7 @@ const optionChecks: FieldChecks<InProcessExecutorOptions> = {
 
 const usualLimits = { ttlMs: 3_600_000, idleMs: 600_000, maxSessions: 100, inactivityMs: 5 * 60_000 }
 
-/** Agents of this process. Throws `CONFIG` for an agent that is not one, and for an id that is there twice. */
+/** Creates an executor for agents of this process. Throws `CONFIG` for an invalid agent or a repeated id. */
 export function inProcessExecutor(options: InProcessExecutorOptions): InProcessExecutor {
   check.record(optionChecks)('inProcessExecutor.options', options)
   const { agents: given, ...limits } = options

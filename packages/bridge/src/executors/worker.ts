@@ -11,8 +11,8 @@ const standardLimits: Required<ExecutorLimits> = { ttlMs: 0, idleMs: 0, maxSessi
 const refreshMs = 2000
 
 /**
- * Agents in child processes that speak the Agent Client Protocol v1: any program that does, or a module that calls
- * `serveWorker`. A lost process is started again. Throws `CONFIG` for options that cannot work.
+ * Creates an executor for agents in child processes that speak the Agent Client Protocol v1: any program that does, or a
+ * module that calls `serveWorker`. A lost process is restarted. Throws `CONFIG`.
  */
 export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
   return workersIn({ path: 'workerExecutor.options', folder: '.' }, options)

@@ -3,7 +3,7 @@ import type { Bridge, BridgeRun, CancelInput, DelegateInput, OwnerOption, Prompt
 import { invalidInput } from '../input/issues.ts'
 import { Reach } from './reach.ts'
 
-/** Who uses a bridge over MCP, and which of its agents. */
+/** The caller of a bridge over MCP, with the agents that it may use. */
 export interface BridgeUser {
   /** Default: the bridge's own, `local`. */
   readonly owner?: string

@@ -24,8 +24,8 @@ const userChecks: FieldChecks<BridgeUser> = {
 }
 
 /**
- * Returns the factory that the SDK serves over stdio with `serveStdio(factory)`, and `createBridgeMcpHandler(factory)` over
- * HTTP. A connection keeps no state of its own; its instructions name the agents that there are when it begins.
+ * Returns a server factory for the MCP SDK: `serveStdio(factory)` over stdio, `createBridgeMcpHandler(factory)` over HTTP. A
+ * connection keeps no state of its own. Its instructions name the agents that exist when it begins.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
@@ -40,6 +40,7 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
   }
 }
 
+/** Keep-alive time (ms) and error callback of an MCP handler. */
 export interface BridgeMcpHandlerOptions {
   /** Silence in ms after which a stream gets a comment. Default: 15,000. */
   readonly keepAliveMs?: number
@@ -50,8 +51,8 @@ export interface BridgeMcpHandlerOptions {
 const handlerChecks: FieldChecks<BridgeMcpHandlerOptions> = { keepAliveMs: check.whole(1), onerror: check.checkFunction }
 
 /**
- * Serves the factory with the SDK's `createMcpHandler`, as streams that begin at once: a comment comes before the result,
- * so that no proxy or client gives up while an agent works.
+ * Creates an HTTP handler for the factory, over the SDK's `createMcpHandler`. Streams begin at once with a comment, so that no
+ * proxy or client times out while an agent works.
  */
 export function createBridgeMcpHandler(factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
   check.requiredFunction('createBridgeMcpHandler.factory', factory)

@@ -30,7 +30,7 @@ const optionChecks: FieldChecks<ExecutorKitOptions> = {
   runner: check.methods('describe', 'it'),
 }
 
-/** Defines the tests that every executor must pass. */
+/** Registers the tests that every executor must pass. */
 export function testBridgeExecutor(options: ExecutorKitOptions): void {
   check.record(optionChecks)('testBridgeExecutor.options', options)
   const runner = options.runner ?? globalRunner()

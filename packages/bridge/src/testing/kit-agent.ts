@@ -3,6 +3,7 @@ import { configChecks as check } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext, PromptResult, SessionContext } from '../agent.ts'
 
+/** Id and recorder of a `kitAgent`. */
 export interface KitAgentOptions {
   /** Default `kit`. */
   readonly id?: string
@@ -10,7 +11,7 @@ export interface KitAgentOptions {
   readonly note: (line: string) => void
 }
 
-/** What the agent of an executor under test must be able to do: the first word of each prompt says which. */
+/** First word of a prompt to the agent under test: it selects the behaviour. */
 export type KitWord =
   /** The rest of the prompt, as an answer. */
   | 'say'
@@ -41,8 +42,10 @@ export type KitWord =
   /** Waits for the decision on `kitApproval` with its stream open, then says it. */
   | 'hold'
 
+/** The question that a `kitAgent` asks for an approval. */
 export const kitApproval: PendingInput = { id: 'approval-1', kind: 'approval', toolName: 'pay', input: { amount: 5, note: null } }
 
+/** The complete result that a `kitAgent` returns, which must reach the caller unchanged. */
 export const kitResult: PromptResult = {
   text: 'whole',
   stopReason: 'max_tokens',
@@ -54,7 +57,7 @@ export const kitResult: PromptResult = {
 type Held = Map<string, (answers: readonly Answer[]) => void>
 
 /**
- * An agent that does what the prompt says. Its `metadata` decide about its hooks: `create` may be `refuse` or `hang`,
+ * Creates an agent that behaves as the prompt says. Its `metadata` decide about its hooks: `create` may be `refuse` or `hang`,
  * `close` may be `throw`.
  */
 export function kitAgent(options: KitAgentOptions): BridgeAgent {

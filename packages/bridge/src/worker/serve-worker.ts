@@ -17,14 +17,15 @@ import { workerApp } from './worker-app.ts'
 // The bridge waits 2 s after it has closed stdin, the guard 1.5 s when the bridge is gone.
 const finishMs = 1200
 
+/** Session limit of a worker process. */
 export interface ServeWorkerOptions {
   /** How many sessions this process takes. Default: the bridge decides. */
   readonly maxConcurrentSessions?: number
 }
 
 /**
- * Makes this process a worker: it speaks the Agent Client Protocol on stdin and stdout, and ends when stdin ends. From the
- * call on everything else that is written to stdout goes to stderr. Call it once, and before the agent does anything.
+ * Serves an agent over the Agent Client Protocol on stdin and stdout, and ends the process when stdin ends. From then on other
+ * writes to stdout go to stderr. Call it once, before the agent does anything.
  */
 export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
   checkServed(agent)

@@ -10,6 +10,7 @@ import { RemoteServer, checkServers, serverChecks } from './remote-server.ts'
 import type { RemoteServerOptions } from './remote-server.ts'
 import { RemoteSession } from './remote-session.ts'
 
+/** Servers and limits of a remote executor. */
 export interface RemoteExecutorOptions extends ExecutorLimits {
   /** In order of precedence: an agent id of an earlier one wins. */
   readonly servers: readonly RemoteServerOptions[]
@@ -18,8 +19,8 @@ export interface RemoteExecutorOptions extends ExecutorLimits {
 const optionChecks: FieldChecks<RemoteExecutorOptions> = { ...limitChecks, servers: check.requiredList(check.record(serverChecks)) }
 
 /**
- * Agents of other Bowline servers. A session is one of that server, under an id that only this executor knows; a request
- * is a run there, which goes on when this process does not. Throws `CONFIG`.
+ * Creates an executor for agents of other Bowline servers. A session is one of that server, under an id that only this
+ * executor knows. A request is a run there, which goes on if this process ends. Throws `CONFIG`.
  */
 export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
   return serversIn('remoteExecutor.options', options)

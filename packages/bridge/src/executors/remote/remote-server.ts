@@ -8,6 +8,7 @@ import { givenFields } from '../../given-fields.ts'
 import type { LogFields } from '../../logger.ts'
 import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
 
+/** Address, credentials and agents of one remote server. */
 export interface RemoteServerOptions {
   /** For logs. */
   readonly id: string

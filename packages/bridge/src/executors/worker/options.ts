@@ -10,6 +10,7 @@ import { programFile } from '../../worker/program-file.ts'
 import { limitChecks } from '../executor.ts'
 import type { ExecutorLimits } from '../executor.ts'
 
+/** Programs and limits of a worker executor. */
 export interface WorkerExecutorOptions extends ExecutorLimits {
   /** One for each program, with the id of its agent. */
   readonly workers: readonly WorkerOptions[]
@@ -17,8 +18,10 @@ export interface WorkerExecutorOptions extends ExecutorLimits {
   readonly cancelGraceMs?: number
 }
 
+/** A worker: a program, or a Node module. */
 export type WorkerOptions = CommandWorkerOptions | EntryWorkerOptions
 
+/** A worker that is any program. */
 export interface CommandWorkerOptions extends CommonWorkerOptions {
   /** Any program that speaks the Agent Client Protocol on stdin and stdout. No shell is used. */
   readonly command: string
@@ -26,6 +29,7 @@ export interface CommandWorkerOptions extends CommonWorkerOptions {
   readonly args?: readonly string[]
 }
 
+/** A worker that is a Node module. */
 export interface EntryWorkerOptions extends CommonWorkerOptions {
   /** A module that calls `serveWorker`, run by the Node of this process. */
   readonly entry: string
@@ -63,6 +67,7 @@ interface CommonWorkerOptions {
   readonly restart?: Partial<RestartLimits>
 }
 
+/** Restart rate and pauses (ms) of a lost worker. */
 export interface RestartLimits {
   /** Starts within `windowMs`; with one more the worker is unavailable until the window has passed. Default 5. */
   readonly maxRestarts: number

@@ -10,7 +10,7 @@ import type { BridgeExecutor, ExecutorLimits } from '../../executors/executor.ts
 import type { BridgeLogger } from '../../logger.ts'
 import type { BridgeOptions } from '../../settings.ts'
 
-/** What an executor's agent may not be able to do. */
+/** Ability that an executor's agent may lack. */
 export type KitAbility =
   /** It is told when a session begins and ends. */
   | 'hooks'
@@ -31,6 +31,7 @@ export type KitAbility =
   /** It may ask with its stream open. */
   | 'open-questions'
 
+/** Factory and abilities of the executor under test. */
 export interface ExecutorKitOptions {
   /** Names the executor in the titles of the tests. */
   readonly name: string
@@ -42,6 +43,7 @@ export interface ExecutorKitOptions {
   readonly runner?: KitRunner
 }
 
+/** An executor with the notes of its agent. */
 export interface ExecutorUnderTest {
   readonly executor: BridgeExecutor
   /** What the agent has noted, in order. */
@@ -50,7 +52,7 @@ export interface ExecutorUnderTest {
   readonly end?: () => Promise<void>
 }
 
-/** Those of Vitest and of `node:test` will do. */
+/** Test runner functions, as Vitest and `node:test` have them. */
 export interface KitRunner {
   readonly describe: (name: string, body: () => void) => void
   readonly it: ((name: string, body: () => Promise<void>, timeoutMs?: number) => void) & { readonly skip: (name: string, body: () => Promise<void>) => void }
