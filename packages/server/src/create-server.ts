@@ -32,31 +32,39 @@ import type { Services } from './services.ts'
 import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
 
+/** A server as a `fetch` handler. It is not bound to a port: `serve` of `./node` or the platform does that. */
 export interface Server {
-  /** Rejects only for arguments of the wrong kind. `peer` is known to the transport. Without it no request counts as local. */
+  /**
+   * Answers one request. Rejects only for arguments of the wrong kind. `peer` comes from the transport; without it no request
+   * counts as local.
+   */
   fetch(request: Request, peer?: Peer): Promise<Response>
   /**
-   * Refuses new work, lets open streams finish for `drainMs` (default 25,000), ends the rest so that their readers come
-   * back elsewhere, and stops the runtime. Until then reads are answered. Calling it again gives the same promise.
+   * Refuses new work, lets open streams finish for `drainMs` (default 25,000 ms), ends the rest so that their readers
+   * reconnect elsewhere, and stops the runtime. Reads are answered until then. Repeated calls return the same promise.
    */
   close(options?: CloseOptions): Promise<void>
-  /** There is no authentication: it must listen on a loopback address only. */
+  /** True without authentication: the server must listen on a loopback address only. */
   readonly loopbackOnly: boolean
-  /** The limits that `serve` holds at the socket. */
+  /** The limits that `serve` enforces at the socket. */
   readonly socketLimits: Required<SocketLimits>
   /**
-   * Knows callers by another configuration from now on, without a restart. Streams of callers who are not known any more,
-   * or known otherwise, end with `token-expired`. Rejects, and changes nothing, when the configuration cannot be right.
+   * Replaces the authentication without a restart. Streams of callers that are no longer valid, or have other rights, end with
+   * `token-expired`. If the configuration is wrong, it rejects and changes nothing.
    */
   reload(auth: Auth): Promise<void>
 }
 
+/** Drain time of a closing server. */
 export interface CloseOptions {
   /** How long open streams may take to finish, in milliseconds. Default 25,000. */
   readonly drainMs?: number
 }
 
-/** All of a runtime over HTTP and SSE. It holds no conversation: any process with the same store serves any session. */
+/**
+ * Creates an HTTP and SSE server for a runtime, as a `fetch` handler for any platform. It keeps no conversation: every process
+ * on the same store serves every session. Throws a `ServerError` with code `invalid-config`.
+ */
 export function createServer(options: ServerOptions): Server {
   const trustedProxies = checkOptions(options)
   const { auth, runtime, clock = systemClock, ids = systemServerIds, basePath = '' } = options

@@ -1,6 +1,6 @@
 import { describeValue } from '@bowline/llm/arguments'
 
-/** What one caller may cost. All have a default. */
+/** Limits per caller. Every field has a default. */
 export interface Limits {
   /** Default 1 MiB. */
   readonly bodyBytes?: number

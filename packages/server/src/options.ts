@@ -13,6 +13,10 @@ import type { Metrics } from './observe/metrics.ts'
 import type { CreateRateLimiter } from './rate/rate-limiter.ts'
 import { randomSessionId } from './session-keys.ts'
 
+/**
+ * Runtime, authentication, limits and callbacks of a server. Only `runtime` and `auth` are required. Unknown keys are refused
+ * with `invalid-config`.
+ */
 export interface ServerOptions {
   /** Must be started by its owner; `close` stops it. */
   readonly runtime: Runtime
@@ -67,6 +71,7 @@ export interface ServerOptions {
   readonly onAudit?: (record: AuditRecord) => void
 }
 
+/** Rights of clients on one agent. Rights that are not given are refused, except `clientTools: 'declared'` and every `onBusy`. */
 export interface AgentAccess {
   readonly description?: string
   /** Words by which a client chooses among agents. Default: none. */
@@ -88,7 +93,7 @@ export interface AgentAccess {
   readonly onBusy?: readonly OnBusy[]
 }
 
-/** Groups of routes; false: they are not there. */
+/** Switches for groups of routes. A group that is false does not exist (404). */
 export interface RouteOptions {
   /** For pages that use the AI SDK. Default true. */
   readonly chat?: boolean
@@ -100,8 +105,10 @@ export interface RouteOptions {
   readonly mcp?: boolean
 }
 
+/** Remote tools that a client may bring to a new session: none, those that the agent declares as remote, or any. */
 export type ClientTools = 'none' | 'declared' | 'any'
 
+/** Foreign origins whose pages may call. */
 export interface CorsOptions {
   /** Exact origins, `https://app.example` for example. */
   readonly origins: readonly string[]
@@ -109,13 +116,14 @@ export interface CorsOptions {
   readonly credentials?: boolean
 }
 
-/** The part of a pino logger that the server uses. */
+/** The methods of a pino logger that the server uses. */
 export interface Logger {
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
 }
 
+/** Fields of a log line. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 export const defaultHeartbeatMs = 15_000

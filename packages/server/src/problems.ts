@@ -59,9 +59,10 @@ const kinds = {
   'auth-unavailable': { status: 503, title: 'The credentials cannot be checked now', retryAfterMs: 1000 },
 } as const satisfies Readonly<Record<string, ProblemKind>>
 
-/** What a request can be refused with. */
+/** Code of a refused request, as the field `code` of a problem body. */
 export type ProblemCode = keyof typeof kinds
 
+/** All codes of a refused request. */
 export const problemCodes = Object.keys(kinds) as readonly ProblemCode[]
 
 export type ProblemFacts = Pick<Problem, 'errors' | 'refused' | 'runId' | 'firstSeq'>

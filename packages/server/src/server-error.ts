@@ -2,10 +2,10 @@ import { isMarked } from '@bowline/llm/arguments'
 
 const marker = Symbol.for('bowline.server.error')
 
-/** `invalid-config`: of what a server or a part is made with. `invalid-input`: of a call. */
+/** Code of a `ServerError`: `invalid-config` for options, `invalid-input` for arguments of a call. */
 export type ServerErrorCode = 'invalid-config' | 'invalid-input'
 
-/** Misuse by the programmer. What a request does wrong is answered with a problem instead. */
+/** Error of misuse by the programmer. Faults of a request are answered with a problem instead. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
   readonly code: ServerErrorCode

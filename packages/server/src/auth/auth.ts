@@ -2,19 +2,19 @@ import { jwtFaults, type JwtConfig } from './jwt.ts'
 import type { Principal } from './principal.ts'
 import { tokenFaults, type TokenConfig } from './token.ts'
 
-/** Who is known: by a token of this list, or by a JWT of an issuer. At least one of both. */
+/** Accepted callers: tokens of a list, JWTs of an issuer, or both. At least one is required. */
 export interface AuthConfig {
   readonly tokens?: readonly TokenConfig[]
   readonly jwt?: JwtConfig
 }
 
 /**
- * Says who makes a request: null for nobody. It must not pass what it cannot check: one that throws, or takes longer
- * than 5 s, ends the request with 503.
+ * Function that returns the caller of a request, or null for an unknown one. It must not pass unchecked credentials. If it
+ * throws, or takes longer than 5 s, the request is answered with 503.
  */
 export type AuthVerifier = (request: Request) => Promise<Principal | null>
 
-/** `none`: everybody may do everything, and only callers on this machine are answered. */
+/** Authentication of a server. `none`: every caller may do everything, and only callers on this machine are answered. */
 export type Auth = AuthConfig | AuthVerifier | 'none'
 
 /** Everything that is wrong with it. */

@@ -4,7 +4,7 @@ import { jwtVerify } from 'jose/jwt/verify'
 import type { Clock } from '@bowline/llm'
 import { isScope, isTenant, type Principal } from './principal.ts'
 
-/** Signed by `issuer` for `audience`, with `sub`, `exp` and the claims that name tenant and scopes. */
+/** Issuer, audience and claims of accepted JWTs. `sub`, `exp` and the claims for tenant and scopes are required. */
 export interface JwtConfig {
   /** Where the public keys of the issuer are: https, or http on this machine. */
   readonly jwksUrl?: string

@@ -11,9 +11,10 @@ export const scopes = [
   'admin',
 ] as const
 
+/** Right of a caller within its tenant. `admin` contains all others. */
 export type Scope = (typeof scopes)[number]
 
-/** Who asks. Two tenants never see anything of each other, whatever their scopes. */
+/** Authenticated caller. Two tenants never see each other's data, with any scopes. */
 export interface Principal {
   readonly id: string
   /** `[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}`. */

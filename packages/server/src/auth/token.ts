@@ -6,7 +6,7 @@ import { configChecks } from '../arguments.ts'
 import { newTokenChecks } from './check-auth.ts'
 import { isTenant, type Scope } from './principal.ts'
 
-/** One token as the configuration holds it: the hash of the whole token, never the token. */
+/** One token in the configuration: its hash, never the token. */
 export interface TokenConfig {
   readonly id: string
   /** `sha256:` and 64 hex digits. */
@@ -18,6 +18,7 @@ export interface TokenConfig {
   readonly disabled?: boolean
 }
 
+/** A new token with its line for the configuration. */
 export interface CreatedToken {
   /** `bwl_<id>_<43 characters>`. It is shown once and stored nowhere. */
   readonly token: string
@@ -30,7 +31,7 @@ const tokenForm = /^bwl_([A-Za-z0-9-]{1,64})_[A-Za-z0-9_-]{43}$/
 const hashForm = /^sha256:[0-9a-f]{64}$/
 const secretBytes = 32
 
-/** Makes a token with 256 random bits and the line that lets a server know it. */
+/** Creates a token with 256 random bits, and the configuration line that accepts it. */
 export async function createToken(options: Omit<TokenConfig, 'hash' | 'disabled'>): Promise<CreatedToken> {
   configChecks.checkFields('options', needed(options), newTokenChecks)
   const token = `bwl_${options.id}_${base64url(crypto.getRandomValues(new Uint8Array(secretBytes)))}`

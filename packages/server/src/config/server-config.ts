@@ -6,7 +6,7 @@ import type { Auth } from '../auth/auth.ts'
 import type { Limits } from '../limits.ts'
 import type { AgentAccess, CorsOptions, RouteOptions } from '../options.ts'
 
-/** What `bowline-server` reads from `bowline.config.ts`, `.js`, `.mjs` or `.json`. Paths are relative to the file. */
+/** Configuration of `bowline-server`, read from `bowline.config.ts`, `.js`, `.mjs` or `.json`. Paths are relative to the file. */
 export interface ServerConfig {
   /** The module whose exports are the agents. */
   readonly agents?: string
@@ -48,6 +48,7 @@ export interface ServerConfig {
   readonly redact?: RedactConfig
 }
 
+/** Agents of this server that other programs reach over MCP. */
 export interface BridgeAgents {
   /** Names of agents of this server. Each keeps its conversations in the store of the server. */
   readonly agents: readonly string[]
@@ -55,6 +56,7 @@ export interface BridgeAgents {
   readonly defaultAgent?: string
 }
 
+/** Recording of model requests, with its bounds per session. */
 export interface RequestOptions {
   /** Every request to a model is recorded before it is sent, the prompt included. Default false. */
   readonly record?: boolean
@@ -66,6 +68,7 @@ export interface RequestOptions {
   readonly ttlMs?: number
 }
 
+/** Level and content of the log. */
 export interface LogOptions {
   /** Default `info`. */
   readonly level?: LogLevel
@@ -73,9 +76,10 @@ export interface LogOptions {
   readonly content?: boolean
 }
 
+/** Least severity that is logged. `silent` logs nothing. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Returns the configuration with its type checked. The command checks its keys and values when it reads the file. */
+/** Returns the configuration with its type checked. The command checks keys and values when it reads the file. */
 export function defineServerConfig(config: ServerConfig): ServerConfig {
   configChecks.checkRequired('config', config, 'an object', isFields)
   return config

@@ -1,3 +1,4 @@
+/** A downloaded file with its IANA media type. */
 export interface FetchedFile {
   readonly data: Uint8Array
   readonly mediaType: string
@@ -6,7 +7,7 @@ export interface FetchedFile {
 }
 
 /**
- * Fetches a file that somebody named by its address. It should stop where there are more than `maxBytes`: what is larger is
- * refused. A `Download` as models take it is one too.
+ * Function that downloads a file from an untrusted URL. It should stop after `maxBytes`: larger files are refused. A
+ * `Download` of the model layer is one too.
  */
 export type FileDownload = (url: URL, abortSignal: AbortSignal, maxBytes?: number) => Promise<FetchedFile>

@@ -1,6 +1,6 @@
 import { isWithin, parseAddress, type Address, type AddressRange } from '@bowline/sessions/addresses'
 
-/** What the transport knows of the caller. */
+/** Transport facts of a caller. */
 export interface Peer {
   /** Where the request comes from. */
   readonly remoteAddress?: string

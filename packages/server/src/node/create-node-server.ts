@@ -10,6 +10,7 @@ import { guardedDownload } from './guarded-download.ts'
 import { pinoLogger } from './pino-logger.ts'
 import { prometheusMetrics } from './prometheus/prometheus-metrics.ts'
 
+/** Options of `createServer` with defaults for Node. */
 export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
   /** Default: `guardedDownload()`. False: files are not taken by their address. */
   readonly download?: FileDownload | false
@@ -18,8 +19,9 @@ export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
 }
 
 /**
- * `createServer` with the parts that need Node: rate limits, counted in memory; files fetched from public addresses; lines
- * of JSON on the standard output; and figures for Prometheus. With auth 'none' only this machine calls, and it is not counted.
+ * Creates a server with the parts that need Node: rate limits counted in memory, guarded downloads from public addresses, JSON
+ * lines on stdout, and Prometheus metrics. With auth `none` it does not count requests for rate limits. Throws
+ * `invalid-config`.
  */
 export function createNodeServer(options: NodeServerOptions): Server {
   checkServerOptions(options, { download: orFalse(checkFunction), registry: methods('metrics', 'registerMetric') })

@@ -2,7 +2,7 @@ import { RateLimiterMemory, type RateLimiterAbstract, type RateLimiterRes } from
 import { configChecks } from '../arguments.ts'
 import type { CreateRateLimiter, RateLimitState } from '../rate/rate-limiter.ts'
 
-/** What a limiter of rate-limiter-flexible is made with. */
+/** Arguments of a limiter of rate-limiter-flexible. */
 export interface FlexibleLimiterOptions {
   /** Part of each key: the name of the limit. */
   readonly keyPrefix: string
@@ -15,9 +15,9 @@ export interface FlexibleLimiterOptions {
 const msPerSecond = 1000
 
 /**
- * Counts with rate-limiter-flexible: in memory, or for many processes with one of its stores, for example
- * `flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, useRedisPackage: true, ...options }))` with a client of the
- * package `redis`.
+ * Returns a limiter on rate-limiter-flexible: in memory, or for many processes with one of its stores, for example
+ * `flexibleRateLimiter((options) => new RateLimiterRedis({ storeClient, useRedisPackage: true, ...options }))` with a client
+ * of the package `redis`.
  */
 export function flexibleRateLimiter(
   make: (options: FlexibleLimiterOptions) => Pick<RateLimiterAbstract, 'consume' | 'get'> = (options) => new RateLimiterMemory(options),

@@ -8,6 +8,7 @@ import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
 import { ProblemError } from '../problems.ts'
 import { ServerError } from '../server-error.ts'
 
+/** Network rules and bounds of a guarded download. By default only `https` to public addresses is allowed. */
 export interface GuardedDownloadOptions {
   /** Addresses with http too. Default: https only. */
   readonly http?: boolean
@@ -46,8 +47,8 @@ const refusals: Readonly<Record<AddressRefusal, (protocols: string) => string>> 
 }
 
 /**
- * Fetches what somebody else named, and nothing within this network: the addresses that were tested are the ones that
- * are connected to, and each redirect is tested anew. What is refused, and what cannot be resolved, are one refusal.
+ * Creates a downloader for untrusted URLs. It connects only to checked addresses, never into this network, and checks each
+ * redirect again. A refused URL and one that cannot be resolved give the same error.
  */
 export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
   configChecks.checkFields('options', options, optionChecks)

@@ -3,6 +3,7 @@ import type { FieldChecks } from '@bowline/llm/arguments'
 import { configChecks, oneOf } from '../arguments.ts'
 import type { Logger } from '../options.ts'
 
+/** Level and target of a pino logger. */
 export interface PinoLoggerOptions {
   /** Default `info`. */
   readonly level?: Level | 'silent'
@@ -10,8 +11,9 @@ export interface PinoLoggerOptions {
   readonly to?: number | string
 }
 
+/** A logger whose lines can be flushed. */
 export interface FlushedLogger extends Logger {
-  /** Resolves when every line so far has left the process. For ends that come of a sudden. */
+  /** Resolves when every line so far has left the process. Call it before a sudden exit. */
   flush(): Promise<void>
 }
 
@@ -23,7 +25,10 @@ const optionChecks: FieldChecks<PinoLoggerOptions> = {
   },
 }
 
-/** Lines of JSON, written beside the work. */
+/**
+ * Creates a logger of JSON lines. It writes asynchronously: requests do not wait for it, and a sudden exit loses lines that
+ * were not flushed. Throws `invalid-config`.
+ */
 export function pinoLogger(options: PinoLoggerOptions = {}): FlushedLogger {
   configChecks.checkFields('options', options, optionChecks)
   const { level = 'info', to = 1 } = options

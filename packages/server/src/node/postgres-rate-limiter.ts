@@ -10,6 +10,7 @@ export interface RateLimitPool {
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** Pool and schema of a Postgres rate limiter. */
 export interface PostgresRateLimiterOptions {
   /** Stays open: the caller closes it after the server. A pool of its own does not wait for the work of others. */
   readonly pool: RateLimitPool
@@ -29,8 +30,8 @@ const check = configChecks.record<PostgresRateLimiterOptions>({
 })
 
 /**
- * Counts in Postgres, so that all servers on one database share each limit. The first request makes the table, and so does
- * the first one after a failure. The pool may go through a pooler in transaction mode.
+ * Creates a rate limiter in Postgres: all servers on one database share each limit. The first request creates the table, and
+ * so does the first one after a failure. The pool may use a pooler in transaction mode.
  */
 export function postgresRateLimiter(options: PostgresRateLimiterOptions): CreateRateLimiter {
   check('options', options)

@@ -11,7 +11,7 @@ import { listen, stopListening } from './listen.ts'
 import { closeOnSignals } from './signals.ts'
 import { writeStream } from './write-stream.ts'
 
-/** A limit that is given here wins over that of the server. */
+/** Address, signals and socket limits. A limit given here overrides the server's. */
 export interface ServeOptions extends SocketLimits {
   /** Default 127.0.0.1. */
   readonly host?: string
@@ -23,6 +23,7 @@ export interface ServeOptions extends SocketLimits {
   readonly drainMs?: number
 }
 
+/** A listening server with its address. */
 export interface RunningServer {
   readonly url: string
   readonly port: number
@@ -47,7 +48,10 @@ function nodeTimeout(ms: number): number {
   return ms === Infinity ? 0 : ms
 }
 
-/** Listens. Rejects when the address is taken, and when a server without authentication would be reached from outside. */
+/**
+ * Listens on a port (default 127.0.0.1:8787). Rejects if the address is in use, and with `invalid-config` if a server without
+ * authentication would be reachable from outside.
+ */
 export async function serve(server: Server, options: ServeOptions = {}): Promise<RunningServer> {
   required(methods('fetch', 'close'))('server', server)
   configChecks.checkFields('options', options, optionChecks)

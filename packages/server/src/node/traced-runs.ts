@@ -9,8 +9,8 @@ const maxRemembered = 10_000
 const failed: SpanStatusCode.ERROR = 2
 
 /**
- * The options of a runtime each of whose executions is a span, linked to the request that brought its input. Calls of
- * models are within it. Without an SDK there are no spans, and next to no cost.
+ * Returns runtime options that record each execution of a run as a span, linked to the request of its input. Model calls are
+ * inside of it. Without an OpenTelemetry SDK there are no spans and almost no cost.
  */
 export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
   configChecks.checkRequired('options', options, 'options of a runtime', isFields)

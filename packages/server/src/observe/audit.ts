@@ -2,10 +2,10 @@ import type { ProblemCode } from '../problems.ts'
 import type { Logger } from '../options.ts'
 import type { RequestReport, ServerObserver } from './server-observer.ts'
 
-/** What was decided. Routes name theirs; a refusal of access and the use of a token are decisions of any route. */
+/** Kind of an audited decision. Routes have their own; refusals of access and uses of a token may happen on any route. */
 export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'schedule' | 'resend' | 'ticket' | 'token' | 'refusal'
 
-/** One decision: who, what, about what, and how it came out. */
+/** One audited decision: caller, action, target and outcome. */
 export interface AuditRecord {
   readonly action: AuditAction
   /** Absent: nobody that the server knows. */

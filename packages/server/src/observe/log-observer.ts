@@ -2,6 +2,7 @@ import { faultOf } from '../http/fault.ts'
 import type { Logger } from '../options.ts'
 import type { RequestReport, ServerObserver } from './server-observer.ts'
 
+/** Content of the request log. */
 export interface LogOptions {
   /** Bodies of requests are logged too. Default false: no content is. */
   readonly content?: boolean

@@ -1,7 +1,7 @@
 import type { RequestRecord } from '../http/request-record.ts'
 import type { StreamSummary } from '../sse/event-stream.ts'
 
-/** A request that was answered. The body of a stream is still to come. */
+/** An answered request. The body of a stream may still follow. */
 export interface RequestReport {
   readonly record: RequestRecord
   /** The pattern of the route; undefined: none took it. */
@@ -12,12 +12,12 @@ export interface RequestReport {
   readonly runId?: string
 }
 
-/** A stream that is closed, with the request that opened it. */
+/** A closed stream with the request that opened it. */
 export interface StreamReport extends StreamSummary {
   readonly opened: RequestReport
 }
 
-/** Looks on. Nothing that it does may change an answer; what it throws is logged. */
+/** Observer of requests and streams. It must not affect answers: its errors are logged. */
 export interface ServerObserver {
   /** Opens something around the work of a request. Must call `answer` once and give what it gives. */
   around?(record: RequestRecord, answer: () => Promise<Response>): Promise<Response>

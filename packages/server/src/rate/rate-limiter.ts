@@ -1,7 +1,7 @@
-/** What is counted apart from each other. */
+/** Name of a rate limit. Each has buckets of its own. */
 export type RateLimitName = 'requests' | 'work' | 'control' | 'auth-failures'
 
-/** A bucket with so many points, which is full again when so much time has passed since the first one was taken. */
+/** A bucket with a number of points. It is full again a fixed time after the first point was taken. */
 export interface RateLimitPolicy {
   /** Which limit it is. */
   readonly name: RateLimitName
@@ -11,6 +11,7 @@ export interface RateLimitPolicy {
   readonly windowMs: number
 }
 
+/** State of one bucket after a call. */
 export interface RateLimitState {
   /** Of `take`: the point was there. Of `look`: there is one left. */
   readonly allowed: boolean
@@ -19,7 +20,7 @@ export interface RateLimitState {
   readonly resetMs: number
 }
 
-/** Buckets of one policy, by key. Must reject when it cannot count: it never passes what it did not count. */
+/** Buckets of one policy, by key. It must reject if it cannot count; it must not let an uncounted request pass. */
 export interface RateLimiter {
   /** Takes one point, if there is one. Of points taken at the same time, in whichever process, each counts. */
   take(key: string): Promise<RateLimitState>
@@ -27,5 +28,5 @@ export interface RateLimiter {
   look(key: string): Promise<RateLimitState>
 }
 
-/** Called once for each policy. `flexibleRateLimiter` of `./node` makes one of rate-limiter-flexible. */
+/** Factory of rate limiters, called once per policy. `flexibleRateLimiter` of `./node` returns one. */
 export type CreateRateLimiter = (policy: RateLimitPolicy) => RateLimiter

@@ -5,6 +5,7 @@ import { base64url } from '../base64url.ts'
 import { sha256 } from '../hash.ts'
 import type { CreateRateLimiter, RateLimiter, RateLimitPolicy, RateLimitState } from './rate-limiter.ts'
 
+/** Clock of a state rate limiter. */
 export interface StateRateLimiterOptions {
   /** Default: that of the system. */
   readonly clock?: Pick<Clock, 'now'>
@@ -29,8 +30,8 @@ const checkOptions = configChecks.optionalRecord<StateRateLimiterOptions>({ cloc
 const checkStore = configChecks.requiredMethods('get', 'compareAndSet')
 
 /**
- * Counts in a state store, for all processes that share it: `stateRateLimiter(redisStateStore())`, `stateRateLimiter(kvStateStore())`
- * or `stateRateLimiter(runtime.store.state)`. Requests that come at once are counted together.
+ * Returns a rate limiter in a state store, shared by all processes on it: `stateRateLimiter(redisStateStore())`,
+ * `stateRateLimiter(kvStateStore())` or `stateRateLimiter(runtime.store.state)`. Simultaneous requests are counted together.
  */
 export function stateRateLimiter(store: StateStore, options: StateRateLimiterOptions = {}): CreateRateLimiter {
   checkStore('stateRateLimiter.store', store)

@@ -9,6 +9,7 @@ import { countModelCalls } from './model-calls.ts'
 import { requestMeter } from './request-meter.ts'
 import { storeGauges } from './store-gauges.ts'
 
+/** Registry and labels of Prometheus metrics. */
 export interface PrometheusOptions {
   /** Default: one of its own. */
   readonly registry?: Registry
@@ -16,16 +17,17 @@ export interface PrometheusOptions {
   readonly tenants?: boolean
 }
 
+/** Metrics of one process with the hook for its store. */
 export interface PrometheusMetrics extends Metrics {
-  /** The store with which a runtime is to be created, for the figures of runs and commits. */
+  /** Returns the store to create the runtime with, so that runs and commits are counted. */
   measure(store: SessionStore): SessionStore
-  /** Counts model calls no more: they are those of the whole process. */
+  /** Stops counting model calls, which are counted for the whole process. */
   close(): void
 }
 
 const optionChecks: FieldChecks<PrometheusOptions> = { registry: methods('metrics', 'registerMetric'), tenants: configChecks.checkBoolean }
 
-/** The figures of one process. */
+/** Creates Prometheus metrics of this process. */
 export function prometheusMetrics(options: PrometheusOptions = {}): PrometheusMetrics {
   configChecks.checkFields('options', options, optionChecks)
   const { registry = new Registry(), tenants = false } = options
