@@ -11,26 +11,26 @@ import type { Identity, Label, LabelList, TenantSpending, Ticket } from './wire-
 
 export type { AdminOptions } from './client-options.ts'
 
-/** What looks after sessions and their tenant, beside the conversation itself, which is the work of `createClient`. */
+/** Operations on sessions and their tenant outside of the conversation, for operators. `createClient` has the conversation. */
 export interface Admin {
-  /** No request is made. Throws `invalid-input`. */
+  /** Returns a handle of a session. Makes no request. Throws `invalid-input`. */
   session(id: string): SessionAdmin
-  /** Who the token stands for and what it may do. Any token will do. */
+  /** Resolves with the identity and rights of the token. Needs no scope. */
   me(options?: CallOptions): Promise<Identity>
   /**
-   * What the tenant of the token has spent in the present window of its budget, and what is left. Needs the scope `spending`.
-   * Rejects with `route-not-found` if the server holds no tenant to a budget.
+   * Resolves with the money that the tenant of the token has spent in the present window of its budget, and the rest. Needs
+   * the scope `spending`. Rejects with `route-not-found` if the server has no tenant budget.
    */
   tenantSpending(options?: CallOptions): Promise<TenantSpending>
 }
 
-/** One session. Each method makes one request, which is safe to repeat and is tried again, and rejects with a `ClientError`. */
+/** Operations on one session. Each method makes one request, which is safe to repeat and is retried, and rejects with a `ClientError`. */
 export interface SessionAdmin {
   readonly id: string
   readonly schedules: SessionSchedules
   readonly notices: SessionNotices
   readonly requests: SessionRequests
-  /** The names on the active path, in the order in which they were given. */
+  /** Lists the labels of the active path, in order of creation. */
   labels(options?: LabelsOptions): Promise<readonly Label[]>
   /**
    * Decides about a run that is held because its agent is defined otherwise than when it began: one of `heldRuns`. Needs the
@@ -41,7 +41,7 @@ export interface SessionAdmin {
   ticket(options?: CallOptions): Promise<Ticket>
 }
 
-/** Inputs that the server sends at the times of a rule. */
+/** Schedules of one session: inputs that the server sends at the times of a rule. */
 export interface SessionSchedules {
   /** With `id` the same request gives the schedule that is there; without, each call makes one. Rejects with `session-missing` before the first input. */
   create(schedule: CallOptions & ScheduleRequest): Promise<ScheduleView>
@@ -55,7 +55,7 @@ export interface SessionSchedules {
   delete(scheduleId: string, options?: CallOptions): Promise<void>
 }
 
-/** What webhooks are told of a session, also of one that has expired. */
+/** Notices to webhooks about one session, also after it has expired. */
 export interface SessionNotices {
   /** The newest first. */
   list(options?: NoticesOptions): Promise<NoticeList>
@@ -64,8 +64,8 @@ export interface SessionNotices {
 }
 
 /**
- * What models were sent, also in a session of a subagent. Needs the scope `requests:read`. Rejects with `route-not-found` if the
- * server shows no requests.
+ * Recorded model requests of one session, a child session included. Needs the scope `requests:read`. Rejects with
+ * `route-not-found` if the server does not expose them.
  */
 export interface SessionRequests {
   /** The newest first, without content. */
@@ -74,11 +74,13 @@ export interface SessionRequests {
   get(id: string, options?: CallOptions): Promise<RequestView>
 }
 
+/** Path whose labels are listed. */
 export interface LabelsOptions extends CallOptions {
   /** The end of another path, as `branches` gives it. Default: that of the active one. */
   readonly leaf?: string
 }
 
+/** State filter and page of a list of notices. */
 export interface NoticesOptions extends CallOptions {
   /** Only those that stand so. Default: all. */
   readonly state?: NoticeView['state']
@@ -88,6 +90,7 @@ export interface NoticesOptions extends CallOptions {
   readonly cursor?: string
 }
 
+/** Page of a list of recorded requests. */
 export interface RequestsOptions extends CallOptions {
   /** 1–200, default 50. */
   readonly limit?: number
@@ -105,7 +108,7 @@ const scheduleChecks: FieldChecks<ScheduleRequest> = {
   ...{ onMissed: oneOf('once', 'skip', 'all'), onBusy: oneOf('queue', 'skip'), input: (_path, value) => checkMessage(value) },
 }
 
-/** Throws `invalid-config`. Makes no request. */
+/** Creates an admin client of one server. Makes no request. Throws a `ClientError` with code `invalid-config`. */
 export function createAdmin(options: AdminOptions): Admin {
   checkAdminOptions(options)
   const { ids = randomId } = options

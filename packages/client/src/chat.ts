@@ -8,7 +8,7 @@ import type { CallOptions } from './client-session.ts'
 import { httpOf, queryOf, type ConnectionOptions, type Http } from './http.ts'
 import type { StopReceipt } from './wire-sessions.ts'
 
-/** Metadata of each answer. */
+/** Metadata of each answer in a chat. */
 export interface ChatMetadata {
   readonly sessionId: string
   /** Also the id of the message. */
@@ -16,13 +16,13 @@ export interface ChatMetadata {
 }
 
 /**
- * The messages of a chat with an agent, `InferAgentUIMessage<typeof agent>`, for `useChat` and `createChatClient`. A call of
- * the tool `weather` is a part of type `tool-weather` with the input and output of that tool; import the agent as a type.
- * Tools of extensions, of subagents and of the page come under their names too, but not in the types.
+ * Message type of a chat with an agent, `InferAgentUIMessage<typeof agent>`, for `useChat` and `createChatClient`. A call of
+ * the tool `weather` is a part of type `tool-weather` with the input and output types of that tool; import the agent as a
+ * type. Tools of extensions, subagents and the page arrive under their names too, but are not in the types.
  */
 export type InferAgentUIMessage<Given extends Agent, Data extends UIDataTypes = UIDataTypes> = UIMessage<ChatMetadata, Data, InferAgentTools<Given>>
 
-/** A conversation as `GET /api/chat/{id}` gives it. */
+/** A conversation as `GET /api/chat/{id}` returns it. */
 export interface ChatHistory<Message extends UIMessage = UIMessage> {
   readonly id: string
   /** Oldest first, the open answer as far as it goes. */
@@ -37,6 +37,7 @@ export interface ChatHistory<Message extends UIMessage = UIMessage> {
   readonly run?: { readonly runId: string; readonly status: Status; readonly stopping: boolean }
 }
 
+/** Page of a chat history. */
 export interface LoadOptions extends CallOptions {
   /** 1–500 stored messages, default 200; no answer is cut. */
   readonly limit?: number
@@ -44,13 +45,14 @@ export interface LoadOptions extends CallOptions {
   readonly before?: string
 }
 
+/** Connection of `useChat` and `Chat` of the AI SDK to the chat routes of a server. */
 export interface ChatClient<Message extends UIMessage = UIMessage> {
   /**
    * For `useChat` and `Chat` of the AI SDK. It sends the last message only. A refusal is a `ClientError` with a text for
    * people, its code and the problem. Ending its reading (`stop()` of `useChat`, leaving the page) does not stop the answer.
    */
   readonly transport: ChatTransport<Message>
-  /** Gives the newest messages of a conversation; none if nobody has begun it. Rejects with a `ClientError`. */
+  /** Resolves with the newest messages of a conversation, none if it has not begun. Rejects with a `ClientError`. */
   load(id: string, options?: LoadOptions): Promise<ChatHistory<Message>>
   /**
    * Stops the open answer and what waits behind it; the stream of the answer then ends by itself. Resolves when it has
@@ -59,7 +61,10 @@ export interface ChatClient<Message extends UIMessage = UIMessage> {
   stop(id: string, options?: CallOptions): Promise<StopReceipt>
 }
 
-/** Connects pages of the AI SDK to the chat routes of a server. Throws `invalid-config`. Makes no request. */
+/**
+ * Creates a transport for `useChat` and `Chat` of the AI SDK, with history and stop. Makes no request. Throws a `ClientError`
+ * with code `invalid-config`.
+ */
 export function createChatClient<Message extends UIMessage = UIMessage>(options: ConnectionOptions): ChatClient<Message> {
   checkConnectionOptions(options)
   const http = httpOf(options)

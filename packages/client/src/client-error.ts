@@ -2,7 +2,7 @@ import type { Problem } from './wire.ts'
 
 const marker = Symbol.for('bowline.client-error')
 
-/** What this package itself says; every other code is that of the server's problem. */
+/** Code of an error that the client itself detects. Every other code is the server's problem code. */
 export type ClientErrorCode =
   | 'disconnected'
   | 'frame-too-large'
@@ -22,6 +22,10 @@ export interface ClientErrorOptions {
   readonly cause?: unknown
 }
 
+/**
+ * Error of every rejected call. `code` is a `ClientErrorCode` or the code of the server's problem. `retryable` tells whether
+ * the same call may succeed later.
+ */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
   declare readonly code: string

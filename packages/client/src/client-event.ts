@@ -6,16 +6,16 @@ import type { SseFrame } from './sse-parser.ts'
 import type { JsonObject, TransportFrame } from './wire.ts'
 import type { SessionView } from './wire-sessions.ts'
 
-/** What a reader gets: the events of the log, and two kinds that only a client knows. */
+/** An event that a reader gets: one of the log, or one of two kinds that only clients have. */
 export type ClientEvent = AgentEvent | UnknownEvent | ResyncNotice
 
-/** An event of a newer server, as it came. It folds as nothing. */
+/** An unchanged event of a newer server. A fold ignores it. */
 export interface UnknownEvent {
   readonly type: 'unknown'
   readonly event: JsonObject
 }
 
-/** The log no longer holds the reader's position: `state` replaces what was folded, and its cursor is where reading goes on. */
+/** Notice that the log no longer holds the reader's position. `state` replaces the fold, and reading continues at its cursor. */
 export interface ResyncNotice {
   readonly type: 'resync'
   readonly state: SessionView

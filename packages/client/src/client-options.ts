@@ -4,6 +4,7 @@ import { toolsCheck, type ClientTools } from './client-tool.ts'
 import type { ConnectionOptions } from './http.ts'
 import type { ReconnectOptions } from './patience.ts'
 
+/** Server, credentials, tools and retry times of a client. */
 export interface ClientOptions extends ConnectionOptions {
   /** Remote tools of every run. */
   readonly tools?: ClientTools
@@ -11,6 +12,7 @@ export interface ClientOptions extends ConnectionOptions {
   readonly ids?: () => string
 }
 
+/** Server, credentials and retry times of an admin client. */
 export interface AdminOptions extends ConnectionOptions {
   /** Makes the ids of schedules that are given none: never the same again. */
   readonly ids?: () => string

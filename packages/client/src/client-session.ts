@@ -27,8 +27,10 @@ import type {
   SwitchRequest,
 } from './wire-sessions.ts'
 
+/** A message of the user, or results of waiting tool calls. */
 export type SendInput = UserInput | readonly ToolResultInput[]
 
+/** Settings of one input, of its run, and of the session if the input creates it. */
 export interface SendOptions {
   /** Besides the client's; the same name replaces. */
   readonly tools?: ClientTools
@@ -56,16 +58,19 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Idempotency id of an input. */
 export interface InputOptions extends CallOptions {
   /** Inputs under one id are one input. Default: a new one, so that a try that is repeated is the same input. */
   readonly id?: string
 }
 
+/** Idempotency id and number of turns of an overlay. */
 export interface OverlayOptions extends InputOptions {
   /** How many of the next turns see it. Default 1. */
   readonly turns?: number
 }
 
+/** Details of an approval: replaced input, checked input and reason. */
 export interface ApproveOptions extends CallOptions {
   /** What the call is to run with instead. */
   readonly input?: JsonValue
@@ -75,6 +80,7 @@ export interface ApproveOptions extends CallOptions {
   readonly reason?: string
 }
 
+/** Start and end of a reader of the log, with its connection callback. */
 export interface AttachOptions {
   /** Go on behind this position. Without it `from` says where to begin. */
   readonly cursor?: string
@@ -88,61 +94,66 @@ export interface AttachOptions {
   readonly onConnection?: (connection: Connection) => void
 }
 
+/** Abort signal of one request. */
 export interface CallOptions {
   /** Ends the request and its retries. */
   readonly abortSignal?: AbortSignal
 }
 
-/** A conversation at the server. A handle makes no request until a method is called. */
+/**
+ * A handle of a session at the server. It makes no request until a method is called. Promises of its methods reject with a
+ * `ClientError`.
+ */
 export interface ClientSession {
   readonly id: string
   /** The client's tools. */
   readonly tools: ClientTools
-  /** Sends the input at once. It becomes at most one run, however often the connection is lost. */
+  /** Sends the input at once and returns its run. Lost connections are retried under one id, so that it becomes at most one run. */
   send(input: SendInput, options?: SendOptions): Run
-  /** The session's events over all its runs, over any number of connections. Rejects with a `ClientError` when there is no going on. */
+  /** Returns the session's events over all its runs, across reconnections. Rejects with a `ClientError` if it cannot go on. */
   attach(options?: AttachOptions): AsyncIterable<ClientEvent> & { readonly cursor: string | undefined }
-  /** The newest page of messages and what is open. */
+  /** Resolves with the newest page of messages, and with open runs and questions. */
   state(options?: CallOptions & PageOptions): Promise<SessionView>
-  /** A page of messages, oldest first; the newest page comes first and `before` gives older ones. */
+  /** Resolves with a page of messages, oldest first. The newest page comes first; `before` selects older ones. */
   messages(options?: CallOptions & PageOptions): Promise<Pick<SessionView, 'messages' | 'hasMore' | 'cursor'>>
-  /** Ends the run. Safe to repeat. */
+  /** Stops the open run. Safe to repeat. */
   stop(options?: CallOptions & StopRequest): Promise<StopReceipt>
   /** Answers waiting calls. Safe to repeat with the same results. */
   submitToolResults(results: readonly ToolResultInput[], options?: CallOptions): Promise<SubmissionReceipt>
-  /** Says what became of a call whose outcome is unknown. Safe to repeat. */
+  /** Sets the outcome of a call whose outcome is unknown. Safe to repeat. */
   resolveTool(toolCallId: string, resolution: ResolveRequest, options?: CallOptions): Promise<{ readonly runId: string }>
-  /** Into the open run, for its next model call; without one it starts a run, as the receipt says. */
+  /** Adds an input to the open run, before its next model call. Without an open run it starts one, as the receipt says. */
   steer(input: UserInput, options?: InputOptions): Promise<InputReceipt>
-  /** A run of its own right behind the open one. */
+  /** Queues an input as a run of its own, directly after the open one. */
   followUp(input: UserInput, options?: InputOptions): Promise<InputReceipt>
-  /** Shown to the model in the next turns, and stored in no message. It starts nothing. Safe to repeat under one id. */
+  /** Shows an input to the model in the next turns without adding it to the transcript. Starts no run. Safe to repeat under one id. */
   overlay(input: UserInput, options?: OverlayOptions): Promise<void>
-  /** Lets a call run that was asked about. Safe to repeat. */
+  /** Approves a call that waits. Safe to repeat. */
   approve(approvalId: string, options?: ApproveOptions): Promise<ApprovalReceipt>
-  /** Ends it as denied; the model is told why. Safe to repeat. */
+  /** Ends a waiting call as denied and tells the model the reason. Safe to repeat. */
   deny(approvalId: string, options?: Omit<ApproveOptions, 'input'>): Promise<ApprovalReceipt>
-  /** A session of its own with a copy of the path to an entry. */
+  /** Copies the path to an entry into a new session and resolves with its handle. */
   fork(options?: CallOptions & ForkRequest): Promise<ClientSession>
   /**
-   * Goes on at another entry (null: before the first one); nothing is deleted. With `summarize` it is not tried again: what
-   * came of a lost try is in the log.
+   * Moves the active path to another entry (null: before the first one) and deletes nothing. With `summarize` it is not
+   * retried: the log tells the outcome of a lost request.
    */
   switchTo(entryId: string | null, options?: CallOptions & Omit<SwitchRequest, 'entryId'>): Promise<SessionView>
-  /** The ends of all paths. */
+  /** Lists the ends of all paths. */
   branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList>
   /** Names an entry of the active path; null takes the name away. */
   label(entryId: string, text: string | null, options?: CallOptions): Promise<void>
   /** As `label` with null. */
   unlabel(entryId: string, options?: CallOptions): Promise<void>
-  /** Has the older part summarised for the model. It is not tried again: what came of a lost try is in the log. */
+  /** Has the model summarise the older part of the conversation. Not retried: the log tells the outcome of a lost request. */
   compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult>
-  /** Lines of JSON, for a file. */
+  /** Resolves with a stream of JSON lines, for a file. */
   export(options?: CallOptions & { readonly events?: boolean; readonly allBranches?: boolean }): Promise<ReadableStream<Uint8Array>>
-  /** Stops the open run and deletes all. Safe to repeat; the next input begins a new session under the id. */
+  /** Stops the open run and deletes the session. Safe to repeat. The next input starts a new session under the id. */
   delete(options?: CallOptions): Promise<void>
 }
 
+/** Size and position of a page of messages. */
 export interface PageOptions {
   /** 1–500; the server's default is 200. */
   readonly limit?: number
@@ -150,6 +161,7 @@ export interface PageOptions {
   readonly before?: string
 }
 
+/** Filters and page of a list of sessions. Filters are combined; an absent one matches all. */
 export interface SessionQuery {
   readonly agent?: string
   readonly status?: Status

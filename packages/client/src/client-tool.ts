@@ -6,6 +6,7 @@ import type { JsonValue } from './wire.ts'
 /** Client tools by the name that the agent gives them. */
 export type ClientTools = Readonly<Record<string, ClientTool>>
 
+/** A tool that runs in this page or process. */
 export interface ClientTool {
   /**
    * Returns what the model is to see: nothing counts as `'done'`, a string is a text, content is content, other JSON is JSON.
@@ -14,7 +15,7 @@ export interface ClientTool {
    */
   // A method, so that a tool with a narrower input fits.
   execute(input: JsonValue, context: ClientToolContext): unknown
-  /** The input is checked against it first, and `execute` gets what it makes of it. */
+  /** Schema that the input must match. `execute` gets the parsed value. */
   readonly inputSchema?: InputSchema
   /**
    * Whether a call that may already have happened can happen again. A call found waiting when the page is loaded runs only
@@ -23,13 +24,14 @@ export interface ClientTool {
   readonly effect?: ToolEffect
 }
 
+/** Facts of one tool call, with its abort signal. */
 export interface ClientToolContext {
   readonly toolCallId: string
   /** Aborted when the reading ends, or when the call was answered or cancelled elsewhere. */
   readonly abortSignal: AbortSignal
 }
 
-/** What every Standard Schema library implements. */
+/** The interface of Standard Schema, which validation libraries implement. */
 export interface InputSchema {
   readonly '~standard': {
     readonly validate: (value: unknown) => SchemaResult | Promise<SchemaResult>

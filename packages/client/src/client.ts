@@ -5,15 +5,20 @@ import type { CallOptions, ClientSession, SessionQuery } from './client-session.
 import { createSession } from './session.ts'
 import type { AgentSummary, SessionList } from './wire-sessions.ts'
 
+/** A client of one server. It keeps no conversation; handles of sessions are cheap. */
 export interface Client {
-  /** Without an id: a new session, which begins at the server with its first input. No request is made. */
+  /**
+   * Returns a handle of a session. Without an id it names a new session, which the server creates with the first input. Makes
+   * no request.
+   */
   session(id?: string): ClientSession
+  /** Lists the agents that the token may see. Rejects with a `ClientError`. */
   agents(options?: CallOptions): Promise<readonly AgentSummary[]>
-  /** The newest update first. */
+  /** Lists the sessions of the tenant, the latest update first. Rejects with a `ClientError`. */
   sessions(options?: CallOptions & SessionQuery): Promise<SessionList>
 }
 
-/** Throws `invalid-config`. Makes no request. */
+/** Creates a client of one server. Makes no request. Throws a `ClientError` with code `invalid-config`. */
 export function createClient(options: ClientOptions): Client {
   checkClientOptions(options)
   const { tools = {}, ids = randomId } = options

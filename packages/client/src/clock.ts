@@ -1,7 +1,4 @@
-/**
- * Time, injected. `now()` is epoch milliseconds; `setTimer` runs `run` once at or after `atMs` and returns a function
- * that cancels it.
- */
+/** Injected time. `now()` is epoch milliseconds. `setTimer` runs `run` once at or after `atMs` and returns a function that cancels it. */
 export interface Clock {
   now(): number
   setTimer(atMs: number, run: () => void): () => void

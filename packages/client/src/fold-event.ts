@@ -8,7 +8,10 @@ import type { SessionView } from './wire-sessions.ts'
 
 const { checkRequired } = inputChecks
 
-/** `reduceEvents` for what a client reads: an unknown event folds as nothing, a resync replaces the fold. */
+/**
+ * Returns the view after one event, as `reduceEvents` does, for all events of a client: an unknown event changes nothing, a
+ * resync replaces the view.
+ */
 export function foldEvent(view: RunView, event: ClientEvent): RunView {
   checkRequired('view', view, 'a view: begin with emptyView', isView)
   checkRequired('event', event, 'an event', isEvent)

@@ -2,6 +2,7 @@ import { ClientError, readingAborted } from './client-error.ts'
 import type { Clock } from './clock.ts'
 import { onReturn } from './on-return.ts'
 
+/** Retry times of a lost connection, in milliseconds. */
 export interface ReconnectOptions {
   /** Window of the first wait; it doubles with each try. Default 250. */
   readonly baseMs?: number

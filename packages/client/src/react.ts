@@ -12,6 +12,7 @@ import type { ClientSession } from './client-session.ts'
 
 export type { HookSendOptions, PendingCall, SessionActions, SessionSnapshot } from './react/session-store.ts'
 
+/** Client, session and tools of a component. */
 export interface UseSessionOptions {
   /** Must be the same object in every render. */
   readonly client: Client
@@ -20,6 +21,7 @@ export interface UseSessionOptions {
   readonly tools?: ClientTools
 }
 
+/** Snapshot of a session with its actions, for rendering. */
 export interface UseSessionResult extends SessionSnapshot, SessionActions {
   /** For `useEvents`, and for what the hook does not offer. */
   readonly session: ClientSession
@@ -37,7 +39,10 @@ const optionChecks: FieldChecks<UseSessionOptions> = {
   tools: checkTools,
 }
 
-/** A session as it is now: the fold of its whole log, then of what happens. */
+/**
+ * Returns a live snapshot of a session with its actions, and renders again on each change. All components on one session share
+ * one connection. Throws `invalid-input`.
+ */
 export function useSession(options: UseSessionOptions): UseSessionResult {
   inputChecks.checkFields('options', needed(options), optionChecks)
   const { client, sessionId, tools = noTools } = options
@@ -47,7 +52,10 @@ export function useSession(options: UseSessionOptions): UseSessionResult {
   return useMemo(() => ({ ...snapshot, ...store.actions, session: store.session }), [snapshot, store])
 }
 
-/** The session's newest events in order, for a timeline. */
+/**
+ * Returns the session's newest events in order (at most 10,000), for a timeline. Shares the connection of `useSession`. Throws
+ * `invalid-input`.
+ */
 export function useEvents(session: ClientSession): readonly ClientEvent[] {
   inputChecks.checkMethods('session', needed(session), ['attach', 'state'])
   const store = useMemo(() => storeOfSession.get(session) ?? register(new SessionStore(session)), [session])

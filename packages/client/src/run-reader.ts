@@ -10,6 +10,7 @@ import { ToolRunner } from './tool-runner.ts'
 import type { ExecuteComplete, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
 import type { SessionView } from './wire-sessions.ts'
 
+/** Outcome of a run when it ends, waits, or can no longer be read. */
 export interface ExecuteResult {
   readonly sessionId: string
   /** Absent when the input never arrived. */

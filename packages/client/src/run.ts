@@ -4,8 +4,8 @@ import type { Clock } from './clock.ts'
 import type { ExecuteResult, RunReader } from './run-reader.ts'
 
 /**
- * One input and what came of it. Iterating and `result()` work together, in any order; each event is given once. Ending
- * the iteration early ends the reading unless `result()` was asked for, and never the run.
+ * One input and its outcome. Iterating and `result()` may be combined in any order; each event is given once. Ending the
+ * iteration early ends the reading, unless `result()` was called, and never the run.
  */
 export interface Run extends AsyncIterable<ClientEvent> {
   readonly sessionId: string
@@ -19,6 +19,7 @@ export interface Run extends AsyncIterable<ClientEvent> {
   result(): Promise<ExecuteResult>
 }
 
+/** Whether the server has stored the input. */
 export type Acceptance =
   | { readonly ok: true; readonly sessionId: string; readonly runId: string | undefined }
   | { readonly ok: false; readonly error: NonNullable<ExecuteResult['error']> }

@@ -1,6 +1,6 @@
 import type { JsonValue } from './wire.ts'
 
-/** What a webhook was told of a session, is to be told, or could not be told. */
+/** A notice of a session for one webhook: delivered, pending or failed. */
 export interface NoticeView {
   /** As the receiver gets it: the same at each repeat. */
   readonly id: string
@@ -21,6 +21,7 @@ export interface NoticeView {
   readonly body: Readonly<Record<string, JsonValue>>
 }
 
+/** One page of notices. `nextCursor` is absent on the last page. */
 export interface NoticeList {
   readonly notices: readonly NoticeView[]
   readonly nextCursor?: string

@@ -1,6 +1,6 @@
 import type { JsonObject } from './wire.ts'
 
-/** What a model was sent in one call, without its content. */
+/** A recorded model request without its content. */
 export interface RequestSummary {
   /** That of the message of the attempt; of a compaction its `compactionId`, of a branch summary its `summaryEntryId`. */
   readonly id: string
@@ -22,13 +22,14 @@ export interface RequestSummary {
   readonly toolCount: number
 }
 
+/** One page of recorded requests. `nextCursor` is absent on the last page. */
 export interface RequestList {
   /** Newest first. */
   readonly requests: readonly RequestSummary[]
   readonly nextCursor?: string
 }
 
-/** The whole request, in the form of the AI SDK. Data of files is replaced by its size, secrets by `[redacted]`. */
+/** A recorded model request in the form of the AI SDK. Data of files is replaced by its size, secrets by `[redacted]`. */
 export interface RequestView extends RequestSummary {
   readonly prompt: readonly JsonObject[]
   /** With descriptions and JSON Schemas. */

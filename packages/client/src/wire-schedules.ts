@@ -1,6 +1,6 @@
 import type { JsonValue, UserInput } from './wire.ts'
 
-/** When an input is due: exactly one of `cron`, `every` and `at`. */
+/** Times of a schedule: exactly one of `cron`, `every` and `at`. */
 export interface ScheduleRule {
   /** Five fields, or `@daily` and the like. */
   readonly cron?: string
@@ -12,6 +12,7 @@ export interface ScheduleRule {
   readonly at?: number
 }
 
+/** Rule, input and id of a schedule to create. */
 export interface ScheduleRequest extends ScheduleRule {
   /** The same request under an id gives the schedule that is there. Default: a new id. */
   readonly id?: string
@@ -22,6 +23,7 @@ export interface ScheduleRequest extends ScheduleRule {
   readonly onBusy?: 'queue' | 'skip'
 }
 
+/** A stored schedule. Times are epoch milliseconds. */
 export interface ScheduleView extends ScheduleRule {
   readonly id: string
   readonly status: 'active' | 'paused'
@@ -35,6 +37,7 @@ export interface ScheduleView extends ScheduleRule {
   readonly createdAt: number
 }
 
+/** All schedules of a session, ordered by id. */
 export interface ScheduleList {
   readonly schedules: readonly ScheduleView[]
 }

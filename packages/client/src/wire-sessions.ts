@@ -9,8 +9,7 @@ import type {
 } from '@bowline/agent-loop'
 import type { Cost, HeldRun, JsonObject, JsonValue, ToolResultInput, Usage, UserInput } from './wire.ts'
 
-/** What the routes of a session take and answer. */
-
+/** State of a session with its newest messages, open runs and questions, as of `cursor`. */
 export interface SessionView extends SessionSummary {
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
@@ -36,13 +35,14 @@ export interface SessionView extends SessionSummary {
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
 }
 
+/** Tokens, and their cost in one currency. */
 export interface Spent {
   readonly usage: Usage
   /** As far as prices are known. */
   readonly cost?: Cost
 }
 
-/** Who the server takes the caller for. */
+/** Identity and rights of a caller, as the server sees them. */
 export interface Identity {
   readonly id: string
   readonly tenant: string
@@ -52,10 +52,10 @@ export interface Identity {
   readonly expiresAt?: number
 }
 
-/** What a caller may do within its tenant. */
+/** Right of a caller within its tenant. */
 export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'requests:read' | 'admin'
 
-/** Where the tenant of the caller stands in the present window of its budget. */
+/** Spent and remaining money of the caller's tenant in the present window of its budget. */
 export interface TenantSpending {
   readonly tenant: string
   /** What it may spend in the window, as a decimal. Absent: it has no limit. */
@@ -74,13 +74,14 @@ export interface TenantSpending {
   readonly windowEndsAt: number
 }
 
-/** What a session is a copy of. */
+/** Session and entry from which a fork was copied. */
 export interface SessionOrigin {
   readonly sessionId: string
   /** The last entry that was copied; null: none was there. */
   readonly entryId: string | null
 }
 
+/** Facts of a session without its messages. Times are epoch milliseconds. */
 export interface SessionSummary {
   readonly sessionId: string
   readonly agent: string
@@ -99,11 +100,13 @@ export interface SessionSummary {
   readonly expiredAt?: number
 }
 
+/** One page of sessions. `nextCursor` is absent on the last page. */
 export interface SessionList {
   readonly sessions: readonly SessionSummary[]
   readonly nextCursor?: string
 }
 
+/** An agent with the rights of clients on it. */
 export interface AgentSummary {
   readonly id: string
   readonly description?: string
@@ -115,7 +118,7 @@ export interface AgentSummary {
   readonly default: boolean
 }
 
-/** `kill` ends all that is open at once, whoever executes it, and needs more rights. */
+/** Scope and reason of a stop. `kill` ends all open work at once, in whichever process, and needs more rights. */
 export type StopRequest =
   | {
       /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
@@ -127,6 +130,7 @@ export type StopRequest =
     }
   | { readonly mode: 'kill' }
 
+/** Result of a stop: the stopped run with its calls and child runs. `pending`: the run has not ended yet. */
 export interface StopReceipt {
   readonly runId: string | null
   readonly state: 'settled' | 'pending' | 'nothing-to-stop'
@@ -135,7 +139,7 @@ export interface StopReceipt {
   readonly children: readonly StopReceipt[]
 }
 
-/** Exactly one answer; `output` is what a tool returns. The fields of the pending call may be sent along. */
+/** Exactly one outcome; `output` has the form of a tool's return value. Fields of the pending call may be sent along. */
 export type ToolResolution =
   | (Partial<PendingToolCall> &
       (
@@ -148,28 +152,32 @@ export type ToolResolution =
 
 type ToolOutput = Pick<Extract<ToolResultInput, { readonly output: unknown }>, 'output' | 'details' | 'isError'>
 
+/** Outcome for a call whose outcome is unknown. */
 export type ResolveRequest = ToolResolution & {
   /** Of a call of a child run: the tool calls that lead to it. */
   readonly path?: readonly string[]
 }
 
+/** Body of a steering or follow-up input. */
 export interface InputRequest {
   readonly input: UserInput
   /** Repeats with the same id and input are one input. */
   readonly id?: string
 }
 
+/** Body of an overlay. */
 export interface OverlayRequest extends InputRequest {
   /** How many of the next turns see it: 1–1,000, default 1. */
   readonly turns?: number
 }
 
-/** `steered`: into the open run. `queued`: as a run of its own. `duplicate`: it was there before. */
+/** Result of an input. `steered`: added to the open run. `queued`: queued as a run of its own. `duplicate`: accepted before. */
 export interface InputReceipt {
   readonly runId: string
   readonly accepted: 'steered' | 'queued' | 'duplicate'
 }
 
+/** Body of a decision about an approval. */
 export type ApprovalAnswer =
   | {
       readonly decision: 'approve'
@@ -181,6 +189,7 @@ export type ApprovalAnswer =
     }
   | { readonly decision: 'deny'; readonly inputHash?: string; readonly reason?: string }
 
+/** The stored decision about an approval. `at` is epoch milliseconds. */
 export interface ApprovalReceipt {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
@@ -193,12 +202,14 @@ export interface ApprovalReceipt {
   readonly missing: readonly string[]
 }
 
+/** End of the copied path, and id of the new session (default: a new one). */
 export interface ForkRequest {
   /** Where the copy ends. Default: where the active path does. */
   readonly entryId?: string
   readonly newSessionId?: string
 }
 
+/** Target entry of a switch, and whether the model summarises the path that is left. */
 export interface SwitchRequest {
   /** Null: before the first entry. */
   readonly entryId: string | null
@@ -208,6 +219,7 @@ export interface SwitchRequest {
   readonly instructions?: string
 }
 
+/** Entry and new name. Null removes the name. */
 export interface LabelRequest {
   /** Of the active path. */
   readonly entryId: string
@@ -215,6 +227,7 @@ export interface LabelRequest {
   readonly text: string | null
 }
 
+/** A name of an entry. `at` is epoch milliseconds. */
 export interface Label {
   readonly entryId: string
   readonly text: string
@@ -222,12 +235,12 @@ export interface Label {
   readonly at: number
 }
 
-/** The names on a path, in the order in which they were given. */
+/** Labels of a path, in order of creation. */
 export interface LabelList {
   readonly labels: readonly Label[]
 }
 
-/** The end of a path. */
+/** A path of the transcript tree, named by its last entry. */
 export interface Branch {
   readonly leaf: string
   /** On the path from the root. */
@@ -237,15 +250,16 @@ export interface Branch {
   readonly active: boolean
 }
 
+/** One page of branches. `nextCursor` is absent on the last page. */
 export interface BranchList {
   readonly branches: readonly Branch[]
   readonly nextCursor?: string
 }
 
-/** `entryId`: of the compaction in the tree, when one was made. */
+/** Result of a compaction. `entryId` names its entry in the tree and is absent if none was stored. */
 export type CompactionResult = CompactionEnd & { readonly entryId?: string }
 
-/** For `?ticket=` of one stream of events of one session, for an `EventSource` for example. */
+/** One-time credential for `?ticket=` of one event stream of one session, for example for an `EventSource`. */
 export interface Ticket {
   readonly ticket: string
   /** Epoch milliseconds by which the stream must be open. */

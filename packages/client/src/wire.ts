@@ -22,9 +22,12 @@ export type Cost = NonNullable<TurnEnd['cost']>
 type TurnError = NonNullable<TurnEnd['error']>
 type UserContent = Extract<AgentEvent, { type: 'user-message' }>['message']['content']
 
+/** A JSON value. Keys with `undefined` are left out of the JSON. */
 export type JsonValue = null | string | number | boolean | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined }
+/** A JSON object. Keys with `undefined` are left out of the JSON. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined }
 
+/** Body of `POST /api/agent/execute`. */
 export interface ExecuteRequest {
   /** Absent: the server makes one, and `context` is needed. */
   readonly sessionId?: string
@@ -33,7 +36,7 @@ export interface ExecuteRequest {
   readonly options?: ExecuteOptions
 }
 
-/** For a new session only; `{}` is enough. */
+/** Settings of a new session; `{}` is valid. */
 export interface SessionContext {
   readonly agent?: string
   /** What was said before, where the agent takes it from a client. */
@@ -44,11 +47,12 @@ export interface SessionContext {
 }
 
 /**
- * A message in short, or one as `GET` of a session gives it. Of these a user message keeps its content, and an answer its
- * text: calls, their results and reasoning of elsewhere are left out.
+ * A message in short form, or one that `GET` of a session returned. A user message keeps its content, an answer only its text:
+ * calls, results and reasoning are left out.
  */
 export type MessageInput = Exclude<UserInput, string> | { readonly role: 'assistant'; readonly content: string } | StoredMessage
 
+/** Settings of one run, and of its stream. */
 export interface ExecuteOptions {
   /** One of those that the agent offers. */
   readonly model?: string
@@ -65,14 +69,16 @@ export interface ExecuteOptions {
   readonly deltas?: boolean | 'short'
 }
 
+/** Model parameters of one run, such as temperature. */
 export type RuntimeParams = NonNullable<RunOptions['runtimeParams']>
 
 /**
- * `queue`: behind the runs that wait. `steer`: into the open run. `interrupt`: the open run is stopped, and the input goes
- * before all that wait. `reject`: the server refuses with `busy`.
+ * Action while a run is open. `queue`: wait after the queued runs. `steer`: add to the open run. `interrupt`: stop the open
+ * run and go before the queue. `reject`: refuse with `busy`.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
+/** A message of the user in the stored form. */
 export interface UserMessageInput {
   readonly role: 'user'
   readonly content: UserContent
@@ -81,7 +87,7 @@ export interface UserMessageInput {
 /** A text, or a message of the user. */
 export type UserInput = string | { readonly role: 'user'; readonly content: string | readonly (Exclude<UserContent, string>[number] | ImagePart)[] }
 
-/** An image as messages of the AI SDK have it. It is stored as a file with an image media type, and bounded as one. */
+/** An image in the form of the AI SDK. It is stored as a file with an image media type, and has the limits of a file. */
 export interface ImagePart {
   readonly type: 'image'
   /** In base64, as a `data:` URL in base64, or an http(s) address where the server fetches files. */
@@ -95,21 +101,22 @@ type Unknown = { readonly unknown: true }
 /** Fields of a pending call. If they are sent back with an answer, they must match the call that waits. */
 type OfPendingCall = Partial<Omit<PendingToolCall, 'toolCallId' | 'path'>>
 
-/** `{ ...call, output }` is an answer to a pending call. */
+/** Result of a pending call: `{ ...call, output }`. */
 export type ToolResultInput = { readonly role?: 'tool-result' } & (
   | (OfPendingCall & Exclude<SubmittedResult, Unknown>)
   | Extract<SubmittedResult, Unknown>
 )
 
-/** Frames of the transport: not in the log and not numbered; their SSE id repeats the last cursor. */
+/** A frame of the transport: not part of the log and without a number. Its SSE id repeats the last cursor. */
 export type TransportFrame = ExecuteComplete | StreamEnd | StreamError
 
 /**
- * The form of a text or reasoning delta on a stream with `deltas=short`: the index of its block, and the text. All else is as
- * in the last event of that block on the same connection.
+ * Short form of a text or reasoning delta on a stream with `deltas=short`: the index of its block, and the text. All other
+ * fields equal the last event of that block on the same connection.
  */
 export type ShortDelta = readonly [index: number, delta: string]
 
+/** Frame with the outcome of a run, sent when the run ends or waits. */
 export interface ExecuteComplete {
   readonly type: 'execute-complete'
   readonly sessionId: string
@@ -139,6 +146,7 @@ export interface HeldRun {
   readonly message: string
 }
 
+/** Last frame of a stream that the server ends, with the reason. */
 export interface StreamEnd {
   readonly type: 'stream-end'
   readonly reason: 'settled' | 'drained' | 'slow-reader' | 'max-age' | 'token-expired' | 'deleted'
@@ -146,12 +154,13 @@ export interface StreamEnd {
   readonly resume: boolean
 }
 
+/** Last frame of a stream that failed. */
 export interface StreamError {
   readonly type: 'stream-error'
   readonly problem: Problem
 }
 
-/** `application/problem+json`. */
+/** Body of a refused request, `application/problem+json` (RFC 9457). */
 export interface Problem {
   readonly type: string
   readonly title: string

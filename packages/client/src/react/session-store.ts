@@ -26,7 +26,7 @@ import type {
 import { hookSendChecks } from '../request-checks.ts'
 import { nextFrame } from './next-frame.ts'
 
-/** What a page shows of a session. It changes only as a whole; what stayed the same keeps its reference. */
+/** Consistent state of a session for a page. Unchanged parts keep their reference. */
 export interface SessionSnapshot {
   /** The fold of the log. While `loading`, of the newest messages only. */
   readonly view: RunView
@@ -47,14 +47,15 @@ export interface SessionSnapshot {
   readonly error: ExecuteResult['error'] | undefined
 }
 
-/** A waiting call. `local` says what this page does about it: `needs-confirm` waits for `confirmTool`. */
+/** A waiting call. `local` is the action of this page: `needs-confirm` waits for `confirmTool`. */
 export interface PendingCall extends PendingToolCall {
   readonly local?: LocalState
 }
 
+/** Options of `send` in a component. Tools and aborting belong to the hook. */
 export type HookSendOptions = Omit<SendOptions, 'tools' | 'abortSignal'>
 
-/** None of them rejects: what fails is in `error`, and the promise gives nothing. */
+/** Actions on a session. None rejects: a failure is in `error`, and the promise resolves without a value. */
 export interface SessionActions {
   send(input: SendInput, options?: HookSendOptions): Promise<Acceptance>
   stop(options?: StopRequest): Promise<StopReceipt | undefined>
