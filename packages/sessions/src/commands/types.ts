@@ -49,15 +49,14 @@ export interface Session {
   grant(approvalId: string, amount: GrantOptions): Promise<ApprovalReceipt>
   /** Ends the call as `denied`; otherwise as `approve`. */
   deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
-  /** Says what became of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
+  /** Sets the outcome of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
   resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
   /**
-   * Decides about a run that waits because the definition of its agent has changed: one of this session, or of a subagent
-   * at any depth, as `heldRuns` and the `error` events of source `definition` name it. The handle is that of this session's
-   * own run.
+   * Continues or stops a run that waits because its agent definition has changed: one of this session, or of a subagent at any
+   * depth, as `heldRuns` names it. Resolves with the handle of this session's own run.
    */
   recover(runId: string, decision: 'continue' | 'stop'): Promise<RunHandle>
-  /** Ends all that is open at once, whoever executes it, and closes this handle. */
+  /** Ends all open work at once, in whichever process, and closes this handle. */
   kill(options?: { readonly reason?: string }): Promise<StopReceipt>
   /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
   delete(): Promise<void>
@@ -73,26 +72,26 @@ export interface Session {
   /** Resolves with tokens and money of the session and of its subagents. */
   usage(): Promise<UsageReport>
   /**
-   * A session of its own with a copy of the path to an entry (default: where the active path ends), and nothing else. From
-   * then on neither sees what happens in the other. Throws `busy` while a run is open, `unknown-entry`, `invalid-input`
-   * for an entry between a call and its result, and `conflict` when there is a session under the key already.
+   * Creates a session with a copy of the path to an entry (default: the end of the active path). Afterwards both are
+   * independent. Throws `busy` while a run is open, `unknown-entry`, `invalid-input` for an entry between a call and its
+   * result, and `conflict` if a session has the key already.
    */
   fork(options?: ForkOptions): Promise<Session>
   /**
-   * Goes on at another entry of the tree (null: before the first one) and deletes nothing. Throws as `fork` does. With
-   * `summarize` what is left stands behind the target as a summary; then also `summary-failed`, and nothing has changed.
+   * Moves the active path to another entry (null: before the first one) and deletes nothing. Throws as `fork` does. With
+   * `summarize`, a summary of the path that is left follows the entry; if it fails, it throws `summary-failed` and nothing has
+   * changed.
    */
   switchTo(entryId: string | null, options?: SwitchOptions): Promise<SessionInfo>
   /** Lists the ends of all paths, in order of creation. */
   branches(page?: PageRequest): Promise<Page<Branch>>
   /** Names an entry of the active path; null takes the name away. Throws `busy`, `unknown-entry`, `invalid-input`. */
   label(entryId: string, text: string | null): Promise<void>
-  /** The names on the active path, or the one to `leaf`, in the order in which they were given. */
+  /** Lists the labels of the active path, or of the path to `leaf`, in order of creation. */
   labels(options?: { readonly leaf?: string }): Promise<readonly Label[]>
   /**
-   * Summarises the older part of the active path for the model; all stays readable. It resolves when a runtime has done
-   * it: inputs queue behind it. A summary that fails or is stopped changes nothing and is told as the outcome. Throws
-   * `busy`.
+   * Has the model summarise the older part of the active path; all messages stay readable. Resolves when a runtime has done
+   * it; inputs queue after it. A failed or stopped summary changes nothing and is told by the outcome. Throws `busy`.
    */
   compact(options?: CompactOptions): Promise<StoredCompaction>
   /** The active path, or the whole tree, as lines of JSON for `importSession`, each without its line feed. */
@@ -115,22 +114,23 @@ export type SessionReader = Pick<Session, 'key' | 'info' | 'usage' | 'events' | 
 export interface SendOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
   readonly id?: string
-  /** What to do while a run is open. Default: the runtime's, else `queue`. */
+  /** Action while a run is open. Default: `onBusy` of the runtime, else `queue`. */
   readonly onBusy?: OnBusy
-  /** How many runs may be queued in the session, this one included. Else `queue-full`. Default and most: 1,000. */
+  /** Bound of the queue, this run included; above it the input is refused with `queue-full`. Default and maximum: 1,000. */
   readonly maxQueued?: number
-  /** Before those of the agent. */
+  /** Model parameters of this run. They override those of the agent. */
   readonly runtimeParams?: RuntimeParams
-  /** JSON Schema of an object, which the final answer of this run must fit, in place of that of the agent. Stored with the run. */
+  /** JSON Schema of an object for the final answer of this run. Replaces the agent's. Stored with the run. */
   readonly output?: JSONObject
-  /** Holds the run, and those behind it, until this time (milliseconds since 1970). */
+  /** Holds the run, and the runs queued after it, until this time (epoch milliseconds). */
   readonly notBefore?: number
   /**
-   * `synchronized`: while this process executes it, the run waits at each turn-start, step-start and step-end until whoever
-   * iterates over the handle asks on, leaves, or lets `driverTimeoutMs` pass. Default `live`: it waits for no reader.
+   * `synchronized`: while this process executes the run, it waits at each turn-start, step-start and step-end until the reader
+   * of the handle asks for the next event, ends its iteration, or `driverTimeoutMs` passes. Default `live`: the run waits for
+   * no reader.
    */
   readonly mode?: 'live' | 'synchronized'
-  /** Default 30,000. */
+  /** Longest wait for the reader in mode `synchronized`, in milliseconds. Default 30,000. */
   readonly driverTimeoutMs?: number
 }
 
@@ -138,7 +138,7 @@ export interface SendOptions {
 export interface InputOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session. */
   readonly id?: string
-  /** Of an input that becomes a run: as that of `send`. */
+  /** If the input becomes a run: the bound of the queue, as in `send`. */
   readonly maxQueued?: number
 }
 
@@ -149,8 +149,8 @@ export interface OverlayOptions extends Pick<InputOptions, 'id'> {
 }
 
 /**
- * `queue`: behind the runs that wait. `steer`: into the active run. `interrupt`: the active run is stopped, and the input
- * goes before all that wait. `reject`: `busy`.
+ * Action on an input while a run is open. `queue`: wait after the queued runs. `steer`: add to the active run. `interrupt`:
+ * stop the active run and go before the queue. `reject`: throw `busy`.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
@@ -182,8 +182,8 @@ export interface StopReceipt {
 }
 
 /**
- * Exactly one of these; `output` is what a tool returns. The fields of the pending call may be given too, as in
- * `{ ...call, output }`. They must match the call that waits.
+ * Exactly one outcome; `output` has the form of a tool's return value. Fields of the pending call may be given too, as in `{
+ * ...call, output }`, and must match it.
  */
 export type ToolResolution =
   | { readonly result: JSONValue }
@@ -194,13 +194,13 @@ export type ToolResolution =
 
 /** Details of an approval or denial: checked input, replaced input, reason and person. */
 export interface DecisionOptions {
-  /** Of the input that is decided about; another one than was asked about is an `approval-conflict`. */
+  /** Hash of the input that the person saw. If the question is about another one: `approval-conflict`. */
   readonly inputHash?: string
-  /** Of an approval: what the call is to run with instead. Must fit the schema of the tool. */
+  /** For an approval: replaces the input of the call. Must match the schema of the tool. */
   readonly input?: JSONValue
   /** The model is told why a call was denied. */
   readonly reason?: string
-  /** Who decides. */
+  /** The person or system that decides. */
   readonly by?: string
 }
 
@@ -236,13 +236,13 @@ export interface UsageReport {
 /** Tokens, and their cost in one currency. */
 export interface Spent {
   readonly usage: Usage
-  /** As far as prices are known. */
+  /** Sum of the known prices. Absent if none is known. */
   readonly cost?: Cost
 }
 
 /** Start, end and buffer size of a reader of the log. */
 export interface EventsOptions {
-  /** Go on behind this position. Default: the beginning of the log. */
+  /** Starts after this position. Default: the beginning of the log. */
   readonly cursor?: string
   /** Default true. False ends at the present end of the log, `so-far` after the deltas that this process has beyond it. */
   readonly live?: boolean | 'so-far'
@@ -250,7 +250,7 @@ export interface EventsOptions {
   readonly runId?: string
   /** Aborting it ends the reading. */
   readonly abortSignal?: AbortSignal
-  /** What may wait in memory for this reader before it is read from the store again. Default and most: 1 MiB. */
+  /** Bytes buffered in memory for this reader. If it is slower, it continues from the store. Default and maximum: 1 MiB. */
   readonly bufferBytes?: number
 }
 
@@ -258,7 +258,7 @@ export interface EventsOptions {
 export interface MessagesOptions {
   /** The path to this entry. Default: the active one. */
   readonly leaf?: string
-  /** Only what is older than this entry. */
+  /** Only entries older than this one. */
   readonly before?: string
   /** Default 100, at most 1,000. */
   readonly limit?: number
@@ -270,7 +270,7 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly session: Session
   readonly accepted: 'queued' | 'steered' | 'duplicate'
   status(): Promise<Status>
-  /** From the run's first event (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
+  /** Events from the run's first one (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
   /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
   result(): Promise<RunResult>
@@ -282,20 +282,20 @@ export interface RunResult {
   readonly runId: string
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'
-  /** What the run has added to the active path, its input first. */
+  /** Messages that the run has added to the active path, its input first. */
   readonly messages: readonly StoredMessage[]
   /** The last answer. */
   readonly message?: AssistantMessage
-  /** Its text; of an agent with an output schema the output as JSON. */
+  /** Text of the last answer. With an output schema: the output as JSON. */
   readonly text: string
-  /** Of an agent with an output schema whose run is `completed`: the final answer as the schema lets it through. */
+  /** Final answer parsed by the output schema. Only if the agent has one and the run is `completed`. */
   readonly output?: JSONValue
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
   readonly cost?: Cost
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** As those of `RunInfo`. */
+  /** The same as `RunInfo.heldRuns`. */
   readonly heldRuns?: readonly HeldRun[]
 }
 
@@ -303,7 +303,7 @@ export interface RunResult {
 export interface SessionInfo {
   readonly key: string
   readonly agent: string
-  /** That of the run that holds it or comes next, else that of the last one that ended. Absent before its first run. */
+  /** Status of the run that holds the session or is next, else of the run that ended last. Absent before its first run. */
   readonly status?: Status
   /** How its last run ended, compactions apart. */
   readonly outcome?: TerminalStatus
@@ -312,24 +312,24 @@ export interface SessionInfo {
   readonly cursor: string
   readonly openRun?: RunInfo
   readonly queued: number
-  /** Of its own runs, without their subagents. */
+  /** Tokens of its own runs, without subagents. */
   readonly usage: Usage
-  /** Likewise, as far as prices are known. */
+  /** Cost of its own runs, as far as prices are known. */
   readonly cost?: Cost
-  /** Of its subagents at every depth, those in the background too. */
+  /** Tokens and cost of its subagents at every depth, background work included. */
   readonly children: Spent
-  /** Of both. */
+  /** Sum of its own runs and its subagents. */
   readonly total: Spent
   readonly metadata: JSONObject
   /** The session that handed work to this one. */
   readonly parent?: string
-  /** Of a fork: what it is a copy of. */
+  /** Session and entry that a fork was copied from. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
   readonly activeAt: number
-  /** When it expires if nothing happens until then. */
+  /** Time at which it expires without further activity. */
   readonly expiresAt?: number
-  /** When it expired: it can be read, and not written. */
+  /** Time at which it expired. An expired session is read-only. */
   readonly expiredAt?: number
 }
 
@@ -352,8 +352,8 @@ export interface RunInfo {
   /** Questions about calls that wait for a decision; those already decided are left out. */
   readonly pendingApprovals: readonly ApprovalRequest[]
   /**
-   * Runs of subagents that this run waits for, at any depth, and that wait for `recover`. Absent if there are none. The log
-   * names these and those of background tasks, in `error` events of source `definition`.
+   * Runs of subagents, at any depth, that this run waits for and that wait for `recover`. Absent if there are none. The log
+   * names them, and those of background tasks, in `error` events of source `definition`.
    */
   readonly heldRuns?: readonly HeldRun[]
   readonly stopping: boolean

@@ -30,11 +30,11 @@ export interface Batch {
   readonly key: string
   readonly expect: readonly Expect[]
   readonly writes: readonly Write[]
-  /** What concerns other sessions. */
+  /** Writes to other sessions. */
   readonly deliver?: readonly Delivery[]
   /**
-   * Besides the webhook in the settings of its session, these are told of what the batch does. For each of them the store
-   * must put the notices that `noticesOfRun`, `noticesOfEvents` and `noticeOfExpiry` give, in the order of the writes.
+   * Webhooks to notify, in addition to the one in the settings of the session. For each, the store must put the notices that
+   * `noticesOfRun`, `noticesOfEvents` and `noticeOfExpiry` return, in the order of the writes.
    */
   readonly notify?: readonly NoticeHook[]
 }
@@ -182,7 +182,7 @@ export type PartialEvent = { readonly type: DurableEvent['type']; readonly at: n
 export interface NewRun {
   readonly id: string
   readonly kind: RunKind
-  /** Default: that of the kind (`laneOf`). */
+  /** Default: the lane of the kind (`laneOf`). */
   readonly lane?: Lane
   readonly inputId?: string
   readonly inputHash: string
@@ -216,7 +216,7 @@ export interface RunPatch {
   readonly notBefore?: number | null
   readonly startedAt?: number
   readonly endedAt?: number
-  /** Progress was made: starts to count anew. */
+  /** Resets the count, because the run has made progress. */
   readonly attempts?: 0
 }
 

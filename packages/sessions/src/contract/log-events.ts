@@ -8,10 +8,7 @@ export interface LogEvents extends AsyncIterable<LoggedEvent> {
 /** An iterator over a log with a synchronous `take` for events already in memory. */
 export interface LogIterator extends AsyncIterator<LoggedEvent> {
   [Symbol.asyncIterator](): LogIterator
-  /**
-   * The next event, when it is at hand; otherwise `next` must be asked, which may have it too. Must not be called while
-   * `next` is pending. It lets a reader take at once what has come while it did something else.
-   */
+  /** Returns the next event if it is in memory, else undefined; `next` may still find one. Must not be called while `next` is pending. */
   take(): LoggedEvent | undefined
 }
 

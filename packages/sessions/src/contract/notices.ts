@@ -70,7 +70,7 @@ export type NoticeOutcome =
 
 /** Filters of a list of notices. Filters are combined; an absent one matches all. */
 export interface NoticeQuery extends PageRequest {
-  /** Of this session. */
+  /** Key of the session. */
   readonly key?: string
   readonly state?: NoticeState
   readonly hook?: string

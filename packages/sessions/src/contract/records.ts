@@ -62,7 +62,7 @@ export interface SessionRecord {
   readonly id: string
   readonly agent: string
   readonly owner?: string
-  /** That of the run that holds it or comes next, else that of the last one that ended. Absent before its first run. */
+  /** Status of the run that holds the session or is next, else of the run that ended last. Absent before its first run. */
   readonly status?: Status
   /** How its last run ended, compactions apart. */
   readonly outcome?: TerminalStatus
@@ -79,15 +79,15 @@ export interface SessionRecord {
   readonly leaf: string | null
   /** Turns begun so far. */
   readonly turns: number
-  /** Of its own runs. */
+  /** Tokens of its own runs. */
   readonly usage: Usage
   readonly cost?: Cost
-  /** Of its child runs, at every depth. */
+  /** Tokens of its child runs at every depth. */
   readonly childUsage: Usage
   readonly childCost?: Cost
   readonly metadata: JSONObject
   readonly settings: SessionSettings
-  /** Of a child session: the key of the session that handed the work on. */
+  /** Key of the session that delegated work to this child session. */
   readonly parent?: string
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
@@ -117,7 +117,7 @@ export interface Webhook {
   readonly events: readonly NoticeType[]
   /** Signs each request; at least 16 characters. Of several each signs, so that a receiver can change from one to the next. */
   readonly secret: string | readonly string[]
-  /** Sent with each request, besides its own. */
+  /** Headers added to each request. */
   readonly headers?: Readonly<Record<string, string>>
   /** How long a notice is tried, in milliseconds from its commit. Default 3 days. */
   readonly retentionMs?: number
@@ -167,7 +167,7 @@ export interface RunRecord {
   readonly session: string
   /** Order of acceptance in the session, from 1. */
   readonly n: number
-  /** The number of its first event: what the session's next event was when the run was inserted. */
+  /** Number of its first event: the next event number of the session when the run was inserted. */
   readonly firstSeq: number
   readonly kind: RunKind
   /** Its place in the queue of the session: the smallest is next. Made from its lane and `n`; 0 once it was given back. */
@@ -180,7 +180,7 @@ export interface RunRecord {
   readonly leaseUntil?: number
   /** When it was claimed last. */
   readonly claimedAt?: number
-  /** Not to be claimed before then, nor the runs behind it. */
+  /** Time before which neither this run nor the runs after it may be claimed. */
   readonly notBefore?: number
   /** Claims after a loss since the last commit that made progress. */
   readonly attempts: number
@@ -189,7 +189,7 @@ export interface RunRecord {
   readonly inputHash: string
   readonly input: JSONValue
   readonly options?: RunOptionsRecord
-  /** Of a child: who started it. */
+  /** The call that started a child run. */
   readonly parent?: RunParent
   /** The call that started the subagent, on later runs in its session. It names their agent and the root that gets their questions. */
   readonly origin?: RunParent
@@ -205,9 +205,9 @@ export interface RunRecord {
   readonly pendingApprovals: readonly ApprovalRequest[]
   /** A call of a run below was answered since the run came to wait. The log of the root may still name the call. */
   readonly answeredBelow?: true
-  /** What the loop keeps of its open turn besides, as it gets it back. */
+  /** Loop state of the open turn that has no field of its own. */
   readonly turnState?: TurnState
-  /** How the run comes to rest, once its owner has stored what stands behind the end of the turn. */
+  /** Final status of the run, while its last records after the end of the turn are not stored yet. */
   readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
@@ -230,7 +230,7 @@ export interface RunParent {
   readonly session: string
   readonly runId: string
   readonly toolCallId: string
-  /** Where the call stands in the log of that session. */
+  /** Turn of the call in the log of that session. */
   readonly turn: number
   readonly step: number
   /** Names of the agents from the root's child down to this one. */
@@ -243,7 +243,7 @@ export interface RunParent {
   /** A run above it asks for more budget: so does it. */
   readonly onBudget?: 'ask'
   readonly description?: string
-  /** Of a child in the background. */
+  /** Task id of a background child. */
   readonly taskId?: string
 }
 
@@ -292,24 +292,24 @@ export interface ToolCallRecord {
   /** Present exactly when settled, as is `outcome`. */
   readonly status?: OutcomeStatus
   readonly outcome?: ToolResult
-  /** Of a call that was answered from outside: SHA-256, base64url, of the canonical JSON of the answer as given. */
+  /** Hash of an external answer: SHA-256, base64url, of its canonical JSON as given. */
   readonly answerHash?: string
   readonly attempt: number
   readonly startedAt?: number
   readonly deadlineAt?: number
   readonly terminate?: true
-  /** What the tool is given, when a hook or an approval has changed it. */
+  /** Input of the tool, if a hook or an approval has changed it. */
   readonly input?: JSONValue
   /** Guardrails have given these before the call. */
   readonly warnings?: readonly string[]
   readonly approval?: ApprovalRecord
   /** The row is of no call: it keeps a question about the budget of the step. */
   readonly about?: NonNullable<CallRow['about']>
-  /** Of a call that handed its work to a subagent. */
+  /** Key of the child session, if the call delegated its work. */
   readonly childKey?: string
   /** Subagents of the call of which the run has told in the log. Absent where subagents write their events themselves. */
   readonly told?: NonNullable<CallRow['told']>
-  /** What the subagent waits to have decided, as far as the log tells of it. */
+  /** Questions of the subagent, as far as the log names them. */
   readonly asked?: NonNullable<CallRow['asked']>
 }
 
@@ -326,9 +326,8 @@ export type InboxKind = InboxRecord['kind']
 export const waitingKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
 
 /**
- * What waits to be taken by a run. An `answer` belongs to a tool call and its id is `answer:<runId>:<toolCallId>`, a
- * `decision` to an approval: `decision:<runId>:<approvalId>`. `child-changed` tells a run that waits for a child that this
- * has ended, or asks something; its id begins with `child:<runId>:`.
+ * A row of the inbox. Ids: `answer:<runId>:<toolCallId>`, `decision:<runId>:<approvalId>`, `child:<runId>:…`. `child-changed`
+ * tells a waiting run that a child has ended or asks a question.
  */
 export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'answer'; readonly body: InboxAnswer }

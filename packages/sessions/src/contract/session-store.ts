@@ -20,13 +20,13 @@ export interface SessionStore {
   /** Must apply the batch completely or not at all, with its expectations tested inside the same atomic step. */
   commit(batch: Batch): Promise<CommitResult>
   /**
-   * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. First is the run
-   * that holds the session, else the one with the smallest `place`: what keeps it back keeps back the runs behind it.
-   * Claimable is a queued run whose `notBefore` has come, and a running one whose lease is over by the store's clock (on an
-   * exclusive store: whose owner is another) and that was claimed `takeoverDelayMs` ago (0, then 1 s, 2, 4 … 30 s, as its
-   * `attempts` rise), of a session that has not expired, of an agent in `agents`. Taking over a running run must raise
-   * `attempts` and `totalAttempts` by one. The session's `version` rises, its life is not prolonged. Of two claimers one
-   * must get the run.
+   * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. The first run is the
+   * one that holds the session, else the one with the smallest `place`; if it cannot be claimed, neither can the runs after it.
+   * A queued run can be claimed once its `notBefore` has come. A running one can if its lease is over by the store's clock (on
+   * an exclusive store: if its owner is another) and it was claimed `takeoverDelayMs` ago (0, then 1 s, 2, 4 … 30 s, as its
+   * `attempts` rise). Its session must not have expired, and its agent must be in `agents`. Taking over a running run must
+   * raise `attempts` and `totalAttempts` by one. The session's `version` rises; its expiry stays. If two owners claim, one must
+   * get the run.
    */
   claim(request: ClaimRequest): Promise<readonly Claim[]>
   /** Must prolong the leases that are still held under their epoch, and say which are not and which are to stop. */
@@ -54,29 +54,35 @@ export interface SessionStore {
   listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
   /** Timers of one kind, due or not, in the order of the keys of their sessions, then of their ids. */
   listTimers(query: TimerQuery): Promise<Page<TimerRecord>>
-  /** What is due by the store's clock, the earliest first and at most `limit` of each, and when the next thing is: with 0 that alone. */
+  /**
+   * Returns due work by the store's clock, the earliest first, at most `limit` of each kind, and the time of the next. With
+   * `limit` 0 it returns only that time.
+   */
   due(limit: number): Promise<DueReport>
   /**
-   * Must remove what the rules let go, in one small step: at most `limit` sessions are changed. This is no commit: neither
-   * `version` nor `activeAt` rises.
+   * Must delete records by the rules in one small step: at most `limit` sessions are changed. This is no commit: `version` and
+   * `activeAt` stay.
    */
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /**
-   * Gives up to `max` notices that are due, the earliest first, each with one more attempt, and makes each due again after
-   * `leaseMs`. Of the pending notices of a session for one hook only the first is ever due, and those that are to be sent
-   * again. Of two claimers one must get the notice. Neither this nor the next three are commits: `version` and `activeAt` stay.
+   * Returns up to `max` due notices, the earliest first, each with one more attempt, and makes each due again after `leaseMs`.
+   * Of the pending notices of a session for one webhook, only the first is due, and those to be sent again. If two processes
+   * claim, one gets the notice. This and the next three methods are no commits: `version` and `activeAt` stay.
    */
   claimNotices(request: NoticeClaimRequest): Promise<NoticeClaims>
   /**
-   * Must note the outcome of the attempt that the notice was claimed for, unless it was claimed again or is gone: then false.
-   * Once it is settled, the next of its session and hook is due.
+   * Must store the outcome of the claimed attempt, unless the notice was claimed again or deleted: then it returns false. Once
+   * it is settled, the next notice of its session and webhook is due.
    */
   settleNotice(notice: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome): Promise<boolean>
-  /** Newest first. Those of a deleted session are gone. */
+  /** Lists notices, the newest first. Notices of a deleted session are deleted too. */
   listNotices(query: NoticeQuery): Promise<Page<NoticeRecord>>
   /** Makes a settled notice pending and due, as it was. One that is pending stays as it is. */
   resendNotice(key: string, id: string): Promise<Found<NoticeRecord>>
-  /** Tells of commits in the namespace, of any owner, and of their deliveries. Hints only: they may be lost. Returns what ends it. */
+  /**
+   * Calls the listener after commits in the namespace, by any owner, deliveries included. Hints may be lost. Returns a dispose
+   * function.
+   */
   subscribe(listener: (hint: StoreHint) => void): () => void
   /** Live deltas for readers in other processes. Absent: those get a message when it is whole. */
   readonly deltas?: DeltaStore
@@ -133,7 +139,7 @@ export interface StoreCapabilities {
 export interface StoreOpenOptions {
   /** Part of every key: `[a-z0-9][a-z0-9_-]{0,62}`. */
   readonly namespace: string
-  /** Dates and orders what is due. */
+  /** Clock for stored times, and for the order of due work. */
   readonly clock: Clock
   /** Names the process that opens the store. */
   readonly owner: string
@@ -154,7 +160,7 @@ export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
 
 /** End, start and page size of a path through the transcript tree. */
 export interface PathOptions {
-  /** The entry at which the path ends; null is the root. Default: that of the session. */
+  /** The entry at which the path ends; null is the root. Default: the leaf of the session. */
   readonly leaf?: string | null
   /** Start with the parent of this entry. */
   readonly before?: string
@@ -177,14 +183,14 @@ export interface EventPage {
 /** Filters of a list of sessions. Filters are combined; an absent one matches all. */
 export interface SessionQuery extends PageRequest {
   readonly agent?: string
-  /** Sessions in one of these; null: those that had no run so far. */
+  /** Only sessions with one of these statuses; null: only sessions without a run so far. */
   readonly status?: readonly Status[] | null
-  /** True: only sessions that have expired; false: only those that have not. */
+  /** True: only expired sessions; false: only the others. */
   readonly expired?: boolean
   readonly keyPrefix?: string
   /** Child sessions of this key; null: sessions that are no child. */
   readonly parent?: string | null
-  /** Something happened at this time or later. */
+  /** Only sessions with activity at this time or later. */
   readonly activeSince?: number
 }
 
@@ -201,7 +207,7 @@ export interface RunsQuery extends Omit<RunQuery, 'status'> {
 
 /** Parent and statuses of the child runs to list. */
 export interface ChildQuery extends PageRequest {
-  /** Of one run, or of all runs of a session. */
+  /** One parent run, or a session for the children of all its runs. */
   readonly parent: { readonly runId: string } | { readonly session: string }
   readonly status?: readonly RunStatus[]
 }
@@ -209,7 +215,7 @@ export interface ChildQuery extends PageRequest {
 /** Kind and session of the timers to list. */
 export interface TimerQuery extends PageRequest {
   readonly kind: TimerKind
-  /** Only those of this session. */
+  /** Only timers of this session. */
   readonly key?: string
 }
 
@@ -217,15 +223,15 @@ export interface TimerQuery extends PageRequest {
 export interface BranchRecord {
   /** Id of an entry that has no children. */
   readonly leaf: string
-  /** On the path from the root. */
+  /** Number of entries from the root to the leaf. */
   readonly entries: number
-  /** Of the leaf. */
+  /** Time of the leaf. */
   readonly at: number
 }
 
 /** Due work in a store at one time, and the time at which more is due (epoch milliseconds). */
 export interface DueReport {
-  /** By time, then by id. */
+  /** Due timers, ordered by time and then by id. */
   readonly timers: readonly TimerRecord[]
   /** Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by `expiresAt`, then key. */
   readonly expired: readonly string[]
@@ -236,7 +242,7 @@ export interface DueReport {
    * session may be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases are no part of it.
    */
   readonly nextAt: number | null
-  /** When the first notice is due, for whichever hook. Absent: none is pending. It is no part of `nextAt`. */
+  /** Time at which the first notice of any webhook is due. Absent: none is pending. It is not part of `nextAt`. */
   readonly noticesAt?: number
 }
 
@@ -271,15 +277,15 @@ export interface ClaimRequest {
   /** Only this run. */
   readonly runId?: string
   /**
-   * Only runs of these sessions: what a store looks at must not grow with the number of others. A claim may pass over sessions
-   * to which other processes are writing, but not over these, unless such a write takes long.
+   * Only runs of these sessions. The cost must not grow with the number of other sessions. A claim may pass over other
+   * sessions that are being written to; over these it may only if such a write takes long.
    */
   readonly keys?: readonly string[]
   /** With `keys`: runs of other sessions too. Default false. */
   readonly others?: boolean
   /**
-   * A queued run of a tenant that has so many running runs must be left, and must keep no other tenant back. The session key
-   * `tenant:<id>:…` names the tenant; runs with a parent neither count nor are left, as their parents wait for them.
+   * Limit of running runs per tenant. Queued runs above it stay queued and must not block other tenants. The session key
+   * `tenant:<id>:…` names the tenant. Runs with a parent neither count nor are limited, because their parents wait for them.
    */
   readonly maxRunsPerTenant?: number
 }
@@ -294,9 +300,9 @@ export interface Lease {
 export interface Claim {
   readonly run: RunRecord
   readonly session: SessionRecord
-  /** What the run was before: `running` means that its owner was lost. */
+  /** Status before the claim. `running`: its owner was lost. */
   readonly previous: 'queued' | 'running'
-  /** The rows of the inbox of the session, except those of the kind `taken`, in the order of acceptance. */
+  /** Inbox rows of the session in order of acceptance, without `taken` rows. */
   readonly inbox: readonly InboxRecord[]
 }
 

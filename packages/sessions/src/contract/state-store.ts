@@ -14,9 +14,9 @@ export interface StateStore {
    * record lives `ttlMs` from its last change or touch, to the millisecond.
    */
   compareAndSet(space: string, id: string, expected: number | null, value: JSONValue, options: WriteOptions): Promise<CasResult>
-  /** Starts the life of the record anew. False when there is none: it must not bring one back. */
+  /** Restarts the lifetime of the record. Returns false if there is none: it must not revive one. */
   touch(space: string, id: string, ttlMs: TimeToLive): Promise<boolean>
-  /** `ok` with the version that is gone. With `expected` a record of another version stays. */
+  /** Deletes the record and returns `ok` with its version. With `expected`, a record of another version stays. */
   delete(space: string, id: string, expected?: number): Promise<CasResult>
   /** Records that live, in order of the UTF-8 bytes of their ids. */
   list(space: string, query: StateQuery): Promise<Page<Versioned & { readonly id: string }>>
@@ -40,7 +40,7 @@ export interface StateSearch {
 /** Words to find in one group of records, and the highest number of results. */
 export interface SearchQuery {
   readonly group: string
-  /** As in `Searchable`. */
+  /** Words in the form of `Searchable`. */
   readonly words: readonly string[]
   /** At most 1,000. */
   readonly limit: number
@@ -81,7 +81,7 @@ export interface Versioned {
   readonly value: JSONValue
   /** When it was changed or touched last. */
   readonly usedAt: number
-  /** From then on it does not live any more. */
+  /** Time from which the record is expired. */
   readonly expiresAt: number | 'never'
 }
 

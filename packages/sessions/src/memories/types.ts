@@ -74,7 +74,7 @@ export type Embed = (texts: readonly string[], options: { readonly abortSignal?:
 
 /** Store, limits and lifetime of notes. Only `store` is required. */
 export interface MemoriesOptions {
-  /** Where the notes are: a state store, or a session store, whose state store is used. It is not closed by this. */
+  /** Store of the notes: a state store, or a session store, whose state store is used. It is not closed by this. */
   readonly store: StateStore | SessionStore
   /** The space of the notes in the store. Default `memory`. */
   readonly namespace?: string
@@ -82,11 +82,11 @@ export interface MemoriesOptions {
   readonly maxNotes?: number
   /** UTF-8 bytes of the text of a note; a longer one is refused with `entry-too-large`. Default 4,096, at most 65,536. */
   readonly maxNoteBytes?: number
-  /** A note is gone so long after its last change. Default `never`. */
+  /** Lifetime of a note in milliseconds after its last change. Default `never`. */
   readonly ttlMs?: TimeToLive
   /** With it `search` compares vectors too. They are stored with the notes, in one byte per number. Default: words alone. */
   readonly embed?: Embed
-  /** Dates notes. Default: that of the system. */
+  /** Clock for the dates of notes. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
   /** Names changes that have no `idempotencyKey`. Default: random ids. */
   readonly ids?: IdSource
@@ -116,7 +116,7 @@ export interface Memories {
   search(scope: MemoryScope, text: string, options?: SearchOptions): Promise<readonly Note[]>
   /** False if there was none. */
   remove(scope: MemoryScope, key: string, options?: Omit<ChangeNoteOptions, 'origin' | 'abortSignal'>): Promise<boolean>
-  /** Removes all notes of a scope, and what is known of removed ones. Resolves with how many notes there were. */
+  /** Removes all notes of a scope, and the records of removed ones. Resolves with the number of removed notes. */
   forget(scope: MemoryScope, options?: ScopeOptions): Promise<number>
   /** All notes of a scope, each with its scope. */
   export(scope: MemoryScope, options?: ScopeOptions): AsyncIterable<Note>

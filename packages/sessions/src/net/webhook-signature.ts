@@ -19,7 +19,7 @@ function hmacOf(secret: string, time: number, body: string | Uint8Array): Buffer
 export interface VerifyWebhookOptions {
   /** How far the time of the signature may be from now, in milliseconds. Default 300,000. */
   readonly toleranceMs?: number
-  /** Default: that of the system. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
 }
 

@@ -20,13 +20,13 @@ export interface Selection {
 /** Deterministic selection of the active orchestration step and of its allowed tools. */
 export interface StepSequencer {
   select(state: OrchestrationState, context?: ConditionContext): Selection
-  /** As the step decides that is selected now. */
+  /** Returns the tools that the present step allows. */
   allowed(state: OrchestrationState, offered: readonly string[], context?: ConditionContext): ToolDecision
   /** Enters the step that is selected now, adds the use, advances the sequence, and selects again. */
   applyToolUse(state: OrchestrationState, tool: string, context?: UseContext): StatePatch
   /** The next tools of the active step's sequence. Null: it has none, or it is finished. */
   expected(state: OrchestrationState): readonly string[] | null
-  /** What of the configuration can have no effect. */
+  /** Returns the parts of the configuration that can have no effect. */
   explain(): readonly Finding[]
 }
 

@@ -10,9 +10,9 @@ import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationSta
 /** A tool use to simulate, with the context that conditions see from this use on. */
 export interface SimulatedUse {
   readonly tool: string
-  /** The newest message of the user. Default: that of the use before. */
+  /** The newest message of the user. Default: the message of the use before. */
   readonly message?: string
-  /** Turns of the session so far. Default: those of the use before. */
+  /** Turns of the session so far. Default: the turns of the use before. */
   readonly turns?: number
   /** Tokens that are counted with this use, if it is allowed. */
   readonly usage?: Usage
@@ -24,7 +24,7 @@ export interface SimulatedMoment {
   readonly step?: string
   /** Why it is this step. */
   readonly because: string
-  /** The conditions by which the step is selected: of alternatives, those that hold. */
+  /** The conditions that select the step; of alternatives, only those that hold. */
   readonly conditions: readonly Condition[]
   /** Position in the sequence of the step. */
   readonly sequenceIndex: number

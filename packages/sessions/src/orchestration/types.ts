@@ -6,7 +6,7 @@ import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store
 
 /** Stored facts of a session between its turns. Frozen. */
 export interface OrchestrationState {
-  /** The session key; of a child run with `#` and the id of the run behind it. */
+  /** The session key. For a child run it is followed by `#` and the run id. */
   readonly sessionId: string
   readonly activeStep?: string
   /** Newest first, without repeats, at most 10. */
@@ -23,7 +23,7 @@ export interface OrchestrationState {
   readonly ttl: TimeToLive
   readonly version: number
   readonly schemaVersion: 1
-  /** For predicates of your own. */
+  /** Data for your own predicates. */
   readonly data?: JSONObject
 }
 
@@ -55,7 +55,7 @@ export interface ConditionContext {
   readonly message?: string
   /** Turns of the session so far. */
   readonly turns?: number
-  /** For predicates: filled in. */
+  /** The present state, for predicates. The sequencer fills it in. */
   readonly state?: OrchestrationState
   readonly args?: JSONValue
 }
@@ -67,7 +67,7 @@ export type Predicates = Readonly<Record<string, Predicate>>
 
 /** The tools that are allowed now, with the reason for each one that is not. */
 export interface ToolDecision {
-  /** Those of the offered tools that may be used now, in their order. */
+  /** The offered tools that may be used now, in their order. */
   readonly tools: readonly string[]
   /** The name of the orchestration step that decides. */
   readonly step?: string
@@ -82,7 +82,7 @@ export interface ToolJudgement {
   readonly reason: string
 }
 
-/** Explains a decision, or says what went wrong. Holds names and numbers, never messages or values. */
+/** Explains a decision or a fault. Holds names and numbers, never messages or values. */
 export interface OrchestrationDiagnostic {
   readonly code: 'selected' | 'decided' | 'condition-failed' | 'step-missing' | 'tool-not-offered' | 'state-unavailable' | 'cleanup-failed'
   readonly message: string
@@ -103,25 +103,25 @@ export interface OrchestrationOptions {
   readonly ttlMs?: TimeToLive
   /** Removes states that are no longer used. Default: see `CleanupOptions`. */
   readonly cleanup?: CleanupOptions
-  /** What a turn does when the state cannot be read: offer no tool, or fail. Default `no-tools`. */
+  /** Action of a turn if the state cannot be read: offer no tool, or fail. Default `no-tools`. */
   readonly onUnavailable?: 'no-tools' | 'fail'
   /** Conditions of your own, by name. */
   readonly predicates?: Predicates
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Makes ids. Default: random. */
   readonly ids?: IdSource
-  /** From 0 up to 1: spreads the waits between tries. Default `Math.random`. */
+  /** Spread of the waits between retries: at least 0, below 1. Default `Math.random`. */
   readonly random?: () => number
-  /** Read once. Default: that of the process. */
+  /** Environment variables, read once. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Called for what is wrong and does not stop the work. */
+  /** Called for faults that do not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 
 /** Other names of `store` and `namespace`. */
 export interface StorageOptions {
-  /** Where the states lie. */
+  /** Another name of `store`. */
   readonly storageProvider: StateStore | SessionStore
   /** Part of each key. Default `orchestration-state`. */
   readonly storageNamespace?: string
@@ -177,7 +177,7 @@ export interface Orchestration {
    * known, as far as they could be read.
    */
   resetState(id: string): Promise<OrchestrationState | null>
-  /** Starts the life of the record anew; besides a change nothing else does. */
+  /** Restarts the lifetime of the record, as each change does. Resolves with false if there is none. */
   touch(id: string): Promise<boolean>
   removeState(id: string): Promise<boolean>
   /** A record that is no state counts for the page, and is named by `unreadable`. */
@@ -188,7 +188,7 @@ export interface Orchestration {
   close(): Promise<void>
   /** A look: writes nothing. */
   allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision>
-  /** For `defineAgent({ extensions: [...] })`. Default configuration: that of the orchestration. */
+  /** Returns the extension for `defineAgent({ extensions: [...] })`. Default configuration: the one of the orchestration. */
   extension(config?: OrchestrationConfig): Extension
 }
 
@@ -239,13 +239,13 @@ export type Condition =
 export interface SequencerOptions {
   /** Conditions of your own, by name. */
   readonly predicates?: Predicates
-  /** Called for what is wrong and does not stop the work. */
+  /** Called for faults that do not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 
 /** Options of `simulateOrchestration`: those of a sequencer, and the offered tools. */
 export interface SimulationOptions extends SequencerOptions {
-  /** The tools of the agent. Default: those that the configuration and the uses name. */
+  /** The tools of the agent. Default: the tools that the configuration and the uses name. */
   readonly offered?: readonly string[]
 }
 

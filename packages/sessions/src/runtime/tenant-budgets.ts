@@ -11,19 +11,19 @@ import { TenantAccount, withoutExpired, type Ledger } from './tenant-account.ts'
 /** Budget per tenant and time window, shared by all processes on one store. Amounts are decimal strings in one currency. */
 export interface TenantBudgetOptions {
   /**
-   * What one tenant may spend in one window, such as `'2.50'`; or a function that says it of a tenant, with undefined for no
-   * limit. It is asked once per execution of a run. 0: no call that costs anything is made.
+   * Limit of one tenant per window as a decimal string, such as `'2.50'`, or a function that returns it per tenant (undefined:
+   * no limit). The function is called once per execution of a run. 0 refuses every call that costs anything.
    */
   readonly maxCost: Decimal | ((tenant: string) => Decimal | undefined | Promise<Decimal | undefined>)
-  /** `day`: from midnight to midnight, UTC. A number: windows of so many milliseconds, from the epoch on. */
+  /** `day`: from midnight to midnight UTC. A number: windows of that many milliseconds, counted from the epoch. */
   readonly window: 'day' | number
-  /** Of the prices of all models. Default `USD`. */
+  /** Currency of the prices of all models. Default `USD`. */
   readonly currency?: string
   /** Shared by all processes. Default: the runtime's store. */
   readonly store?: StateStore | SessionStore
   /**
-   * The tenant that pays for a session; undefined: nobody is held to anything. A session of a subagent is asked about with
-   * the key of its root. Default: the key says it, as in `tenant:<id>:…`.
+   * Returns the tenant that pays for a session; undefined applies no budget. For a session of a subagent it gets the key of
+   * the root session. Default: the tenant in the key, as in `tenant:<id>:…`.
    */
   readonly tenantOf?: (session: PayingSession) => string | undefined
   /**
@@ -43,14 +43,14 @@ export interface PayingSession {
 /** Spent, reserved and remaining money of one tenant in the present window. */
 export interface TenantSpending {
   readonly tenant: string
-  /** As a decimal. Absent: the tenant has no limit. */
+  /** Limit as a decimal string. Absent: the tenant has no limit. */
   readonly maxCost?: string
   readonly currency: string
   /** Absent: nothing was spent. */
   readonly spent?: Cost
-  /** For calls that are under way, and for those of dead processes until their lease is over. */
+  /** Money reserved for running calls, and for calls of dead processes until their lease ends. */
   readonly reserved?: Cost
-  /** What was granted beside the limit, as a decimal. Absent: nothing. */
+  /** Money granted in addition to the limit, as a decimal string. Absent: none. */
   readonly granted?: string
   /** A number for people; the budget itself is exact. Absent without a limit. */
   readonly left?: number

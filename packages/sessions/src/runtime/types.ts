@@ -20,7 +20,7 @@ export interface RuntimeOptions {
   readonly store?: SessionStore
   /** Part of every stored key. Default `default`. */
   readonly namespace?: string
-  /** Runs at once in this process. Default 32. */
+  /** Number of runs that this process executes at once. Default 32. */
   readonly concurrency?: number
   /**
    * Runs at once of the sessions of one tenant, in all processes of this store together; further ones wait, and keep no other
@@ -29,50 +29,53 @@ export interface RuntimeOptions {
    */
   readonly maxRunsPerTenant?: number
   /**
-   * What a tenant may spend in a window, in all processes that share its store. Each model call, that of a compaction too,
-   * is reserved before it is made and settled before its answer is stored: two store calls. A call that does not fit ends its
-   * run as `limit`, `max-cost`. Every model needs a price. Default: no budget.
+   * Spending limit of each tenant per window, shared by all processes on its store. Each model call, compactions included, is
+   * reserved before it is made and settled before its answer is stored: two store calls. A call that does not fit ends its run
+   * as `limit`, `max-cost`. Every model needs a price. Default: no budget.
    */
   readonly tenantBudget?: TenantBudgetOptions
-  /** Default `queue`. */
+  /** Action on an input while a run of its session is open. Default `queue`. */
   readonly onBusy?: OnBusy
   /**
-   * `boundary` (the default): every boundary of a turn is stored before the next thing starts. `turn`: only what the world
-   * outside depends on is, and readers see the rest with it; a crash repeats the model calls since. Neither weakens what
-   * is promised for tools that are not `pure`, or kept in the turn's record of an extension.
+   * `boundary` (default): every boundary of a turn is stored before the next step begins. `turn`: only boundaries with
+   * external effects are stored at once, and readers see the others with the next commit; a crash repeats the model calls
+   * since then. Both keep the promises for tools that are not `pure` and for turn records of extensions.
    */
   readonly durability?: 'boundary' | 'turn'
-  /** What happens to a run that is taken up with another definition of its agent. Default `continue`. */
+  /** Action on a run that continues after the definition of its agent has changed. Default `continue`. */
   readonly onDefinitionChange?: DefinitionPolicy
   /** Default: the agent's; a tool's own wins. */
   readonly onUnknownOutcome?: 'stop' | 'tell-model'
   /** Default: the agent's. */
   readonly onFailedTurn?: 'keep' | 'rewind'
-  /** Default 10,000 and 3,000. */
+  /** Length of a lease and interval of its renewal in milliseconds. Defaults 10,000 and 3,000. */
   readonly lease?: { readonly ttlMs?: number; readonly heartbeatMs?: number }
-  /** When to give up a run that is lost again and again. Default 5 and 25. */
+  /** Number of lost executions after which a run is given up: since its last progress, and in total. Defaults 5 and 25. */
   readonly attempts?: { readonly withoutProgress?: number; readonly total?: number }
-  /** Work that agents hand to others without waiting for it. Defaults: 64, 256 and 3; false: none. */
+  /**
+   * Delegated work that the agent does not wait for: limits, or false to refuse it. Defaults: `maxActive` 64, `maxRetained`
+   * 256, `maxDepth` 3.
+   */
   readonly background?: false | { readonly maxActive?: number; readonly maxRetained?: number; readonly maxDepth?: number }
-  /** Of sessions whose options do not say. Default: they never expire. */
+  /** Lifetime of sessions without one of their own. Default: no expiry. */
   readonly ttl?: SessionTtl
   /** How long the log, deltas and ended work are kept. Default: see `Retention`. */
   readonly retention?: Retention
-  /** Receivers that are told what becomes of all sessions: by a signed POST, at least once, in order per session. */
+  /** Webhooks that are notified about all sessions: by a signed POST, at least once, in order per session. */
   readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
-  /** How webhooks are reached, those of sessions too. */
+  /** Network rules for all webhooks, those of sessions included. */
   readonly webhooks?: WebhookOptions
-  /** What `recordRequests` gave: the recorded requests of a session are removed with it. Default: nothing is removed. */
+  /** The recorder of `recordRequests`. Deleting a session then deletes its recorded requests. Default: they are kept. */
   readonly requests?: Pick<RequestRecorder, 'remove'>
   /** The first use of the store starts the runtime. Default true. */
   readonly autoStart?: boolean
   /** False: nothing happens by itself, the host calls `drain()`. Default true. */
   readonly timers?: boolean
-  /** Called whenever work or a timer is left: "call `drain()` then" (epoch milliseconds). For hosts with alarms. */
+  /** Called when work or a timer is left, with the time in epoch milliseconds at which to call `drain()`. For hosts with alarms. */
   readonly onWake?: (atMs: number) => void | Promise<void>
-  /** Stands around each execution of a run: what the run does happens within what is opened there. */
+  /** Wraps each execution of a run, so that the run is inside a context that it opens. */
   readonly aroundRun?: AroundRun
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Makes ids of runs, messages and entries. Default: random. */
   readonly ids?: IdSource
@@ -101,7 +104,10 @@ export interface RunExecution {
  * whose webhook it knows.
  */
 export interface RuntimeWebhook extends Webhook {
-  /** Stands in each notice for it, so that it can be found again after a restart: `[a-z0-9][a-z0-9_-]{0,62}`, not `session`. Default `default`. */
+  /**
+   * Name of the webhook in stored notices, by which a later process finds it: `[a-z0-9][a-z0-9_-]{0,62}`, not `session`.
+   * Default `default`.
+   */
   readonly name?: string
 }
 
@@ -167,9 +173,9 @@ export interface Runtime extends AsyncDisposable {
   /** Lists the schedules of all sessions, ordered by session key and then by id. */
   schedules(page?: PageRequest): Promise<Page<ScheduleInfo>>
   /**
-   * What the store says of any session, that of a child too: what was committed, what is open, which process holds a run until
-   * when, and what a process that continues a run does with each call. Reads only; the code of the agents is not needed.
-   * Null if there is no session. Throws `invalid-key`.
+   * Returns stored facts of any session, child sessions included: commits, open work, the process and lease of each run, and
+   * the next action on each call. Reads only and does not need the code of the agents. Resolves with null if there is no
+   * session. Throws `invalid-key`.
    */
   inspect(key: string): Promise<Inspection | null>
   /** Returns the run with this id without claiming it, or null if the store has none. */
@@ -196,9 +202,9 @@ export interface Runtime extends AsyncDisposable {
   /** Queues a delivered or failed notice again, under the same id. Resolves with null if the session has no such notice. */
   resendNotice(key: string, id: string): Promise<NoticeRecord | null>
   /**
-   * Makes a session of the lines of an export: the same messages, tree, labels and leaf, and a log of its own. It is there
-   * as a whole or not at all. Throws `invalid-input` with the line of what is wrong in the file, `schema-too-new`,
-   * `unknown-agent`, and `busy` or `conflict` when there is a session under the key already.
+   * Creates a session from the lines of an export: the same messages, tree, labels and leaf, with a log of its own. The
+   * session is created as a whole or not at all. Throws `invalid-input` with the faulty line, `schema-too-new`,
+   * `unknown-agent`, and `busy` or `conflict` if a session has the key already.
    */
   importSession(lines: AsyncIterable<string>, options?: ImportOptions): Promise<Session>
 }
@@ -231,7 +237,7 @@ export interface SweepReport {
   readonly expired: number
   /** Sessions whose inbox was looked through. */
   readonly started: number
-  /** `sessions`: those that were deleted, as they had expired long ago. */
+  /** Deleted records. `sessions`: sessions deleted because their expiry is past the retention. */
   readonly pruned: PruneReport & { readonly sessions: number }
   readonly nextDueAt: number | null
 }
@@ -261,15 +267,15 @@ export interface SessionOptions {
   readonly metadata?: JSONObject
   /** How long the session lives. Default: as the runtime says. */
   readonly ttl?: SessionTtl
-  /** For all runs of the session. */
+  /** Model parameters for all runs of the session. */
   readonly runtimeParams?: RuntimeParams
   /** Picks the platform section of the prompt. */
   readonly channel?: string
-  /** Tools that somebody outside runs. */
+  /** Tools that run outside of the runtime, for example in a browser. */
   readonly remoteTools?: readonly ToolDeclaration[]
   /**
-   * A receiver that is told what becomes of this session, besides those of the runtime. Stored as it is, with its secret, so
-   * that each process can send to it; never given back, by no method and in no export.
+   * Webhook that is notified about this session, in addition to the runtime's. Stored with its secret, so that each process
+   * can send; no method or export returns it.
    */
   readonly notify?: Webhook
   /**

@@ -11,7 +11,7 @@ import { tableStateStore } from './table-state-store.ts'
 export interface MemoryStateStoreOptions {
   /** A record beyond these is refused with `store-full`. Default: no limit. */
   readonly maxRecords?: number
-  /** Says when records expire. Default: that of the system. */
+  /** Clock for expiry. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
 }
 

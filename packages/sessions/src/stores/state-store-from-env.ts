@@ -8,7 +8,7 @@ import { redisStateStore } from './redis/redis-state-store.ts'
 
 /** Environment, key prefix and warnings of `stateStoreFromEnv`. */
 export interface StateStoreFromEnvOptions {
-  /** Variables. Default: those of the process. */
+  /** Environment variables. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Begins every key; on Postgres it is the namespace. Default `bowline`, on Postgres `default`. */
   readonly prefix?: string

@@ -22,13 +22,13 @@ export interface Committed {
   readonly events: { readonly first: number; readonly last: number }
   /** The ends of the paths of the conversation with the number of entries on each, at most 100. */
   readonly branches: readonly BranchRecord[]
-  /** Runs that were accepted, those that are not kept any more too, and the newest ones that ended, at most 10. */
+  /** Number of runs accepted so far, deleted ones included, and the newest ended runs (at most 10). */
   readonly runs: { readonly accepted: number; readonly ended: readonly RunInfo[] }
 }
 
 /** Unfinished work of a session: open runs, inbox, deadlines and schedules. */
 export interface OpenWork {
-  /** The run that holds the session or comes next, then those that wait behind it. */
+  /** The run that holds the session or is next, then the queued runs. */
   readonly runs: readonly InspectedRun[]
   readonly inbox: readonly InspectedInput[]
   /** Each wakes a run that waits for an answer. */
@@ -45,23 +45,23 @@ export interface InspectedRun extends RunInfo {
   readonly step: number
   /** The process that executes it, or that died while it did. */
   readonly holder?: RunHolder
-  /** No process continues it before then. */
+  /** Time before which no process continues it. */
   readonly notBefore?: number
-  /** Those of its present step, and what is open of earlier ones. */
+  /** Calls of the present step, and open calls of earlier steps. */
   readonly calls: readonly InspectedCall[]
   /** Calls of earlier steps that are left out here: all of them are settled. */
   readonly settledBefore: number
   readonly children: readonly InspectedRun[]
-  /** What happens to the run next, in a sentence. */
+  /** The next event of the run, in a sentence. */
   readonly next: string
 }
 
 /** The process that holds the lease of a run. Times are epoch milliseconds. */
 export interface RunHolder {
   readonly owner: string
-  /** A process that lives prolongs it every few seconds. */
+  /** End of the lease. A living process renews it every few seconds. */
   readonly leaseUntil: number
-  /** The lease is over: the process has died, is frozen, or cannot reach the store. */
+  /** True if the lease has ended: the process has died, is frozen, or cannot reach the store. */
   readonly isOver: boolean
 }
 
@@ -69,10 +69,10 @@ export interface RunHolder {
 export interface InspectedCall extends Pick<ToolCallRecord, 'toolCallId' | 'name' | 'step' | 'state' | 'status' | 'attempt' | 'idempotencyKey' | 'startedAt' | 'deadlineAt'> {
   readonly effect: ToolEffect
   readonly approvalId?: string
-  /** Of a call that handed its work to a subagent: the session of that, if its run is open. */
+  /** Session of the subagent to which the call delegated, if its run is open. */
   readonly childSession?: string
   readonly resume: CallResume
-  /** The same in a sentence. */
+  /** The same as `resume`, in a sentence. */
   readonly next: string
 }
 

@@ -22,14 +22,14 @@ export interface ScheduleOptions extends ScheduleRule {
   readonly id?: string
   /** Sent each time, as by `send`. */
   readonly input: AgentInput
-  /** Before those of the agent. */
+  /** Model parameters of each run. They override those of the agent. */
   readonly runtimeParams?: RuntimeParams
   /**
    * A time is missed if no process of the runtime gets to it within a minute. `once` (the default): one input for all times that
    * were missed. `skip`: none. `all`: one for each.
    */
   readonly onMissed?: 'once' | 'skip' | 'all'
-  /** What to do while a run of the session is open: `queue` (the default), or `skip` this time. */
+  /** Action while a run of the session is open: `queue` (default), or `skip` this time. */
   readonly onBusy?: 'queue' | 'skip'
 }
 

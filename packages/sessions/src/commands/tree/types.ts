@@ -5,9 +5,9 @@ import type { JSONObject } from '@bowline/llm'
 export interface ForkOptions {
   /** The last entry that is copied. Default: the end of the present branch. */
   readonly entryId?: string
-  /** Default: made from the key of this session. */
+  /** Key of the new session. Default: made from the key of this session. */
   readonly key?: string
-  /** Default: that of this session. */
+  /** Metadata of the new session. Default: the metadata of this session. */
   readonly metadata?: JSONObject
 }
 
@@ -23,14 +23,15 @@ export interface SwitchOptions {
 
 /** A path of the transcript tree, named by its last entry, which has no children. `at` is epoch milliseconds. */
 export interface Branch {
+  /** Id of the last entry, which has no children. */
   readonly leaf: string
-  /** On the path from the root. */
+  /** Number of entries from the root to the leaf. */
   readonly entries: number
-  /** Of the leaf. */
+  /** Time of the last entry, in epoch milliseconds. */
   readonly at: number
-  /** Of its last entry, labels apart. */
+  /** Label of the last entry that is not itself a label. */
   readonly label?: string
-  /** The active path ends here. None is active while that ends before the end of a branch. */
+  /** True if the active path ends here. No branch is active while that path ends before the end of one. */
   readonly active: boolean
 }
 

@@ -24,9 +24,9 @@ export interface KvStateStoreOptions {
   readonly maxWaitMs?: number
   /** Makes the requests. Default: the global one. */
   readonly fetch?: typeof fetch
-  /** For tests: time of waits, and of records in the place of that of the service. */
+  /** For tests: time of waits, and of records instead of the service's time. */
   readonly clock?: Clock
-  /** Variables. Default: those of the process. */
+  /** Environment variables. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 

@@ -19,7 +19,7 @@ export interface PostgresReport {
 /** A condition of the database that an operator should mend, with a code for alerts. */
 export interface PostgresWarning {
   readonly code: 'old-snapshot' | 'nobody-claims' | 'work-waits' | 'no-direct-connection'
-  /** What is wrong and what to do about it. */
+  /** The fault, and what to do about it. */
   readonly message: string
 }
 

@@ -37,6 +37,6 @@ export interface PostgresQuery {
 /** Rows and command of an executed statement. */
 export interface PostgresResult {
   readonly rows: unknown[]
-  /** Of what was executed: `COMMIT`, `SELECT` … */
+  /** Executed command, such as `COMMIT` or `SELECT`. */
   readonly command: string | null
 }

@@ -10,30 +10,27 @@ export interface PostgresOptions {
   readonly connectionString?: string
   /** A pool of the package `pg`, in place of a connection string. The store never closes it. */
   readonly pool?: PostgresPool
-  /** Where the tables are. Made when it is missing. Default `bowline`. */
+  /** Schema of the tables, created if it is missing. Default `bowline`. */
   readonly schema?: string
 }
 
 /** Connections, migration and clock of a Postgres session store. */
 export interface PostgresStoreOptions extends PostgresOptions {
-  /**
-   * Where the connections go that must keep their session: straight to the server, or through a pooler in session mode.
-   * Default: `connectionString`.
-   */
+  /** Address for connections that must keep their session: the server itself, or a pooler in session mode. Default: `connectionString`. */
   readonly directConnectionString?: string
   /**
-   * Default true: two connections are kept besides the pool. With them a process hears within milliseconds of what others
-   * write, and takes over those that die. False, for hosts that freeze processes: it looks each second, and the death of a
-   * process is noticed when its leases end.
+   * True (default): keeps two connections in addition to the pool, hears other processes' writes within milliseconds, and
+   * takes over dead processes at once. False, for hosts that freeze processes: polls each second, and notices the death of a
+   * process when its leases end.
    */
   readonly listen?: boolean
   /** False: `open` throws if the tables are not of this version. Default true: it brings them there. */
   readonly migrate?: boolean
   /** How many connections to the server the pool may have. Default 8. */
   readonly poolSize?: number
-  /** Told what works worse than it could, and what was lost and is tried again. Default: a warning of the process. */
+  /** Called with conditions that slow the store, and with failures that are retried. Default: a warning of the process. */
   readonly onWarning?: (message: string) => void
-  /** For tests: in the place of the time of the server. */
+  /** For tests: replaces the time of the server. */
   readonly clock?: Pick<Clock, 'now'>
 }
 
@@ -41,17 +38,17 @@ export interface PostgresStoreOptions extends PostgresOptions {
 export interface PostgresStateStoreOptions extends PostgresOptions {
   /** Default: the variable `DATABASE_URL`. */
   readonly connectionString?: string
-  /** Records of another one are not seen. Default `default`, which is that of a runtime too. */
+  /** Namespace of the records; others are invisible. Default `default`, as for a runtime. */
   readonly namespace?: string
   /** False: the first call rejects if the tables are not of this version. Default true: it brings them there. */
   readonly migrate?: boolean
   /** How many connections to the server the pool may have. Default 8. */
   readonly poolSize?: number
-  /** Told what works worse than it could. Default: a warning of the process. */
+  /** Called with conditions that slow the store. Default: a warning of the process. */
   readonly onWarning?: (message: string) => void
-  /** For tests: in the place of the time of the server. */
+  /** For tests: replaces the time of the server. */
   readonly clock?: Pick<Clock, 'now'>
-  /** Variables. Default: those of the process. */
+  /** Environment variables. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 

@@ -6,7 +6,7 @@ export interface RedisClient {
   evalSha(sha: string, options: ScriptArguments): Promise<unknown>
   eval(text: string, options: ScriptArguments): Promise<unknown>
   info(section?: string): Promise<unknown>
-  /** Of a cluster. */
+  /** Master nodes, only for a cluster. */
   readonly masters?: readonly object[]
   nodeClient?(master: never): Promise<Pick<RedisClient, 'info'>>
 }

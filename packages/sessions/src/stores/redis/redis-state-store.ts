@@ -25,9 +25,9 @@ export interface RedisStateStoreOptions {
   readonly timeoutMs?: number
   /** Told about settings of the server with which records can be lost. Default: a warning of the process. */
   readonly onWarning?: (message: string) => void
-  /** For tests: in the place of the time of the server. */
+  /** For tests: replaces the time of the server. */
   readonly clock?: Clock
-  /** Variables. Default: those of the process. */
+  /** Environment variables. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 

@@ -11,9 +11,9 @@ import type { SqliteStoreOptions } from './sqlite-store.ts'
 
 /** File, namespace and clock of a SQLite state store. */
 export interface SqliteStateStoreOptions extends SqliteStoreOptions {
-  /** Records of another one are not seen. Default `default`, which is that of a runtime too. */
+  /** Namespace of the records; others are invisible. Default `default`, as for a runtime. */
   readonly namespace?: string
-  /** Default: that of the system. */
+  /** Default: the system clock. */
   readonly clock?: Clock
 }
 
