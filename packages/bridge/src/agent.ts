@@ -15,7 +15,7 @@ export interface BridgeAgent {
   readonly providers?: readonly AgentProvider[]
   /** A second `onPrompt` with the same session and `requestId` must join the first, also in a fresh process. */
   readonly durable?: boolean
-  /** Where a bridge keeps its records of such work, unless it was told another store. */
+  /** Store in which a bridge keeps its records of this agent's work, unless `store` of the bridge is set. */
   readonly stateStore?: StateStore
   /** Awaited before the prompt. When it throws, nothing remains and `onSessionClose` is not called. */
   onSessionCreate?(session: SessionContext): void | Promise<void>
@@ -53,7 +53,7 @@ export interface SessionContext {
   readonly sessionId: string
   readonly agentId: string
   readonly owner: string
-  /** As the caller gave it. */
+  /** Metadata, as the caller gave it. */
   readonly metadata: JSONObject
   readonly createdAt: number
   /** Delegations above this one: 0 for work that no agent handed on. */
@@ -70,9 +70,9 @@ export interface PromptContext {
   readonly requestId: string
   /** Empty when there are `answers`. */
   readonly prompt: string
-  /** What the turn before waited for. */
+  /** Answers to the questions of the turn before. */
   readonly answers?: readonly Answer[]
-  /** As the caller gave them, for this prompt only. */
+  /** Model parameters of this prompt, as the caller gave them. */
   readonly runtimeParams: RuntimeParams
   readonly abortSignal: AbortSignal
   readonly deadlineAt?: number

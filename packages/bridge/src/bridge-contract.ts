@@ -92,9 +92,9 @@ export interface RequestOptions extends OwnerOption {
   readonly runtimeParams?: RuntimeParams
   /** 1–128 characters. The same id with the same input joins the first call. */
   readonly requestId?: string
-  /** As `requestId`, for who needs no id of its own: give one of the two. */
+  /** The same as `requestId`. Give only one of the two. */
   readonly idempotencyKey?: string
-  /** For the whole request. */
+  /** Time limit of the whole request in milliseconds. */
   readonly timeoutMs?: number
   /** Aborting it cancels the request. */
   readonly abortSignal?: AbortSignal
@@ -148,7 +148,7 @@ export interface CancelInput extends OwnerOption {
 /** Session to close. */
 export interface CloseInput extends OwnerOption {
   readonly sessionId: string
-  /** For the log. */
+  /** Reason in the log. */
   readonly reason?: string
 }
 
@@ -230,7 +230,10 @@ export interface BridgeOutcome extends RequestIds {
   readonly usage?: Usage
   readonly cost?: Cost
   readonly pending?: readonly PendingInput[]
-  /** What a running request says of itself: characters of text so far, and when it said something last. */
+  /**
+   * Progress of a running request: its last message, characters of text so far, and the time of the last sign of life (epoch
+   * milliseconds).
+   */
   readonly progress?: { readonly message?: string; readonly chars: number; readonly at: number }
 }
 

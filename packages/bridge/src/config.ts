@@ -12,11 +12,11 @@ export interface BridgeConfig extends BridgeOptions {
   /** Started in order before the bridge, stopped in reverse order after it. */
   readonly runtimes?: readonly Runtime[]
   /**
-   * Programs whose agents are served, after those of `executors` and before those of the command line. They are started in
-   * the folder of this file unless they name another.
+   * Worker programs whose agents are served, after those of `executors` and before those of the command line. Default folder:
+   * the folder of this file.
    */
   readonly workers?: readonly WorkerOptions[]
-  /** Other Bowline servers whose agents are served, after those of all workers. */
+  /** Other Bowline servers whose agents are served, after all workers. */
   readonly servers?: readonly RemoteServerOptions[]
 }
 

@@ -21,8 +21,8 @@ export interface DelegateToolOptions {
   /** Default `delegate`. */
   readonly name?: string
   /**
-   * For the model. Default: what the tool does, and each agent with its description as the bridge lists it when the tool is made. Make the
-   * tool after `bridge.start()` if agents say only then what they are for.
+   * Description for the model. Default: the purpose of the tool, and each agent with its description as the bridge lists it
+   * when the tool is created. Create the tool after `bridge.start()` if descriptions are known only then.
    */
   readonly description?: string
 }

@@ -66,13 +66,13 @@ export interface BridgeErrorDetails {
   readonly upstreamCode?: JSONValue
   readonly stage?: string
   readonly issues?: readonly JSONValue[]
-  /** What the running request waits for. */
+  /** Questions of the running request. */
   readonly pending?: readonly JSONValue[]
 }
 
 /** An error as plain JSON. */
 export interface BridgeErrorBody extends StoredError {
-  /** One sentence that says what to do after it. */
+  /** One sentence with the next step. */
   readonly next: string
 }
 

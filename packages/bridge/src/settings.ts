@@ -16,13 +16,13 @@ import { checkRedact, redactSchema } from './redact.ts'
 
 /** Executors, store, limits and callbacks of a bridge. Times are in milliseconds, sizes in UTF-8 bytes. Every field has a default. */
 export interface BridgeOptions {
-  /** In order of precedence: an agent id in an earlier one wins. Default none. */
+  /** Executors in order of precedence: for a repeated agent id the first wins. Default: none. */
   readonly executors?: readonly BridgeExecutor[]
   /** Used when a call names no agent. Default: the first agent of the first executor that has one. */
   readonly defaultAgentId?: string
   /**
-   * Where sessions and requests are kept. Default: the store of the first runtime agent, else memory. With a store that
-   * outlives the process, calls are still told what became of requests after it.
+   * Store of sessions and requests. Default: the store of the first runtime agent, else memory. A store that outlives the
+   * process still tells the outcome of earlier requests.
    */
   readonly store?: StateStore
   /** Running requests. Default 50. */
@@ -34,9 +34,9 @@ export interface BridgeOptions {
   /** Waiting requests of one owner. Default: half of `maxQueued`, and all for `local`. */
   readonly maxQueuedPerOwner?: number
   /**
-   * Sessions of one owner with each executor. Default: half of what the executor takes, and all for `local`. Sessions in the
-   * store count too, but it is not checked in the commit of a session: bridges on one store that open sessions at the same
-   * moment may exceed it by as many as are being opened.
+   * Sessions of one owner with each executor. Default: half of the executor's limit, and all of it for `local`. Stored
+   * sessions count too. The check is not part of the commit: bridges on one store that open sessions at the same moment may
+   * exceed it by the number of those.
    */
   readonly maxSessionsPerOwner?: number
   /** UTF-8 bytes. Default 1 MiB. */
@@ -45,11 +45,11 @@ export interface BridgeOptions {
   readonly maxMetadataBytes?: number
   /** Text and structured result together. Default 8 MiB. */
   readonly maxResultBytes?: number
-  /** For a whole request that names no time of its own. Default 30 minutes. */
+  /** Time limit of a request without one of its own. Default 30 minutes. */
   readonly timeoutMs?: number
-  /** The most that a caller may ask for. Default 24 hours. */
+  /** Longest `timeoutMs` of a request. Default 24 hours. */
   readonly maxTimeoutMs?: number
-  /** An agent that says nothing for so long has timed out; 0 is never. Default 5 minutes in process, 2 minutes elsewhere. */
+  /** Inactivity timeout of an agent; 0 disables it. Default 5 minutes in process, 2 minutes elsewhere. */
   readonly inactivityMs?: number
   /** How long a cancelled agent may take to settle. Default 5,000. */
   readonly cancelGraceMs?: number
@@ -57,19 +57,19 @@ export interface BridgeOptions {
   readonly waitMs?: number
   /** Progress on a quiet request, for callers that asked for progress. Default 10,000. */
   readonly heartbeatMs?: number
-  /** How long what is over can be asked for and joined. Default 1 hour; of durable agents 24 hours. */
+  /** Time for which an ended request can be queried and joined. Default 1 hour; 24 hours for durable agents. */
   readonly requestRetentionMs?: number
   /** How many finished requests and sessions that are over are kept. Default 10,000. */
   readonly maxRequestRecords?: number
-  /** How often agents may hand on work to agents. Default 4. */
+  /** Number of nested delegations between agents. Default 4. */
   readonly maxDepth?: number
-  /** Whether an agent may be handed work that it handed on itself. Default false. */
+  /** Whether an agent may get back work that it delegated. Default false. */
   readonly allowLoops?: boolean
-  /** Whether an owner may do this with an agent; to others it is not there. Default: everybody everything. */
+  /** Returns whether an owner may do this with an agent. A refused agent is invisible to the owner. Default: everything is allowed. */
   readonly authorize?: (owner: string, action: BridgeAction, agentId: string) => boolean
-  /** Told of all that happens. Must not throw. */
+  /** Called with each notice. Must not throw. */
   readonly onEvent?: (notice: BridgeNotice) => void
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Makes ids of sessions and requests. Default: random. */
   readonly ids?: IdSource

@@ -19,11 +19,11 @@ export interface MultiProviderAgentOptions extends AgentInfo {
   readonly models: Models
   /** The choices, each with its id, model and defaults. */
   readonly providers: readonly ProviderChoice[]
-  /** For sessions whose `metadata.provider` is absent. */
+  /** Provider of sessions without `metadata.provider`. */
   readonly defaultProviderId: string
   /** The system prompt. */
   readonly instructions?: string
-  /** Below the `defaults` of the providers. */
+  /** Parameters that the `defaults` of the providers override. */
   readonly defaults?: RuntimeParams
   /** How much of the conversation is sent. Default: see `HistoryLimits`. */
   readonly history?: HistoryLimits

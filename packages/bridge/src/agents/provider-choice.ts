@@ -7,9 +7,9 @@ import { BridgeError } from '../errors.ts'
 
 /** A provider that callers choose by its id. */
 export interface ProviderChoice extends AgentProvider {
-  /** Names without the provider. The first is used where nobody names one. */
+  /** Model names without the provider. The first is the default. */
   readonly models: readonly string[]
-  /** Below the `runtimeParams` of session and prompt. */
+  /** Parameters that the `runtimeParams` of session and prompt override. */
   readonly defaults?: RuntimeParams
   /** Also models that are not in `models`. Default false. */
   readonly allowOtherModels?: boolean

@@ -22,8 +22,8 @@ export interface RuntimeAgentOptions {
   /** Its id in the bridge. Default: its name. */
   readonly id?: string
   /**
-   * What becomes of the runtime's session when that of the bridge is closed. `delete` also ends it for other handles on
-   * the same conversation. Default `keep`.
+   * Action on the runtime's session when the bridge session is closed. `delete` also ends it for other handles of the same
+   * conversation. Default `keep`.
    */
   readonly onClose?: 'keep' | 'delete'
 }

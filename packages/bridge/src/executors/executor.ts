@@ -25,23 +25,20 @@ export interface BridgeExecutor {
   readonly kind: string
   /** Kept by the bridge, for the sessions of all agents of this executor. */
   readonly limits?: ExecutorLimits
-  /** Where the bridge keeps its records unless it was told another store. */
+  /** Store in which the bridge keeps its records, unless `store` of the bridge is set. */
   readonly stateStore?: StateStore | undefined
   start(host: ExecutorHost): Promise<void>
   /** Must resolve within `deadlineMs`. */
   stop(options: { readonly deadlineMs: number }): Promise<void>
-  /** In order of registration, true at call time. */
+  /** Returns the agents in order of registration, true at the time of the call. */
   agents(): readonly DiscoveredAgent[]
   health(): ExecutorHealth
-  /**
-   * Looks anew at what may have come or gone, so that `agents()` is true. Waits at most `waitMs` (default 2,000) for agents
-   * that are being started. Never rejects.
-   */
+  /** Updates the list that `agents()` returns. Waits at most `waitMs` (default 2,000) for agents that are starting. Never rejects. */
   refresh?(options?: { readonly waitMs?: number }): Promise<void>
   /**
-   * Rejects with what the agent's `onSessionCreate` threw; the session does not exist then. `attach`: the session was
-   * created before, by this process or another, and no hook runs. When `conversationId` is not the session's own id and
-   * the agent cannot go on with an earlier conversation, rejects with `CONFIG`, `reason: 'not-resumable'`.
+   * Opens a session. Rejects with the error of the agent's `onSessionCreate`; then the session does not exist. `attach`: the
+   * session was created before, by this process or another, and no hook runs. If `conversationId` is not the session's own id
+   * and the agent cannot continue an earlier conversation, rejects with `CONFIG`, `reason: 'not-resumable'`.
    */
   open(session: SessionContext, how: 'create' | 'attach'): Promise<void>
   /** The events of one prompt. A failure rejects the reading. The bridge does not wait for `return()`. */
@@ -56,13 +53,13 @@ export interface BridgeExecutor {
 
 /** Limits of an executor's sessions. Times are in milliseconds; 0 disables a limit. */
 export interface ExecutorLimits {
-  /** From creation. Default off. */
+  /** Lifetime of a session from its creation. Default 0: off. */
   readonly ttlMs?: number
-  /** From the last end of a prompt. Default off. */
+  /** Lifetime of a session from the end of its last prompt. Default 0: off. */
   readonly idleMs?: number
-  /** Default 1,000. */
+  /** Number of open sessions. Default 1,000. */
   readonly maxSessions?: number
-  /** For prompts of this executor, unless the bridge was told its own. Default 2 minutes. */
+  /** Inactivity timeout of prompts, unless the bridge sets one. Default 2 minutes. */
   readonly inactivityMs?: number
 }
 

@@ -44,7 +44,7 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
 export interface BridgeMcpHandlerOptions {
   /** Silence in ms after which a stream gets a comment. Default: 15,000. */
   readonly keepAliveMs?: number
-  /** Called with what goes wrong outside of any answer. */
+  /** Called with errors outside of any answer. */
   readonly onerror?: OnError
 }
 

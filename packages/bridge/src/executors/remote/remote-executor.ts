@@ -12,7 +12,7 @@ import { RemoteSession } from './remote-session.ts'
 
 /** Servers and limits of a remote executor. */
 export interface RemoteExecutorOptions extends ExecutorLimits {
-  /** In order of precedence: an agent id of an earlier one wins. */
+  /** Servers in order of precedence: for a repeated agent id the first wins. */
   readonly servers: readonly RemoteServerOptions[]
 }
 

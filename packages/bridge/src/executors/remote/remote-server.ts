@@ -10,7 +10,7 @@ import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
 
 /** Address, credentials and agents of one remote server. */
 export interface RemoteServerOptions {
-  /** For logs. */
+  /** Name of the server in logs. */
   readonly id: string
   /** http or https, without query. */
   readonly baseUrl: string
@@ -18,9 +18,9 @@ export interface RemoteServerOptions {
   readonly token?: ClientOptions['token']
   /** Names at the server. Only these are offered, also while the server is out of reach. Default: all that it lists. */
   readonly agents?: readonly string[]
-  /** Before the names of the server's agents. Default none. */
+  /** Prefix of the names of the server's agents. Default: none. */
   readonly agentIdPrefix?: string
-  /** What becomes of the server's session when that of the bridge is closed. Default `keep`. */
+  /** Action on the server's session when the bridge session is closed. Default `keep`. */
   readonly onClose?: 'keep' | 'delete'
   /** False: the server keeps its sessions in memory, and a restart of it loses the runs. Default true. */
   readonly durable?: boolean
