@@ -6,15 +6,15 @@ export interface Limits {
   readonly bodyBytes?: number
   /** All headers of a request with its address. Default 16 KiB. */
   readonly headerBytes?: number
-  /** For the headers of a request. Default 10,000. */
+  /** Time for the headers of a request. Default 10,000. */
   readonly headersTimeoutMs?: number
-  /** For a whole request with its body, headers included. Default 30,000. */
+  /** Time for a whole request, headers and body. Default 30,000. */
   readonly bodyTimeoutMs?: number
   /** Default 64. */
   readonly jsonDepth?: number
   /** Keys in one body. Default 10,000. */
   readonly jsonKeys?: number
-  /** Of one principal. Default 600. */
+  /** Requests of one principal per minute. Default 600. */
   readonly requestsPerMinute?: number
   /** Requests of one principal that start work. Default 60. */
   readonly workPerMinute?: number
@@ -28,7 +28,7 @@ export interface Limits {
   readonly streamsPerPrincipal?: number
   /** Default 50. */
   readonly streamsPerSession?: number
-  /** What is held for one reader that is behind. Default 256 KiB. */
+  /** Bytes buffered for one slow reader. Default 256 KiB. */
   readonly streamBufferBytes?: number
   /** How long a reader may take nothing while there is something to take. Default 10,000. */
   readonly slowReaderMs?: number

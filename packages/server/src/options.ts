@@ -20,22 +20,22 @@ import { randomSessionId } from './session-keys.ts'
 export interface ServerOptions {
   /** Must be started by its owner; `close` stops it. */
   readonly runtime: Runtime
-  /** That of the agents, when they have one: a view of a session tells where it stands. */
+  /** Orchestration of the agents, if they have one. Views of sessions then show the present step. */
   readonly orchestration?: Orchestration
   /**
-   * What `recordRequests` gave: callers with the scope `requests:read` may see what models were sent, prompts included. Default:
-   * there are no routes for it.
+   * Recorder of `recordRequests`. Callers with the scope `requests:read` may read recorded requests, prompts included.
+   * Default: these routes do not exist.
    */
   readonly requests?: Pick<RequestRecorder, 'list' | 'get'>
-  /** There is no default: nobody is let in by accident. */
+  /** Authentication of callers. Required, so that no server is open by accident. */
   readonly auth: Auth
-  /** What clients may do with each agent of the runtime. */
+  /** Rights of clients by agent name. */
   readonly agents?: Readonly<Record<string, AgentAccess>>
-  /** Of new sessions that name none. Default: the runtime's. */
+  /** Agent of new sessions that name none. Default: the default agent of the runtime. */
   readonly defaultAgent?: string
-  /** Whose agents other programs reach over MCP. Must be started and stopped by its owner. Default: there is no `/mcp`. */
+  /** Bridge whose agents other programs reach over MCP. Its owner starts and stops it. Default: there is no `/mcp`. */
   readonly bridge?: Bridge
-  /** Whether somebody may reach an agent of the bridge. Default: everybody all. */
+  /** Returns whether a caller may reach an agent of the bridge. Default: every caller may reach all. */
   readonly mayUse?: (principal: Principal, agentId: string) => boolean
   /** Sizes, counts and rates. Default: see `Limits`. */
   readonly limits?: Limits
@@ -45,27 +45,27 @@ export interface ServerOptions {
   readonly rateLimiter?: CreateRateLimiter
   /** Other origins whose pages may call. Default: none. */
   readonly cors?: CorsOptions
-  /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
+  /** Host names of the server, with or without a port, in addition to loopback names and its own address. */
   readonly hosts?: readonly string[]
   /** Addresses and ranges of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. Default: none. */
   readonly trustedProxies?: readonly string[]
   /** Turns groups of routes on and off. */
   readonly routes?: RouteOptions
-  /** In front of every route, `/bowline` for example. */
+  /** Prefix of every route, for example `/bowline`. */
   readonly basePath?: string
-  /** Silence after which a stream gets a comment. Default 15,000. */
+  /** Silence in milliseconds after which a stream gets a comment. Default 15,000. */
   readonly heartbeatMs?: number
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
   readonly ids?: IdSource
   /** Gets one line for each request, each stream and each decision. Default: the console, for faults only. */
   readonly logger?: Logger
-  /** What the log keeps of requests. */
+  /** Content of the request log. */
   readonly log?: LogOptions
   /** Default: nothing is counted, and there is no `/metrics`. `createNodeServer` counts. */
   readonly metrics?: Metrics
-  /** What is secret in logs, problems, errors and spans besides what always is. */
+  /** Further secrets to remove from logs, problems, errors and spans. */
   readonly redact?: RedactConfig
   /** Gets each decision on access, runs and sessions. Default: the logger gets them, but for the use of tokens. */
   readonly onAudit?: (record: AuditRecord) => void
@@ -77,8 +77,8 @@ export interface AgentAccess {
   /** Words by which a client chooses among agents. Default: none. */
   readonly capabilities?: readonly string[]
   /**
-   * Which tools a client may bring to a new session. `declared` (the default): those that the agent itself leaves to the
-   * client, by name; `any`: others too, which the client then has to answer.
+   * Remote tools that a client may bring to a new session. `declared` (default): those that the agent declares as remote, by
+   * name. `any`: others too, which the client then has to answer. `none`: no tools.
    */
   readonly clientTools?: ClientTools
   /** Models that a client may ask for. Default: none. */
@@ -89,19 +89,19 @@ export interface AgentAccess {
   readonly clientOutput?: boolean
   /** A client may bring the messages with which a new session begins. Default: false. */
   readonly clientHistory?: boolean
-  /** What a client may ask for while a run is open. Default: all. */
+  /** Values of `onBusy` that a client may use. Default: all. */
   readonly onBusy?: readonly OnBusy[]
 }
 
 /** Switches for groups of routes. A group that is false does not exist (404). */
 export interface RouteOptions {
-  /** For pages that use the AI SDK. Default true. */
+  /** Chat routes for pages that use the AI SDK. Default true. */
   readonly chat?: boolean
-  /** Default true. */
+  /** Route of the OpenAPI document. Default true. */
   readonly openapi?: boolean
-  /** Default true: there when something counts. */
+  /** Route `/metrics`. Default true; it exists if `metrics` is set. */
   readonly metrics?: boolean
-  /** Default true: there with a bridge. */
+  /** Route `/mcp`. Default true; it exists if `bridge` is set. */
   readonly mcp?: boolean
 }
 

@@ -6,7 +6,7 @@ import { isScope, isTenant, type Principal } from './principal.ts'
 
 /** Issuer, audience and claims of accepted JWTs. `sub`, `exp` and the claims for tenant and scopes are required. */
 export interface JwtConfig {
-  /** Where the public keys of the issuer are: https, or http on this machine. */
+  /** Address of the issuer's public keys: https, or http on this machine. */
   readonly jwksUrl?: string
   /** Or a secret that is shared with the issuer: at least 32 bytes. */
   readonly secret?: string
@@ -14,7 +14,7 @@ export interface JwtConfig {
   readonly audience: string
   /** Default `tenant`. */
   readonly tenantClaim?: string
-  /** A list, or words with spaces between them; scopes that nobody knows are left out. Default `scope`. */
+  /** Claim with the scopes: a list, or words separated by spaces. Unknown scopes are ignored. Default `scope`. */
   readonly scopeClaim?: string
   /** Default: every one that fits the kind of key. */
   readonly algorithms?: readonly string[]

@@ -10,23 +10,23 @@ import type { AgentAccess, CorsOptions, RouteOptions } from '../options.ts'
 export interface ServerConfig {
   /** The module whose exports are the agents. */
   readonly agents?: string
-  /** Of new sessions that name none. Default: the first agent. */
+  /** Agent of new sessions that name none. Default: the first agent. */
   readonly defaultAgent?: string
-  /** What clients may do with each agent, by its name. */
+  /** Rights of clients by agent name. */
   readonly access?: Readonly<Record<string, AgentAccess>>
   /** Which agents clients of MCP reach at `/mcp`. Default: none, and there is no such route. */
   readonly bridge?: BridgeAgents
   /** `sqlite:<file>` (default `sqlite:./.bowline/data.db`), `file:<folder>`, `postgres://<user>@<host>/<database>` or `memory:`. */
   readonly store?: string
-  /** There is no default: nobody is let in by accident. */
+  /** Authentication of callers. Required, so that no server is open by accident. */
   readonly auth?: Auth
   /** Default 127.0.0.1. */
   readonly host?: string
   /** Default 8787; 0 takes a free one. */
   readonly port?: number
-  /** Names, with or without a port, under which the server is reached besides loopback names and its own address. */
+  /** Host names of the server, with or without a port, in addition to loopback names and its own address. */
   readonly hosts?: readonly string[]
-  /** In front of every route, `/bowline` for example. */
+  /** Prefix of every route, for example `/bowline`. */
   readonly basePath?: string
   readonly cors?: CorsOptions
   /** Addresses and ranges of proxies whose `X-Forwarded-*` headers are believed. Default: none. */
@@ -37,14 +37,17 @@ export interface ServerConfig {
   readonly heartbeatMs?: number
   /** How long open streams may finish when the process is asked to end. Default 25,000. */
   readonly drainMs?: number
-  /** What models are sent, kept in the store for callers with the scope `requests:read`. Default: nothing is kept. */
+  /** Recording of model requests, for callers with the scope `requests:read`. Default: none are recorded. */
   readonly requests?: RequestOptions
   readonly log?: LogOptions
-  /** Receivers that are told what becomes of all sessions: by a signed POST, at least once. A file in code can take the secret from a variable. */
+  /**
+   * Webhooks that are notified about all sessions: by a signed POST, at least once. A code file can read the secret from an
+   * environment variable.
+   */
   readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
   /** How webhooks are reached. */
   readonly webhooks?: Pick<WebhookOptions, 'http' | 'allow' | 'ca'>
-  /** What is secret in logs, problems, errors and spans besides what always is. */
+  /** Further secrets to remove from logs, problems, errors and spans. */
   readonly redact?: RedactConfig
 }
 
@@ -60,11 +63,14 @@ export interface BridgeAgents {
 export interface RequestOptions {
   /** Every request to a model is recorded before it is sent, the prompt included. Default false. */
   readonly record?: boolean
-  /** Of a session, at least 2; the oldest go first. Default 200. */
+  /** Number of requests kept per session, at least 2; the oldest are deleted first. Default 200. */
   readonly maxRequests?: number
-  /** Of a session, in UTF-8 bytes of JSON, at least 16 KiB; the oldest go first. Default 4 MiB. */
+  /** UTF-8 bytes of JSON kept per session, at least 16 KiB; the oldest requests are deleted first. Default 4 MiB. */
   readonly maxBytes?: number
-  /** A request is gone at the latest so long after it was sent, and may be gone after half of it. Default 30 days, at most ten years. */
+  /**
+   * Maximum lifetime of a request in milliseconds after it was sent; it may be deleted after half of it. Default 30 days, at
+   * most ten years.
+   */
   readonly ttlMs?: number
 }
 

@@ -2,7 +2,7 @@ import { isWithin, parseAddress, type Address, type AddressRange } from '@bowlin
 
 /** Transport facts of a caller. */
 export interface Peer {
-  /** Where the request comes from. */
+  /** IP address of the caller. */
   readonly remoteAddress?: string
   /** The address of this machine at which it arrived; a Host header may name it. */
   readonly localAddress?: string

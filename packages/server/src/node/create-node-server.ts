@@ -14,7 +14,7 @@ import { prometheusMetrics } from './prometheus/prometheus-metrics.ts'
 export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
   /** Default: `guardedDownload()`. False: files are not taken by their address. */
   readonly download?: FileDownload | false
-  /** Where the figures are kept that `/metrics` gives, unless `metrics` is given. Default: one of its own. */
+  /** Prometheus registry for `/metrics`, unless `metrics` is given. Default: a new one. */
   readonly registry?: Registry
 }
 

@@ -14,9 +14,9 @@ export interface GuardedDownloadOptions {
   readonly http?: boolean
   /** Addresses and ranges of your own network that may be reached all the same. Default: none. */
   readonly allow?: readonly string[]
-  /** Of one file, where the caller has not less to give. Default 10 MiB. */
+  /** Bytes of one file, if the caller gives no lower limit. Default 10 MiB. */
   readonly maxBytes?: number
-  /** For the whole of it, with all redirects. Default 10,000. */
+  /** Time in milliseconds for a download with all redirects. Default 10,000. */
   readonly timeoutMs?: number
   /** Default 3. */
   readonly maxRedirects?: number
@@ -24,7 +24,7 @@ export interface GuardedDownloadOptions {
   readonly resolve?: (name: string) => Promise<readonly string[]>
   /** Further authorities whose certificates are believed, in PEM. */
   readonly ca?: readonly string[]
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
 }
 

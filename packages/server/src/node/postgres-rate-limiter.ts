@@ -14,7 +14,7 @@ export interface RateLimitPool {
 export interface PostgresRateLimiterOptions {
   /** Stays open: the caller closes it after the server. A pool of its own does not wait for the work of others. */
   readonly pool: RateLimitPool
-  /** Where the table is. Default `bowline`. */
+  /** Schema of the table. Default `bowline`. */
   readonly schema?: string
 }
 

@@ -8,9 +8,9 @@ export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete'
 /** One audited decision: caller, action, target and outcome. */
 export interface AuditRecord {
   readonly action: AuditAction
-  /** Absent: nobody that the server knows. */
+  /** The caller. Absent for an unknown one. */
   readonly principal?: { readonly id: string; readonly tenant: string }
-  /** The route, and what its path names. */
+  /** The route with the ids of its path. */
   readonly target: Readonly<Record<string, string>>
   /** `done`, or the code of the refusal. */
   readonly result: 'done' | ProblemCode

@@ -19,7 +19,7 @@ export interface StreamReport extends StreamSummary {
 
 /** Observer of requests and streams. It must not affect answers: its errors are logged. */
 export interface ServerObserver {
-  /** Opens something around the work of a request. Must call `answer` once and give what it gives. */
+  /** Wraps the work of a request. Must call `answer` once and return its result. */
   around?(record: RequestRecord, answer: () => Promise<Response>): Promise<Response>
   requestEnded?(report: RequestReport): void
   streamOpened?(opened: RequestReport): void

@@ -13,10 +13,10 @@ export interface RateLimitPolicy {
 
 /** State of one bucket after a call. */
 export interface RateLimitState {
-  /** Of `take`: the point was there. Of `look`: there is one left. */
+  /** For `take`: whether the point was there. For `look`: whether one is left. */
   readonly allowed: boolean
   readonly remaining: number
-  /** Until the bucket is full again. */
+  /** Milliseconds until the bucket is full again. */
   readonly resetMs: number
 }
 

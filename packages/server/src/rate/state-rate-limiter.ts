@@ -7,7 +7,7 @@ import type { CreateRateLimiter, RateLimiter, RateLimitPolicy, RateLimitState } 
 
 /** Clock of a state rate limiter. */
 export interface StateRateLimiterOptions {
-  /** Default: that of the system. */
+  /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
 }
 
