@@ -37,7 +37,7 @@ export interface SessionAdmin {
    * scope `approvals`. A run about which was decided before stays as it is.
    */
   recover(runId: string, decision: 'continue' | 'stop', options?: CallOptions): Promise<{ readonly runId: string }>
-  /** For `?ticket=` of one stream of events of the session, which must be open within a minute. */
+  /** Resolves with a ticket for `?ticket=` of one event stream of the session, which must be opened within a minute. */
   ticket(options?: CallOptions): Promise<Ticket>
 }
 
@@ -68,21 +68,21 @@ export interface SessionNotices {
  * `route-not-found` if the server does not expose them.
  */
 export interface SessionRequests {
-  /** The newest first, without content. */
+  /** Lists requests without content, the newest first. */
   list(options?: RequestsOptions): Promise<RequestList>
-  /** By the id of a message, of one that was discarded too, or of a compaction. Rejects with `unknown-request`. */
+  /** Resolves with the request by the id of its message (a discarded one included) or of its compaction. Rejects with `unknown-request`. */
   get(id: string, options?: CallOptions): Promise<RequestView>
 }
 
 /** Path whose labels are listed. */
 export interface LabelsOptions extends CallOptions {
-  /** The end of another path, as `branches` gives it. Default: that of the active one. */
+  /** End of another path, as `branches` gives it. Default: the end of the active one. */
   readonly leaf?: string
 }
 
 /** State filter and page of a list of notices. */
 export interface NoticesOptions extends CallOptions {
-  /** Only those that stand so. Default: all. */
+  /** Only notices in this state. Default: all. */
   readonly state?: NoticeView['state']
   /** 1–200, default 50. */
   readonly limit?: number

@@ -27,7 +27,7 @@ export interface ChatHistory<Message extends UIMessage = UIMessage> {
   readonly id: string
   /** Oldest first, the open answer as far as it goes. */
   readonly messages: Message[]
-  /** What was said behind the open answer, and is answered after it. */
+  /** Messages sent after the open answer, which are answered after it. */
   readonly queued: Message[]
   /** The `before` that gives older messages; absent if there are none. */
   readonly next?: string
@@ -48,15 +48,16 @@ export interface LoadOptions extends CallOptions {
 /** Connection of `useChat` and `Chat` of the AI SDK to the chat routes of a server. */
 export interface ChatClient<Message extends UIMessage = UIMessage> {
   /**
-   * For `useChat` and `Chat` of the AI SDK. It sends the last message only. A refusal is a `ClientError` with a text for
-   * people, its code and the problem. Ending its reading (`stop()` of `useChat`, leaving the page) does not stop the answer.
+   * Transport for `useChat` and `Chat` of the AI SDK. It sends only the last message. A refusal is a `ClientError` with a
+   * readable text, its code and the problem. Ending the reading (`stop()` of `useChat`, leaving the page) does not stop the
+   * answer.
    */
   readonly transport: ChatTransport<Message>
   /** Resolves with the newest messages of a conversation, none if it has not begun. Rejects with a `ClientError`. */
   load(id: string, options?: LoadOptions): Promise<ChatHistory<Message>>
   /**
-   * Stops the open answer and what waits behind it; the stream of the answer then ends by itself. Resolves when it has
-   * ended, or after ten seconds as `pending`. A message that is sent meanwhile is accepted. Rejects with a `ClientError`.
+   * Stops the open answer and the queued messages; the stream of the answer then ends by itself. Resolves when it has ended,
+   * or after ten seconds as `pending`. Messages sent meanwhile are accepted. Rejects with a `ClientError`.
    */
   stop(id: string, options?: CallOptions): Promise<StopReceipt>
 }

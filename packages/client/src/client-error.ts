@@ -29,11 +29,11 @@ export interface ClientErrorOptions {
 export class ClientError extends Error {
   override readonly name = 'ClientError'
   declare readonly code: string
-  /** Of the HTTP answer; absent when there was none. */
+  /** HTTP status; absent if there was no answer. */
   declare readonly status?: number
   declare readonly retryable: boolean
   declare readonly retryAfterMs?: number
-  /** As the server sent it. */
+  /** Problem body, as the server sent it. */
   declare readonly problem?: Problem
   readonly [marker] = true
 

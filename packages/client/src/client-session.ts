@@ -32,29 +32,32 @@ export type SendInput = UserInput | readonly ToolResultInput[]
 
 /** Settings of one input, of its run, and of the session if the input creates it. */
 export interface SendOptions {
-  /** Besides the client's; the same name replaces. */
+  /** Client tools in addition to the client's; a tool with the same name replaces. */
   readonly tools?: ClientTools
   /** Ends the reading and the client tools, not the run. */
   readonly abortSignal?: AbortSignal
-  /** For the session that this input makes; without effect when there is one already. */
+  /** Agent of the session that this input creates. Ignored if the session exists. */
   readonly agent?: string
-  /** Likewise: facts that are stored with the session and that its tools see. */
+  /** Facts stored with the session that this input creates; its tools see them. */
   readonly metadata?: JsonObject
-  /** Likewise: what was said before, where the agent takes it from a client. `messages` of `state()` are taken as they are. */
+  /**
+   * Earlier messages of the session that this input creates, if the agent accepts them from a client. `messages` of `state()`
+   * are valid here.
+   */
   readonly history?: readonly MessageInput[]
-  /** Likewise: remote tools that the agent does not have itself. `tools` answers them. */
+  /** Remote tools of the session that this input creates, which the agent does not have itself. `tools` answers them. */
   readonly declarations?: readonly ToolDeclaration[]
-  /** One of those that the agent offers, for this run. */
+  /** Model of this run, one that the agent offers. */
   readonly model?: string
-  /** Those that the agent lets a client set, for this run. */
+  /** Model parameters of this run, those that the agent lets a client set. */
   readonly runtimeParams?: RuntimeParams
   /** JSON Schema of an object, which the final answer of this run must fit, where the agent lets a client give one. */
   readonly output?: JsonObject
-  /** What to do while a run is open. Default: the server refuses with `busy`. */
+  /** Action while a run is open. Default: the server refuses with `busy`. */
   readonly onBusy?: OnBusy
-  /** Inputs under one id are one run, also from another process. Default: a new one. */
+  /** Idempotency id: inputs under one id are one run, also from another process. Default: a new one. */
   readonly id?: string
-  /** Sent along with the input. */
+  /** Further headers of the request. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -72,19 +75,19 @@ export interface OverlayOptions extends InputOptions {
 
 /** Details of an approval: replaced input, checked input and reason. */
 export interface ApproveOptions extends CallOptions {
-  /** What the call is to run with instead. */
+  /** Replaces the input of the call. */
   readonly input?: JsonValue
-  /** Of the input that was shown: another one is refused. */
+  /** Hash of the input that the person saw. If the question is about another input, the decision is refused. */
   readonly inputHash?: string
-  /** Stored with the decision; of a denial, the model sees it. */
+  /** Reason, stored with the decision. The model sees the reason of a denial. */
   readonly reason?: string
 }
 
 /** Start and end of a reader of the log, with its connection callback. */
 export interface AttachOptions {
-  /** Go on behind this position. Without it `from` says where to begin. */
+  /** Starts after this position. Without it `from` decides. */
   readonly cursor?: string
-  /** `run`: the open or last run (default); `start`: the whole log; `now`: what happens next. */
+  /** Start of the reading. `run`: the open or last run (default); `start`: the whole log; `now`: the next event. */
   readonly from?: 'run' | 'start' | 'now'
   /** End when nothing is open. Default: never. */
   readonly until?: 'settled'
@@ -143,7 +146,7 @@ export interface ClientSession {
   branches(options?: CallOptions & { readonly limit?: number; readonly cursor?: string }): Promise<BranchList>
   /** Names an entry of the active path; null takes the name away. */
   label(entryId: string, text: string | null, options?: CallOptions): Promise<void>
-  /** As `label` with null. */
+  /** Removes the label of an entry, as `label` with null does. */
   unlabel(entryId: string, options?: CallOptions): Promise<void>
   /** Has the model summarise the older part of the conversation. Not retried: the log tells the outcome of a lost request. */
   compact(options?: CallOptions & { readonly instructions?: string }): Promise<CompactionResult>
@@ -157,7 +160,7 @@ export interface ClientSession {
 export interface PageOptions {
   /** 1–500; the server's default is 200. */
   readonly limit?: number
-  /** Only what is older than this message. */
+  /** Only messages older than this one. */
   readonly before?: string
 }
 
@@ -165,9 +168,9 @@ export interface PageOptions {
 export interface SessionQuery {
   readonly agent?: string
   readonly status?: Status
-  /** True: only those that have expired; false: only the others. */
+  /** True: only expired sessions; false: only the others. */
   readonly expired?: boolean
-  /** Those that this one handed work to. Their ids are good for `state`, `messages` and `attach` only. */
+  /** Only child sessions of this one. Their ids are valid only for `state`, `messages` and `attach`. */
   readonly parent?: string
   /** 1–200, default 50. */
   readonly limit?: number

@@ -14,16 +14,16 @@ export type { HookSendOptions, PendingCall, SessionActions, SessionSnapshot } fr
 
 /** Client, session and tools of a component. */
 export interface UseSessionOptions {
-  /** Must be the same object in every render. */
+  /** The client. It must be the same object in every render. */
   readonly client: Client
   readonly sessionId: string
-  /** Remote tools that this page runs by itself, besides the client's. */
+  /** Remote tools that this page runs by itself, in addition to the client's. */
   readonly tools?: ClientTools
 }
 
 /** Snapshot of a session with its actions, for rendering. */
 export interface UseSessionResult extends SessionSnapshot, SessionActions {
-  /** For `useEvents`, and for what the hook does not offer. */
+  /** The handle, for `useEvents` and for methods that the hook lacks. */
   readonly session: ClientSession
 }
 

@@ -16,11 +16,11 @@ export interface ExecuteResult {
   /** Absent when the input never arrived. */
   readonly runId?: string
   readonly status: TurnStatus
-  /** What this run added to the transcript. */
+  /** Messages that this run added to the transcript. */
   readonly messages: readonly ViewMessage[]
-  /** Of its last answer; empty without one. With an output schema of the agent, the output as JSON. */
+  /** Text of its last answer; empty without one. With an output schema: the output as JSON. */
   readonly text: string
-  /** Of an agent with an output schema whose run is `completed`. */
+  /** Output of an agent with an output schema, if the run is `completed`. */
   readonly output?: NonNullable<RunView['output']>
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
@@ -29,7 +29,7 @@ export interface ExecuteResult {
   /** Absent when the price of a part is not known. */
   readonly cost?: NonNullable<ExecuteComplete['cost']>
   readonly reason?: ExecuteComplete['reason']
-  /** Of the run, or of the way to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
+  /** Error of the run, or of the connection to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
   readonly error?: NonNullable<ExecuteComplete['error']>
   /** Why the reading failed; absent when it is the run that did. */
   readonly failure?: ClientError

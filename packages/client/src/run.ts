@@ -11,7 +11,7 @@ export interface Run extends AsyncIterable<ClientEvent> {
   readonly sessionId: string
   /** Known once the input is accepted. */
   readonly runId: string | undefined
-  /** Of the last event that was read. */
+  /** Position of the last event that was read. */
   readonly cursor: string | undefined
   /** Settles when the input is durable at the server, or will not be. Never rejects. */
   accepted(): Promise<Acceptance>

@@ -2,11 +2,11 @@ import type { JsonValue } from './wire.ts'
 
 /** A notice of a session for one webhook: delivered, pending or failed. */
 export interface NoticeView {
-  /** As the receiver gets it: the same at each repeat. */
+  /** Id of the notice, as the receiver gets it: the same for each repeat. */
   readonly id: string
   /** Counts the notices of the session, from 1. */
   readonly n: number
-  /** The name of the webhook; `session`: that of the session itself. */
+  /** Name of the webhook; `session` for the webhook of the session itself. */
   readonly hook: string
   readonly type: 'settled' | 'awaiting-answer' | 'needs-recovery' | 'budget' | 'expired'
   readonly at: number
@@ -17,7 +17,7 @@ export interface NoticeView {
   readonly settledAt?: number
   /** Why the last attempt failed. */
   readonly error?: string
-  /** What is posted, besides these. */
+  /** Further fields of the posted body. */
   readonly body: Readonly<Record<string, JsonValue>>
 }
 

@@ -2,7 +2,7 @@ import type { JsonObject } from './wire.ts'
 
 /** A recorded model request without its content. */
 export interface RequestSummary {
-  /** That of the message of the attempt; of a compaction its `compactionId`, of a branch summary its `summaryEntryId`. */
+  /** Id of the message of the attempt; `compactionId` for a compaction, `summaryEntryId` for a branch summary. */
   readonly id: string
   readonly purpose: 'answer' | 'compaction' | 'branch-summary'
   /** Empty for a branch summary. */
@@ -10,14 +10,14 @@ export interface RequestSummary {
   readonly turn: number
   /** 0 outside of a turn. */
   readonly step: number
-  /** Of the step, from 1. */
+  /** Number of the attempt in its step, from 1. */
   readonly attempt: number
   /** Epoch milliseconds. */
   readonly at: number
   readonly model: { readonly provider: string; readonly modelId: string }
   /** Messages of the prompt, the system message included. */
   readonly messageCount: number
-  /** How many leading messages are those of the request before, as far as the process that sent it knew that one. */
+  /** Number of leading messages equal to those of the request before, as far as the sending process knew that one. */
   readonly sharedCount: number
   readonly toolCount: number
 }

@@ -15,30 +15,30 @@ export interface SessionView extends SessionSummary {
   readonly hasMore: boolean
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** Of its first open run; `outcome` is there while it waits, and says how its last segment ended. */
+  /** Its first open run. While it waits, `outcome` tells how its last segment ended. */
   readonly run?: { readonly runId: string; readonly status: Status; readonly outcome?: TurnStatus; readonly attempts: number }
   /**
    * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed: the recover
    * route takes their ids. Absent if there are none.
    */
   readonly heldRuns?: readonly HeldRun[]
-  /** Of its own runs, without their subagents, as the cost. */
+  /** Tokens of its own runs, without subagents. The cost is counted likewise. */
   readonly usage: Usage
   readonly cost?: Cost
-  /** Of its subagents at every depth, those in the background too. */
+  /** Tokens and cost of its subagents at every depth, background work included. */
   readonly children: Spent
-  /** Of both. */
+  /** Sum of its own runs and its subagents. */
   readonly total: Spent
-  /** The log position that this view is true for. */
+  /** Log position for which this view is true. */
   readonly cursor: string
-  /** Where the session stands in the plan of its agent, and the tools that it may use now. */
+  /** Present step in the plan of its agent, and the tools that it may use now. */
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
 }
 
 /** Tokens, and their cost in one currency. */
 export interface Spent {
   readonly usage: Usage
-  /** As far as prices are known. */
+  /** Sum of the known prices. Absent if none is known. */
   readonly cost?: Cost
 }
 
@@ -58,14 +58,14 @@ export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessio
 /** Spent and remaining money of the caller's tenant in the present window of its budget. */
 export interface TenantSpending {
   readonly tenant: string
-  /** What it may spend in the window, as a decimal. Absent: it has no limit. */
+  /** Limit per window as a decimal string. Absent: no limit. */
   readonly maxCost?: string
   readonly currency: string
-  /** What was granted beside the limit in the window, as a decimal. Absent: nothing. */
+  /** Money granted in the window in addition to the limit, as a decimal string. Absent: none. */
   readonly granted?: string
   /** Absent: nothing was spent. */
   readonly spent?: Cost
-  /** For model calls that are under way. Absent: there are none. */
+  /** Money reserved for running model calls. Absent: none. */
   readonly reserved?: Cost
   /** A number for people: the budget itself is exact. Absent without a limit. */
   readonly left?: number
@@ -85,7 +85,7 @@ export interface SessionOrigin {
 export interface SessionSummary {
   readonly sessionId: string
   readonly agent: string
-  /** That of its first open run, else that of the last one that ended. Absent before its first run. */
+  /** Status of its first open run, else of the run that ended last. Absent before its first run. */
   readonly status?: Status
   /** How its last run ended, compactions apart. */
   readonly outcome?: TurnStatus
@@ -113,7 +113,7 @@ export interface AgentSummary {
   readonly capabilities: readonly string[]
   /** Which tools a client may bring to a new session. */
   readonly clientTools: 'none' | 'declared' | 'any'
-  /** Those that a client may ask for. */
+  /** Models that a client may ask for. */
   readonly models: readonly string[]
   readonly default: boolean
 }
@@ -204,7 +204,7 @@ export interface ApprovalReceipt {
 
 /** End of the copied path, and id of the new session (default: a new one). */
 export interface ForkRequest {
-  /** Where the copy ends. Default: where the active path does. */
+  /** Last copied entry. Default: the end of the active path. */
   readonly entryId?: string
   readonly newSessionId?: string
 }
@@ -213,7 +213,7 @@ export interface ForkRequest {
 export interface SwitchRequest {
   /** Null: before the first entry. */
   readonly entryId: string | null
-  /** Have the way that is left summarised by the agent's model: the summary stands behind the target. Default false. */
+  /** Has the agent's model summarise the path that is left; the summary follows the target entry. Default false. */
   readonly summarize?: boolean
   /** Extra focus of the summary. */
   readonly instructions?: string
@@ -221,7 +221,7 @@ export interface SwitchRequest {
 
 /** Entry and new name. Null removes the name. */
 export interface LabelRequest {
-  /** Of the active path. */
+  /** An entry of the active path. */
   readonly entryId: string
   /** 1–200 characters; null takes the name away. */
   readonly text: string | null

@@ -39,9 +39,9 @@ export interface ExecuteRequest {
 /** Settings of a new session; `{}` is valid. */
 export interface SessionContext {
   readonly agent?: string
-  /** What was said before, where the agent takes it from a client. */
+  /** Earlier messages, if the agent accepts them from a client. */
   readonly messages?: readonly MessageInput[]
-  /** Remote tools that the client answers. No `execute`: what runs at the server is not a client's to bring. */
+  /** Remote tools that the client answers. They have no `execute`: a client cannot bring code to the server. */
   readonly tools?: readonly ToolDeclaration[]
   readonly metadata?: JsonObject
 }
@@ -54,13 +54,13 @@ export type MessageInput = Exclude<UserInput, string> | { readonly role: 'assist
 
 /** Settings of one run, and of its stream. */
 export interface ExecuteOptions {
-  /** One of those that the agent offers. */
+  /** Model of the run, one that the agent offers. */
   readonly model?: string
-  /** Those that the agent lets a client set. */
+  /** Model parameters of the run, those that the agent lets a client set. */
   readonly runtimeParams?: RuntimeParams
   /** JSON Schema of an object, which the final answer must fit. For agents that let a client give one. */
   readonly output?: JsonObject
-  /** What to do while a run is open. Default `reject`. */
+  /** Action while a run is open. Default `reject`. */
   readonly onBusy?: OnBusy
   /**
    * False leaves deltas out. `short`: text and reasoning deltas come as `ShortDelta` where the stream has had an event of their
@@ -90,9 +90,9 @@ export type UserInput = string | { readonly role: 'user'; readonly content: stri
 /** An image in the form of the AI SDK. It is stored as a file with an image media type, and has the limits of a file. */
 export interface ImagePart {
   readonly type: 'image'
-  /** In base64, as a `data:` URL in base64, or an http(s) address where the server fetches files. */
+  /** The image in base64, as a `data:` URL in base64, or as an http(s) URL if the server downloads files. */
   readonly image: string
-  /** Default: as the `data:` URL says, else what the first bytes show. */
+  /** Media type. Default: from the `data:` URL, else from the first bytes. */
   readonly mediaType?: string
 }
 
@@ -121,11 +121,11 @@ export interface ExecuteComplete {
   readonly type: 'execute-complete'
   readonly sessionId: string
   readonly runId: string
-  /** Of the run's last `turn-end`. */
+  /** Status in the run's last `turn-end`. */
   readonly status: TurnStatus
   readonly reason?: EndReason | 'crash-loop'
   readonly submission?: SubmissionReceipt
-  /** Of a run with an output schema that is `completed`. */
+  /** Output of a run with an output schema that is `completed`. */
   readonly output?: JsonValue
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]

@@ -32,18 +32,18 @@ export interface SessionSnapshot {
   readonly view: RunView
   /** While `loading`, the newest 40 at most. */
   readonly messages: RunView['messages']
-  /** `loading` until the fold has reached the present; then that of the latest run, or `idle` before the first. */
+  /** `loading` until the fold has reached the present; then the status of the latest run, or `idle` before the first. */
   readonly status: 'loading' | 'idle' | Status
   readonly run: { readonly runId: string; readonly status: Status } | undefined
   readonly pending: readonly PendingCall[]
-  /** Of the latest turn. */
+  /** Tokens of the latest turn. */
   readonly usage: RunView['usage']
-  /** Likewise; undefined when a part of it is not known. */
+  /** Cost of the latest turn; undefined if a part of it is unknown. */
   readonly cost: RunView['cost']
   readonly connection: Connection
   /** The newest events, at most 10,000 of them. */
   readonly events: readonly ClientEvent[]
-  /** What failed last here, else why the latest turn failed. */
+  /** The last failed action, else the error of the latest turn. */
   readonly error: ExecuteResult['error'] | undefined
 }
 
@@ -61,7 +61,7 @@ export interface SessionActions {
   stop(options?: StopRequest): Promise<StopReceipt | undefined>
   submitToolResults(results: readonly ToolResultInput[]): Promise<SubmissionReceipt | undefined>
   resolveTool(toolCallId: string, resolution: ResolveRequest): Promise<{ readonly runId: string } | undefined>
-  /** Into the open run; without one it starts a run. */
+  /** Adds an input to the open run; without one it starts a run. */
   steer(input: UserInput): Promise<InputReceipt | undefined>
   approve(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal'>): Promise<ApprovalReceipt | undefined>
   deny(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal' | 'input'>): Promise<ApprovalReceipt | undefined>
