@@ -1,5 +1,6 @@
-// node scripts/types.mjs: checks the types of all programs of the repository. What lints reads types with TypeScript 6, so both
+// node scripts/types.mjs: checks the types of all programs of the repository, those in the documentation included. What lints reads types with TypeScript 6, so both
 // versions see the sources.
+import { writeDocsPrograms } from './docs-programs.mjs'
 import { compile } from './native-compiler.mjs'
 
 const programs = [
@@ -14,4 +15,5 @@ const programs = [
 // Each checker works out for itself what the files have in common: one takes four fifths of the CPU time of four.
 const checkers = ['--checkers', '1']
 
+writeDocsPrograms()
 for (const program of programs) if (!compile(['--noEmit', ...checkers, '-p', program])) process.exitCode = 1
