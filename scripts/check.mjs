@@ -25,6 +25,8 @@ const gates = [
   { name: 'structure', command: 'node scripts/structure.mjs' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
+  // Versions, publishes to a registry of its own and installs from it, with the commands of the workflow.
+  { name: 'release', command: 'node scripts/release.mjs', after: ['build'] },
   { name: 'unused', command: 'knip' },
   { name: 'size', command: 'size-limit', after: ['build'] },
   // A browser, a server and the tests are enough for two cores: beside others they would be late.

@@ -1,0 +1,64 @@
+// A copy of the workspace in which a release can change versions, publish and tag.
+import { cpSync, globSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { root } from './setup.mjs'
+
+/** What `changeset` and `pnpm publish` read of the workspace, besides `packages`. */
+const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
+
+/**
+ * Copies the workspace with its built packages. Dependencies are links to those that are installed, our own ones to the copies.
+ *
+ * @param {string} folder that is made
+ */
+export function copyWorkspace(folder) {
+  for (const file of globSync(read, { cwd: root })) copy(file, folder)
+  for (const name of readdirSync(join(root, 'packages'))) {
+    copy(join('packages', name), folder)
+    linkDependencies(join(root, 'packages', name, 'node_modules'), join(folder, 'packages', name, 'node_modules'), folder)
+  }
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+}
+
+/**
+ * @param {string} file relative to the root
+ * @param {string} folder
+ */
+function copy(file, folder) {
+  mkdirSync(dirname(join(folder, file)), { recursive: true })
+  cpSync(join(root, file), join(folder, file), { recursive: true, filter: (source) => !['node_modules', 'test'].includes(basename(source)) })
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @param {string} workspace
+ */
+function linkDependencies(from, to, workspace) {
+  mkdirSync(to, { recursive: true })
+  for (const entry of readdirSync(from)) {
+    if (entry.startsWith('@')) linkDependencies(join(from, entry), join(to, entry), workspace)
+    else if (basename(from) === '@bowline') symlinkSync(join(workspace, 'packages', entry), join(to, entry))
+    else if (!entry.startsWith('.')) symlinkSync(realpathSync(join(from, entry)), join(to, entry))
+  }
+}
+
+/**
+ * @param {string} folder of a package
+ * @returns {{ readonly name: string, readonly version: string } & Record<string, any>}
+ */
+export function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+}
+
+/**
+ * Adds a changeset, as a contributor would.
+ *
+ * @param {string} workspace
+ * @param {string} name of the package
+ * @param {'minor' | 'patch'} bump
+ * @param {string} text
+ */
+export function addChangeset(workspace, name, bump, text) {
+  writeFileSync(join(workspace, `.changeset/rehearsal-${bump}.md`), `---\n'${name}': ${bump}\n---\n\n${text}\n`)
+}
