@@ -1,13 +1,30 @@
-// What users get, looked at from outside: publint reads the tarball, attw resolves its types.
+// The tarballs as users get them: publint reads them, attw resolves their types, and their files and the licences of what they need are checked.
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, posix } from 'node:path'
 import { publishedPackages } from './packages.mjs'
 import { run } from './run.mjs'
+import { root } from './setup.mjs'
 
-const failures = publishedPackages().flatMap(({ name, tarball }) => [
-  ...failureOf(name, 'publint', ['run', tarball, '--strict']),
-  ...failureOf(name, 'attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-definitely-typed']),
-])
-for (const failure of failures) console.error(failure)
-process.exitCode = failures.length > 0 ? 1 : 0
+/** Licences that ask for no more than their text. One of them is enough where a package offers several. */
+const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'Unlicense'])
+
+const packages = publishedPackages()
+const folder = mkdtempSync(join(tmpdir(), 'bowline-tarballs-'))
+try {
+  const failures = [
+    ...packages.flatMap(({ name, tarball }) => [
+      ...failureOf(name, 'publint', ['run', tarball, '--strict']),
+      ...failureOf(name, 'attw', [tarball, '--profile', 'esm-only', '--no-emoji', '--no-definitely-typed']),
+      ...badFiles(unpack(name, tarball)).map((failure) => `${name}: ${failure}`),
+    ]),
+    ...badLicences(),
+  ]
+  for (const failure of failures) console.error(failure)
+  process.exitCode = failures.length > 0 ? 1 : 0
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
 
 /**
  * @param {string} name
@@ -22,4 +39,59 @@ function failureOf(name, tool, args) {
   } catch (error) {
     return [`${name}: ${error instanceof Error ? error.message : String(error)}`]
   }
+}
+
+/**
+ * Returns the folder with the files of a tarball.
+ *
+ * @param {string} name
+ * @param {string} tarball
+ */
+function unpack(name, tarball) {
+  const to = join(folder, name)
+  mkdirSync(to, { recursive: true })
+  run('tar', ['-xzf', tarball, '-C', to])
+  return join(to, 'package')
+}
+
+/**
+ * @param {string} unpacked
+ * @returns {string[]} what a tarball lacks or should not hold
+ */
+function badFiles(unpacked) {
+  const manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8'))
+  const files = globSync('**/*.*', { cwd: unpacked }).map((file) => file.replaceAll('\\', '/'))
+  // A package gets its CHANGELOG with its first version.
+  const wanted = ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'src/index.ts', ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md'])]
+  return [
+    ...wanted.filter((file) => !existsSync(join(unpacked, file))).map((file) => `${file} is missing`),
+    ...files.filter((file) => /\.test(-d)?\.|(^|\/)(test|fixtures|node_modules)\//.test(file)).map((file) => `${file} is for tests only`),
+    ...['keywords', 'homepage', 'bugs', 'repository', 'license', 'engines'].filter((field) => manifest[field] === undefined).map((field) => `package.json has no ${field}`),
+    ...['preinstall', 'install', 'postinstall'].filter((script) => manifest.scripts?.[script]).map((script) => `its install runs the script ${script}`),
+    ...(/"(workspace|catalog):/.test(JSON.stringify(manifest)) ? ['package.json has a workspace or catalog range'] : []),
+    ...files.filter((file) => file.endsWith('.map')).flatMap((file) => badMap(unpacked, file)),
+  ]
+}
+
+/**
+ * A map names files of the tarball and does not repeat their text.
+ *
+ * @param {string} unpacked
+ * @param {string} file
+ */
+function badMap(unpacked, file) {
+  const map = JSON.parse(readFileSync(join(unpacked, file), 'utf8'))
+  const sources = map.sources.map((/** @type {string} */ source) => posix.join(dirname(file), source))
+  return [
+    ...(map.sourcesContent === undefined ? [] : [`${file} repeats the text of its sources`]),
+    ...sources.filter((/** @type {string} */ source) => !existsSync(join(unpacked, source))).map((/** @type {string} */ source) => `${file} names ${source}, which the tarball does not hold`),
+  ]
+}
+
+/** @returns {string[]} packages that an install of ours brings along under another licence */
+function badLicences() {
+  const listed = JSON.parse(run('pnpm', ['licenses', 'list', '--prod', '--json', '--filter', './packages/*'], { cwd: root }))
+  return Object.entries(listed)
+    .filter(([licence]) => !licence.replace(/[()]/g, '').split(' OR ').some((one) => licences.has(one)))
+    .flatMap(([licence, found]) => found.map((/** @type {{ name: string }} */ { name }) => `${name} has the licence ${licence}`))
 }

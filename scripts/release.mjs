@@ -122,7 +122,11 @@ async function installWith(manager, install) {
   copyFileSync(join(folder, '.npmrc'), join(project, '.npmrc'))
   copyFileSync(join(root, 'scripts/smoke/use-packages.mjs'), join(project, 'use-packages.mjs'))
   await execute(manager, install, project)
-  for (const name of names) assert.equal(manifestOf(join(project, 'node_modules', name)).version, versions()[name], `${manager} installed another ${name}`)
+  for (const name of names) {
+    const installed = join(project, 'node_modules', name)
+    assert.equal(manifestOf(installed).version, versions()[name], `${manager} installed another ${name}`)
+    assert.ok(existsSync(join(installed, 'CHANGELOG.md')), `${name} has no CHANGELOG`)
+  }
   await execute(nodeBinary, ['use-packages.mjs', ...packages.flatMap(({ entries }) => entries)], project)
   const bridge = join(project, 'node_modules/.bin/bowline-bridge')
   assert.equal((await execute(bridge, ['--version'], project)).trim(), versions()['@bowline/bridge'], 'bowline-bridge --version')

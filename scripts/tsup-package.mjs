@@ -21,6 +21,10 @@ export function packageBuild(folder) {
     dts: false,
     onSuccess: () => writeDeclarations(folder, entries),
     sourcemap: true,
+    // The maps name the files of `src`, which the tarball holds: their text is not needed twice.
+    esbuildOptions: (options) => {
+      options.sourcesContent = false
+    },
     splitting: true,
     treeshake: false,
     // tsup would turn `node:sqlite` into `sqlite`, which does not exist.
