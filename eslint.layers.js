@@ -62,7 +62,7 @@ const packageNames = Object.keys(layers)
 
 const elements = [
   ...packageNames.map((name) => ({ type: name, pattern: `packages/${name}`, partialMatch: false })),
-  { type: 'top', pattern: ['apps/*', 'benchmarks', 'scripts'], partialMatch: false },
+  { type: 'top', pattern: ['apps/*', 'benchmarks', 'examples', 'scripts'], partialMatch: false },
 ]
 
 const files = [

@@ -40,6 +40,7 @@ export default defineConfig({
       ...packages.map((name) => project(name, `packages/${name}`, { ...startsPrograms, ...(name === 'bridge' && bundledWorkers), ...(['sessions', 'server'].includes(name) && usesPostgres) })),
       project('scripts', 'scripts', usesPostgres),
       project('benchmarks', 'benchmarks'),
+      project('examples', 'examples', usesPostgres),
       project('studio', 'apps/studio'),
       project('demo', 'apps/demo', { ...usesPostgres, exclude: ['test/e2e/**'] }),
       project('demo-e2e', 'apps/demo', {

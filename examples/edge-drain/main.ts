@@ -1,16 +1,14 @@
-// A function on a host that runs it for one request and then freezes or ends its process. It stores what it is sent, works
-// for as long as it may, says when it must be called again, and leaves no connection, lock or lease behind.
+// A function on a host that runs it for one request and then freezes or ends its process. It stores what it is sent, works for
+// as long as it may, says when it must be called again, and leaves no connection, lock or lease behind.
 //
-//   npm install @bowline/llm @bowline/agent-loop @bowline/sessions ai zod pg
-//   DATABASE_URL=postgresql://user:password@host:5432/database node serverless.ts
+//   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
+//   DATABASE_URL=postgresql://user:password@host:5432/database node main.ts
 
 import { defineAgent, defineTool } from '@bowline/agent-loop'
-import { scriptedModel } from '@bowline/llm/testing'
 import { createRuntime } from '@bowline/sessions'
 import { postgresStore } from '@bowline/sessions/postgres'
 import { z } from 'zod'
-
-// ── The agent ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+import { model } from './model.ts'
 
 /** Without `execute` the answer comes from outside, in another request. After five seconds the run goes on without it. */
 const askSupplier = defineTool({
@@ -20,15 +18,9 @@ const askSupplier = defineTool({
   timeoutMs: 5000,
 })
 
-/** In the place of a model it says the same each time, so that the example needs no key. */
-const model = scriptedModel((call) => {
-  const wasAsked = call.prompt.some(({ role }) => role === 'tool')
-  return wasAsked ? { text: 'No answer. By the list it costs 80.' } : { toolCalls: [{ id: 'call-1', name: 'ask-supplier', input: { item: 'lamp' } }] }
-})
-
 const agents = [defineAgent({ name: 'buyer', model, tools: [askSupplier] })]
 
-// ── The function ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The function ─────────────────────────────────────────────────────────────
 
 interface Host {
   /** How long a request may take, less what it takes to stop. */
@@ -43,16 +35,13 @@ async function handle(request: Request, host: Host): Promise<Response> {
   const alarms: Promise<void>[] = []
   const runtime = createRuntime({
     agents,
-    // One connection, for as long as the request takes, and no lock: a frozen process could not keep it.
-    store: postgresStore({ connectionString: process.env.DATABASE_URL ?? '', listen: false, poolSize: 1 }),
-    // Nothing happens by itself: what is to be done is done in `drain`.
-    timers: false,
-    // The first call comes as soon as an input is stored, so that it is not lost if the host ends the process now.
-    onWake: (atMs) => void alarms.push(host.setAlarm(atMs)),
+    // One connection for as long as the request takes, and no lock: a frozen process could not keep it.
+    store: postgresStore({ connectionString: process.env['DATABASE_URL'] ?? '', listen: false, poolSize: 1 }),
+    timers: false, // all work is done in `drain`
+    onWake: (atMs) => void alarms.push(host.setAlarm(atMs)), // called as soon as an input is stored, so none is lost
   })
   try {
-    const { pathname } = new URL(request.url)
-    if (pathname === '/send') {
+    if (new URL(request.url).pathname === '/send') {
       const { session, text } = (await request.json()) as { session: string; text: string }
       // A host that repeats a request repeats its key: the input is stored once.
       const id = request.headers.get('idempotency-key') ?? undefined
@@ -66,7 +55,7 @@ async function handle(request: Request, host: Host): Promise<Response> {
   }
 }
 
-// ── A host, as far as the example needs one ──────────────────────────────────────────────────────────────────────────────
+// ── The host, as far as the example needs one: on yours this is a queue or a scheduled function ──
 
 let alarmAt = Infinity
 
@@ -82,7 +71,6 @@ async function call(path: string, budgetMs: number, body = {}): Promise<void> {
 
 // The host gives no time at all: the input is stored, and the alarm does the work.
 await call('/send', 0, { session: 'order:1', text: 'Buy a lamp' })
-// A time is named before the work is done, so the last alarm may find nothing to do.
 while (alarmAt !== Infinity) {
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, alarmAt - Date.now())))
   await call('/wake', 10_000)
