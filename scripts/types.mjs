@@ -10,6 +10,7 @@ const programs = [
   'packages/agent-loop/tsconfig.browser.json',
   'apps/studio/src/page/tsconfig.json',
   'apps/demo/test/e2e/tsconfig.json',
+  'examples/browser-tools/tsconfig.json',
   'examples/nextjs-chat/tsconfig.json',
 ]
 
