@@ -28,6 +28,8 @@ const gates = [
   // Versions, publishes to a registry of its own and installs from it, with the commands of the workflow.
   { name: 'release', command: 'node scripts/release.mjs', after: ['build'] },
   { name: 'unused', command: 'knip' },
+  // Builds the site and opens it in a browser.
+  { name: 'site', command: 'vitest run --root apps/site', after: ['docs'] },
   { name: 'size', command: 'size-limit', after: ['build'] },
   // A browser, a server and the tests are enough for two cores: beside others they would be late.
   { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, after: ['programs'], alone: true },

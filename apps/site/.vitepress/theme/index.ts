@@ -1,0 +1,2 @@
+// The theme with fonts asks another host for a style sheet.
+export { default } from 'vitepress/theme-without-fonts'
