@@ -3,7 +3,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, readdirSync, realpathSync, s
 import { basename, dirname, join } from 'node:path'
 import { root } from './setup.mjs'
 
-/** What `changeset` and `pnpm publish` read of the workspace, besides `packages`. */
+/** Files of the workspace that `changeset` and `pnpm publish` read, besides `packages`. */
 const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
 
 /**

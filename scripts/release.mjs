@@ -11,7 +11,7 @@ import { addChangeset, copyWorkspace, manifestOf } from './release-workspace.mjs
 import { run as runAndWait } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
-/** What is tried where the machine has none. */
+/** Installed where the machine has none. */
 const bunVersion = '1.4.5'
 
 const packages = publishedPackages()
