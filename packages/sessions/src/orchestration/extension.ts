@@ -87,9 +87,12 @@ class Turn {
     return this.#sequencer.show(state, tools).tools
   }
 
-  /** As the state will stand when the calls before this one are recorded. */
+  /**
+   * By the state as it will be when the calls before this one are recorded. Where this process has taken the turn up in the middle of
+   * its calls, the message is unknown until the next model call: the step stays as it was.
+   */
   async judge({ toolCallId, toolName }: HookedCall): Promise<CallDecision> {
-    const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#conditions)
+    const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#knownConditions)
     const [refused] = this.#sequencer.filter(state, [toolName]).reasons
     if (!refused) {
       this.calls.open(toolCallId, toolName)
@@ -101,12 +104,16 @@ class Turn {
   }
 
   record(): Promise<void> {
-    return this.#own.flush(this.#message === undefined ? undefined : this.#conditions)
+    return this.#own.flush(this.#knownConditions)
   }
 
   get #own(): TurnRecords {
     this.#records ??= new TurnRecords({ ...this.#parts, sequencer: this.#sequencer }, idOf(this.#context), this.calls, this.#context)
     return this.#records
+  }
+
+  get #knownConditions(): ConditionContext | undefined {
+    return this.#message === undefined ? undefined : this.#conditions
   }
 
   get #conditions(): ConditionContext {

@@ -80,10 +80,10 @@ export class TurnRecords {
   }
 
   /** As it would stand if these calls were recorded. */
-  foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext): OrchestrationState {
+  foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext | undefined): OrchestrationState {
     return calls.reduce((before, call) => {
       const used = applyPatch(before, this.#useOf(before, call))
-      return this.#selected(used, context, applyPatch)
+      return context ? this.#selected(used, context, applyPatch) : used
     }, state)
   }
 
