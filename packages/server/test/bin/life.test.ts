@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { refusal, say, temporaryFolder } from '../support/bench.ts'
 import { bundledAgents, commandResult, servingCommand } from '../support/command.ts'
-import { allFrames, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
+import { allFrames, collect, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const mine = '/api/agent/session/mine'
 /** Longer than any test: nothing here ends because its time is over. */
@@ -79,16 +79,13 @@ it('V82: what is open when the time is over is ended with drained', async () => 
 it('V83: a second signal ends it at once with 130, and the run survives', async () => {
   const folder = temporaryFolder()
   const { url, child, ended } = await servingCommand(longDrain, { folder })
-  const reading = (async () => {
-    for await (const { data } of framesOf(await execute(url, 'hang'))) {
-      if (data.type !== 'text-delta') continue
-      child.kill('SIGINT')
-      await draining(url)
-      child.kill('SIGINT')
-    }
-  })()
-  await expect(reading).rejects.toThrow()
+  const frames = framesOf(await execute(url, 'hang'))
+  for (let isText = false; !isText; ) isText = (await frames.next()).value?.data.type === 'text-delta'
+  child.kill('SIGINT')
+  await draining(url)
+  child.kill('SIGINT')
   expect(await ended).toBe(130)
+  await expect(collect(frames)).rejects.toThrow()
   expect((await afterwards(folder)).messages.at(-1)).toMatchObject({ content: [{ type: 'text', text: 'Hello there.' }] })
 })
 
