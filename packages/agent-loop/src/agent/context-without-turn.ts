@@ -25,6 +25,7 @@ export function contextWithoutTurn(agent: AgentDefinition, { stop, sessionKey, j
     get journal() {
       return journal()
     },
+    latestInput: () => undefined,
     isIdle: () => journal() === 'idle',
     hasPendingInputs: () => false,
     steer: async () => refusedInput,

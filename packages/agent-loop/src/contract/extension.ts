@@ -1,4 +1,4 @@
-import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, SentRequest, ToolChoice, ToolOutput, Usage } from '@bowline/llm'
+import type { AssistantMessage, Cost, JSONValue, Message, Models, RuntimeParams, SentRequest, ToolChoice, ToolOutput, Usage, UserMessage } from '@bowline/llm'
 import type { MaybePromise } from '../base/promises.ts'
 import type { AgentEvent } from '../events/agent-event.ts'
 import type { Compaction, CompactionTrigger, RetryEndEvent, RetryStartEvent } from '../events/message-events.ts'
@@ -33,6 +33,11 @@ export interface ExtensionContext {
   readonly cost?: Cost | undefined
   /** The extension's own JSON record of this turn: stored with the next commit, there again after a crash. */
   readonly state: Record<string, JSONValue>
+  /**
+   * The newest user message, steered ones included. Undefined outside of a turn, and in a turn that this process has taken over
+   * after a compaction of that message.
+   */
+  latestInput(): UserMessage | undefined
   contextUsage(): ContextUsage
   /** The system prompt of the turn. */
   instructions(): string

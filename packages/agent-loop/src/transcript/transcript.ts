@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message } from '@bowline/llm'
+import type { AssistantMessage, Message, UserMessage } from '@bowline/llm'
 import { deepFreeze } from '../base/json.ts'
 import { clientCalls } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
@@ -14,6 +14,7 @@ export class Transcript {
   readonly shown = new View()
   readonly #guard = new TranscriptGuard()
   #messages: StoredMessage[] = []
+  #latestInput: UserMessage | undefined
 
   /** Throws `invalid-transcript` when the messages break an invariant. */
   constructor(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction) {
@@ -34,6 +35,11 @@ export class Transcript {
 
   get latestAnswer(): AssistantMessage | undefined {
     return this.#messages.findLast((message) => message.role === 'assistant')
+  }
+
+  /** The newest user message. Undefined if there is none, or if a compaction stands for it and it was not loaded. */
+  get latestInput(): UserMessage | undefined {
+    return this.#latestInput
   }
 
   /** Results of the calls of the latest answer. */
@@ -78,6 +84,7 @@ export class Transcript {
   discard(messageIds: readonly string[]): void {
     const gone = new Set(messageIds)
     this.#messages = this.#messages.filter(({ id }) => !gone.has(id))
+    this.#latestInput = this.#messages.findLast((message) => message.role === 'user')
     this.shown.discard(messageIds)
     this.#estimateAnew()
   }
@@ -112,6 +119,7 @@ export class Transcript {
   #take(message: StoredMessage): boolean {
     this.#guard.append(message)
     this.#messages.push(deepFreeze(message))
+    if (message.role === 'user') this.#latestInput = message
     return this.shown.append(message)
   }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredMessage } from '../../src/contract/journal.ts'
 import type { Compaction } from '../../src/events/message-events.ts'
+import { ContextEstimate } from '../../src/transcript/estimate.ts'
+import { Transcript } from '../../src/transcript/transcript.ts'
 import { View } from '../../src/transcript/view.ts'
 import { answer, call, result, user } from '../plugins/compaction/messages.ts'
 
@@ -113,5 +115,18 @@ describe('the view', () => {
     const before = view.messages
     view.append(user('u3'))
     expect(view.messages).toBe(before)
+  })
+})
+
+describe('the transcript', () => {
+  it('A47: knows the newest user message, also after messages were taken out', () => {
+    const transcript = new Transcript(conversation, new ContextEstimate({ provider: 'p', modelId: 'm' }))
+    expect(transcript.latestInput?.id).toBe('u2')
+    transcript.append(user('u3'))
+    expect(transcript.latestInput?.id).toBe('u3')
+    transcript.discard(['u3'])
+    expect(transcript.latestInput?.id).toBe('u2')
+    transcript.discard(['u1', 'a1', 'u2', 'a2'])
+    expect(transcript.latestInput).toBeUndefined()
   })
 })

@@ -33,7 +33,8 @@ function judge(condition: Condition, world: ConditionWorld): Verdict {
   if ('not' in condition) return opposite(judge(condition.not, world))
   try {
     const asked = judges[condition.type] as (condition: Condition, world: ConditionWorld) => unknown
-    return asked(condition, world) === true
+    const verdict = asked(condition, world)
+    return verdict === undefined ? undefined : verdict === true
   } catch (error) {
     world.onFault(`${condition.type} threw ${error instanceof Error ? error.name : typeof error}`)
     return undefined
@@ -51,7 +52,7 @@ function opposite(verdict: Verdict): Verdict {
 }
 
 type Typed = Extract<Condition, { type: string }>
-type Judges = { readonly [Type in Typed['type']]: (condition: Extract<Typed, { type: Type }>, world: ConditionWorld) => boolean }
+type Judges = { readonly [Type in Typed['type']]: (condition: Extract<Typed, { type: Type }>, world: ConditionWorld) => Verdict }
 
 const judges: Judges = {
   tool_used: ({ value, since }, { state }) =>
@@ -66,9 +67,9 @@ const judges: Judges = {
   tool_count: ({ value, min, max }, { state }) => isBetween(state.toolHistory.filter(({ tool }) => tool === value).length, min, max),
   step_is: ({ value }, { state }) => state.activeStep === value,
   sequence_done: (_condition, { state, active }) => active !== undefined && active.sequence.length > 0 && state.sequenceIndex >= active.sequence.length,
-  message_contains: ({ value }, { context }) => context.message?.toLowerCase().includes(value.toLowerCase()) ?? false,
+  message_contains: ({ value }, { context }) => context.message?.toLowerCase().includes(value.toLowerCase()),
   tokens: ({ min, max }, { state }) => isBetween(state.cumulativeTokenUsage.totalTokens, min, max),
-  turns: ({ min, max }, { context }) => context.turns !== undefined && isBetween(context.turns, min, max),
+  turns: ({ min, max }, { context }) => (context.turns === undefined ? undefined : isBetween(context.turns, min, max)),
   predicate({ name, args }, { state, context, predicates }) {
     const { args: _others, ...given } = context
     return predicates[name]?.({ ...given, state, ...(args === undefined ? {} : { args }) }) ?? false

@@ -1,5 +1,5 @@
 import { defineExtension, type CallDecision, type Extension, type ExtensionContext, type HookedCall } from '@bowline/agent-loop'
-import type { Clock, Message } from '@bowline/llm'
+import type { Clock, UserMessage } from '@bowline/llm'
 import { SessionError } from '../errors.ts'
 import type { StateRecords } from './records.ts'
 import type { Sequencer } from './sequencer.ts'
@@ -37,8 +37,8 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
     ...(onUnavailable === 'fail' && { onError: 'fail' as const }),
     hooks: {
       onTurnStart: (_event, context) => turnOf(context).begin(),
-      async beforeModelCall({ messages, tools }, context) {
-        const asked = within(parts.clock, answerMs, turnOf(context).show(messages, tools))
+      async beforeModelCall({ tools }, context) {
+        const asked = within(parts.clock, answerMs, turnOf(context).show(tools))
         return { shownTools: onUnavailable === 'fail' ? await asked : await asked.catch((error: unknown) => noTools(parts, context, error)) }
       },
       afterModelCall: ({ message, usage }, context) => turnOf(context).calls.spend(String(message.id), usage),
@@ -63,8 +63,6 @@ class Turn {
   readonly #context: ExtensionContext
   readonly #parts: Pick<ExtensionParts, 'records' | 'clock'>
   #records: TurnRecords | undefined
-  /** Known from the first model call on. */
-  #message: string | undefined
 
   constructor({ sequencer, records, clock }: Pick<ExtensionParts, 'records' | 'clock'> & { readonly sequencer: Sequencer }, context: ExtensionContext) {
     this.calls = new TurnCalls(context)
@@ -73,26 +71,22 @@ class Turn {
     this.#parts = { records, clock }
   }
 
-  /** What an earlier segment has not recorded stands in the record of the turn. */
+  /** Also records what an earlier process of the turn has not. */
   async begin(): Promise<void> {
     await this.#own.touch()
-    await this.#own.flush(undefined)
+    await this.record()
   }
 
-  async show(messages: readonly Message[], tools: readonly string[]): Promise<readonly string[]> {
-    this.#message = newestUserText(messages)
-    await this.#own.flush(this.#conditions)
+  async show(tools: readonly string[]): Promise<readonly string[]> {
+    await this.record()
     this.calls.forgetOpen()
     const state = await this.#own.select(await this.#own.read(), this.#conditions)
     return this.#sequencer.show(state, tools).tools
   }
 
-  /**
-   * By the state as it will be when the calls before this one are recorded. Where this process has taken the turn up in the middle of
-   * its calls, the message is unknown until the next model call: the step stays as it was.
-   */
+  /** Judges by the state as it will be when the calls before this one are recorded. */
   async judge({ toolCallId, toolName }: HookedCall): Promise<CallDecision> {
-    const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#knownConditions)
+    const state = this.#own.foresee(await this.#own.read(), this.calls.before(toolCallId), this.#conditions)
     const [refused] = this.#sequencer.filter(state, [toolName]).reasons
     if (!refused) {
       this.calls.open(toolCallId, toolName)
@@ -104,7 +98,7 @@ class Turn {
   }
 
   record(): Promise<void> {
-    return this.#own.flush(this.#knownConditions)
+    return this.#own.flush(this.#conditions)
   }
 
   get #own(): TurnRecords {
@@ -112,12 +106,9 @@ class Turn {
     return this.#records
   }
 
-  get #knownConditions(): ConditionContext | undefined {
-    return this.#message === undefined ? undefined : this.#conditions
-  }
-
   get #conditions(): ConditionContext {
-    return { turns: this.#context.turn, ...(this.#message !== undefined && { message: this.#message }) }
+    const input = this.#context.latestInput()
+    return { turns: this.#context.turn, ...(input && { message: textOf(input) }) }
   }
 }
 
@@ -126,11 +117,8 @@ function idOf({ sessionKey, agent, runId }: ExtensionContext): string {
   return stateIdOf(sessionKey, agent.length > 0 ? runId : undefined)
 }
 
-function newestUserText(messages: readonly Message[]): string {
-  const newest = messages.findLast((message) => message.role === 'user')
-  if (newest === undefined) return ''
-  if (typeof newest.content === 'string') return newest.content
-  return newest.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+function textOf({ content }: UserMessage): string {
+  return typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
 /** Rejects with `store-unavailable` when there is no answer in time; what comes then is dropped. */

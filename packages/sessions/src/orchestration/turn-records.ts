@@ -47,11 +47,8 @@ export class TurnRecords {
     if (!(await records.touch(this.#id))) await records.getOrCreate(this.#id)
   }
 
-  /**
-   * Records what has settled, in one update, in the order in which it was asked for. Without a context nothing is selected:
-   * the message of the user is not known.
-   */
-  async flush(context: ConditionContext | undefined): Promise<void> {
+  /** Records what has settled, in one update, in the order in which it was asked for. */
+  async flush(context: ConditionContext): Promise<void> {
     const { recordable, usages } = this.#calls
     if (recordable.length === 0 && usages.length === 0) return
     const keys = [...recordable, ...usages].map(({ key }) => key)
@@ -63,7 +60,7 @@ export class TurnRecords {
       for (const call of recordable) {
         if (!fresh.includes(call.key)) continue
         next = moved(next, this.#useOf(next, call), `${call.tool} was used`)
-        next = context ? this.#selected(next, context, moved) : next
+        next = this.#selected(next, context, moved)
       }
       return { state: next, keys: fresh }
     })
@@ -80,10 +77,10 @@ export class TurnRecords {
   }
 
   /** As it would stand if these calls were recorded. */
-  foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext | undefined): OrchestrationState {
+  foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext): OrchestrationState {
     return calls.reduce((before, call) => {
       const used = applyPatch(before, this.#useOf(before, call))
-      return context ? this.#selected(used, context, applyPatch) : used
+      return this.#selected(used, context, applyPatch)
     }, state)
   }
 

@@ -19,6 +19,15 @@ const plan: OrchestrationConfig = {
 
 const look: OrchestrationConfig = { steps: [{ name: 'look', isDefault: true, sequence: ['look', 'read'] }] }
 
+/** Its steps depend on the message of the turn, which is 'go', and on the calls before. */
+const byMessage: OrchestrationConfig = {
+  steps: [
+    { name: 'free', isDefault: true, tools: { deny: ['pay'] } },
+    { name: 'left', conditions: [{ type: 'tool_used', value: 'look' }, { not: { type: 'message_contains', value: 'go' } }], tools: { deny: ['pay', 'read'] } },
+    { name: 'opened', conditions: [{ type: 'tool_used', value: 'look' }, { type: 'message_contains', value: 'go' }] },
+  ],
+}
+
 const anything: OrchestrationConfig = { steps: [{ name: 'anything', isDefault: true }] }
 
 interface Scenario {
@@ -35,6 +44,8 @@ export const scenarios = {
   whole: { config: plan, calls: [['pay', 'index'], ['where', 'wipe', 'fail'], ['fail']], whenAsked: 'answer' },
   /** No model is asked behind the last calls. */
   'ends-with-calls': { config: anything, calls: [['pay', 'done']], whenAsked: 'answer' },
+  /** In each answer the first call decides whether the second one is allowed. */
+  'by-message': { config: byMessage, calls: [['look', 'pay'], ['read', 'pay']], whenAsked: 'answer' },
   /** A call has settled behind one that never does. */
   stopped: { config: anything, calls: [['where', 'pay', 'fail']], whenAsked: 'stop' },
   /** Calls without effects, whose commits may wait. */

@@ -6,6 +6,7 @@ const undisturbed = {
   'ends-with-calls': await runCrash(scenarios['ends-with-calls']),
   stopped: await runCrash(scenarios.stopped),
   pure: await runCrash(scenarios.pure),
+  'by-message': await runCrash(scenarios['by-message']),
 }
 const points = (Object.keys(scenarios) as (keyof typeof scenarios)[]).flatMap((scenario) =>
   // What is stored before a write is what is stored after the one before it.
@@ -25,6 +26,7 @@ describe('a turn with calls of every kind', () => {
     expect(whole.state).toMatchObject({ activeStep: 'ask', toolHistory: usesOf(whole).map((key) => ({ key })) })
     expect(whole.steps).toEqual(['gather 0', 'gather 1', 'gather 2', 'ask 0'])
     expect(new Set(whole.writes)).toEqual(new Set(['commit', 'claim', 'compareAndSet', 'touch']))
+    expect(usesOf(undisturbed['by-message'])).toEqual(['call-0-look', 'call-0-pay', 'call-1-read', 'call-1-pay'])
     expect(stopped.ledger.map(({ name, status }) => `${name} ${status}`)).toEqual(['where cancelled', 'pay result', 'fail error'])
     expect(stopped.state?.recentlyUsedTools).toEqual(['fail', 'pay'])
   })

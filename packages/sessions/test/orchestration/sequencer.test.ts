@@ -199,7 +199,8 @@ describe('conditions', () => {
     expect(no.filter((condition) => holds(condition, state, context, predicates))).toEqual([])
     expect(holds({ type: 'sequence_done' }, stateWith({ activeStep: 'active', sequenceIndex: 1 }))).toBe(false)
     expect(holds({ type: 'sequence_done' })).toBe(false)
-    expect([holds({ type: 'turns' }), holds({ type: 'message_contains', value: 'a' })]).toEqual([false, false])
+    const unknown = [{ type: 'turns' }, { type: 'message_contains', value: 'a' }] as const
+    expect(unknown.flatMap((condition) => [holds(condition), holds({ not: condition })])).toEqual([false, false, false, false])
   })
 
   it('O41: what throws does not hold, its opposite neither, and that is said', () => {

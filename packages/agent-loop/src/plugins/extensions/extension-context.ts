@@ -35,6 +35,7 @@ export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['st
     get state() {
       return stateOf()
     },
+    latestInput: () => turn.transcript.latestInput,
     contextUsage: () => contextUsage(turn),
     instructions: () => turn.instructions,
     isIdle: () => phaseOf(journal) === 'idle',

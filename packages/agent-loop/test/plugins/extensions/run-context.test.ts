@@ -41,6 +41,20 @@ describe('the context of hooks', () => {
     }
   })
 
+  it('A47: knows the newest user message at each moment of a turn, also in another process', async () => {
+    const seen: unknown[] = []
+    const note = (_event: unknown, context: ExtensionContext): void => void seen.push(context.latestInput()?.content)
+    const watch = extension('watch', { onTurnStart: note, onToolCall: (event, context) => (note(event, context), context.step === 1 ? context.steer('and fast').then(() => undefined) : undefined), onAgentEnd: note })
+    const talk = conversation()
+    const script = [{ text: 'ok' }, call('echo', 'w'), call('there'), { text: 'ok' }]
+    const agent = agentOf(script, { tools: [echo('echo').tool, remote('there')], extensions: [watch] })
+    await talk.play(agent, 'first')
+    await talk.play(agent, 'second')
+    const elsewhere = createMemoryJournal({ snapshot: JSON.parse(JSON.stringify(talk.memory.snapshot())) as JSONValue })
+    await agent.run({ toolResults: [{ toolCallId: 'x', output: 'done' }] }, { journal: elsewhere }).result()
+    expect(seen).toEqual(['first', 'first', 'second', 'second', 'and fast', 'and fast', 'and fast', 'and fast'])
+  })
+
   it('A92: steers, overlays and queues follow-ups', async () => {
     const talk = conversation()
     const pending: boolean[] = []
