@@ -1,11 +1,15 @@
 import { defineAgent, defineExtension, defineGuardrail, defineTool, type Agent, type AgentInput, type Extension, type Guardrail, type Hooks, type Limits, type Reconciled, type RunOptions, type Tool, type ToolContext } from '@bowline/agent-loop'
 import { createModels, type Clock } from '@bowline/llm'
 import { createOrchestration } from '../../orchestration/manager.ts'
+import type { ConditionContext } from '../../orchestration/types.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import type { RequestRecorder } from '../../requests/types.ts'
 import type { World } from '../crash-kit/types.ts'
 import { planModel, type ModelWorld } from './plan-model.ts'
 import type { HookPlan, Setup } from './program.ts'
+
+/** Orchestration step that is active while the user message of the turn is unknown. */
+export const unheardStep = 'unheard'
 
 export interface CastOptions {
   readonly setup: Setup
@@ -105,11 +109,16 @@ async function wait(world: World, input: object, name: string): Promise<string> 
 
 function extensionsOf({ setup, requests, store, clock, random, world, hookCalls }: CastOptions): readonly Extension[] {
   const { hooks = [], orchestration, compaction } = setup
-  const steps = [{ name: 'open', isDefault: true }, { name: 'paid', conditions: [{ type: 'tool_used' as const, value: 'pay' }], tools: { deny: ['pay'] } }]
+  const steps = [
+    { name: unheardStep, conditions: [{ type: 'predicate' as const, name: 'unheard' }], tools: { deny: ['*'] } },
+    { name: 'open', isDefault: true },
+    { name: 'paid', conditions: [{ type: 'tool_used' as const, value: 'pay' }], tools: { deny: ['pay'] } },
+  ]
+  const predicates = { unheard: ({ message }: ConditionContext) => message === undefined }
   return [
     ...hooks.map((plan, index) => hookExtension(plan, index, world, hookCalls)),
     ...(requests ? [requests.extension] : []),
-    ...(orchestration ? [createOrchestration({ store, clock, random, config: { steps }, onDiagnostic: () => undefined }).extension()] : []),
+    ...(orchestration ? [createOrchestration({ store, clock, random, config: { steps }, predicates, onDiagnostic: () => undefined }).extension()] : []),
     ...(compaction === 'after-turn' ? [defineExtension({ name: 'compacts', hooks: { onStepEnd: (_event, context) => context.compactAfterTurn() } })] : []),
   ]
 }

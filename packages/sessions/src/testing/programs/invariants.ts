@@ -5,6 +5,7 @@ import { childrenAreTold } from './invariants/children.ts'
 import { copiesAreWhole } from './invariants/copies.ts'
 import { inputsAreShownOnce, overlaysAreShown } from './invariants/inputs.ts'
 import { whatWaitsIsNamed } from './invariants/named.ts'
+import { messagesAreKnown } from './invariants/orchestration.ts'
 import { readersSeeTheEnd } from './invariants/readers.ts'
 import { clientsAreToldWhy, comesToRest, dueIsAsModelled, everyRunEnds, nothingIsDue, nothingIsLeftAlone, nothingProlongsLives, staysBelowItsCeiling } from './invariants/rest.ts'
 import { requestsAreRecorded } from './invariants/requests.ts'
@@ -30,6 +31,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   readersSeeTheEnd,
   spendingAddsUp,
   requestsAreRecorded,
+  messagesAreKnown,
   childrenAreTold,
   copiesAreWhole,
   nothingProlongsLives,
