@@ -21,7 +21,7 @@ export interface FoundAgent {
   readonly executor: BridgeExecutor
 }
 
-/** Who can be asked: executors in order, their agents in order; of two with one id the earlier executor has it. */
+/** The agents of all executors, in order. If two executors have an agent with the same id, the earlier executor wins. */
 export class AgentDirectory {
   readonly #executors: readonly BridgeExecutor[]
   readonly #defaultAgentId: string | undefined
@@ -43,8 +43,8 @@ export class AgentDirectory {
   }
 
   /**
-   * Throws `NOT_FOUND` for an unknown id, with those that pass `isVisible`. Without any agents throws `CONFIG`, or `TRANSPORT`
-   * if an executor does not know its agents yet.
+   * Finds an agent by id, or the default agent. Throws `NOT_FOUND` for an unknown id; the message lists the ids that pass
+   * `isVisible`. If there are no agents, throws `CONFIG`, or `TRANSPORT` if an executor does not know its agents yet.
    */
   find(agentId: string | undefined, isVisible: (agentId: string) => boolean): FoundAgent {
     const found = this.#found()
@@ -54,12 +54,15 @@ export class AgentDirectory {
     return agent
   }
 
-  /** The agent of what this owner began earlier. Throws as `find`, with the agents that the owner may see. */
+  /**
+   * Finds the agent of an existing session or request of this owner. Throws as `find`; the message lists the agents that the owner
+   * may see.
+   */
   findEarlier(agentId: string, owner: string): FoundAgent {
     return this.find(agentId, (id) => this.#authorize(owner, 'discover', id))
   }
 
-  /** The agents that an executor gave and that cannot be listed, by executor. */
+  /** Returns the agents of an executor that cannot be listed, with the reason. */
   leftOut(executor: BridgeExecutor): readonly LeftOutAgent[] {
     return this.#look(executor).leftOut
   }
@@ -71,23 +74,23 @@ export class AgentDirectory {
     return new BridgeError('TRANSPORT', `No agents yet: ${unknown}`, { details })
   }
 
-  /** Why an executor does not know its agents. */
+  /** Returns the reasons of executors that do not know their agents; undefined if there are none. */
   #unknown(): string | undefined {
     const reasons = this.#executors.flatMap((executor) => executor.health().reason ?? [])
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** Undefined if no executor has an agent of this id. */
+  /** Returns undefined if no executor has an agent of this id. */
   executorOf(agentId: string): BridgeExecutor | undefined {
     return byId(this.#found(), agentId)?.executor
   }
 
-  /** As it is now: an agent in another process says what it is once that runs. */
+  /** Returns the current description. An agent in another process describes itself only once that process runs. */
   asNow({ agent, executor }: FoundAgent): FoundAgent {
     return { agent: this.#agentsOf(executor).find(({ id }) => id === agent.id) ?? agent, executor }
   }
 
-  /** Throws `CONFIG` when there is no such default agent; logs ids that an earlier executor took. */
+  /** Throws `CONFIG` if the default agent does not exist. Logs the ids that an earlier executor already has. */
   check(): void {
     const id = this.#defaultAgentId
     if (id !== undefined && !byId(this.#found(), id) && this.#unknown() === undefined) {
@@ -129,7 +132,7 @@ export class AgentDirectory {
     }
   }
 
-  /** Once for each reason. */
+  /** Logs each reason once. */
   #tellLeftOut({ kind }: BridgeExecutor, { id, reason }: LeftOutAgent): void {
     const key = JSON.stringify([kind, id, reason])
     if (this.#told.has(key) || this.#told.size >= maxTold) return

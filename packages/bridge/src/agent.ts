@@ -4,29 +4,29 @@ import type { StateStore } from '@bowline/sessions'
 import { checkAgent } from './check-agent.ts'
 
 /**
- * An agent that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; output sent until then is kept. An
- * untyped throw is reported as a failed agent, without its text.
+ * An agent that answers prompts. `onPrompt` must stop soon after `abortSignal` is aborted; output sent until then is kept. If
+ * `onPrompt` fails with an untyped error, the bridge reports a failed agent without the text of the error.
  */
 export interface BridgeAgent {
   readonly specificationVersion: 'v1'
-  /** `id` must be 1–128 characters, begin with a letter or digit and go on with those or `. _ : -`. */
+  /** `id` must have 1–128 characters: first a letter or digit, then letters, digits and `. _ : -`. */
   readonly info: AgentInfo
   readonly capabilities?: readonly string[]
   readonly providers?: readonly AgentProvider[]
-  /** A second `onPrompt` with the same session and `requestId` must join the first, also in a fresh process. */
+  /** If true, a second `onPrompt` with the same session and `requestId` must join the first, also in a fresh process. */
   readonly durable?: boolean
   /** Store in which a bridge keeps its records of this agent's work, unless `store` of the bridge is set. */
   readonly stateStore?: StateStore
-  /** Awaited before the prompt. When it throws, nothing remains and `onSessionClose` is not called. */
+  /** Awaited before the first prompt. If it throws, the session is not created and `onSessionClose` is not called. */
   onSessionCreate?(session: SessionContext): void | Promise<void>
   onPrompt(request: PromptContext): AsyncIterable<BridgeEvent> | Promise<PromptResult> | PromptResult
   /**
-   * Answers to a `needs-input` whose stream is still open. Without this hook they wait until the stream ends and come
-   * with the next `onPrompt`, as those to a turn that ended with `needs_input` always do.
+   * Receives answers to a `needs-input` event while its stream is still open. Without this hook, the answers wait until the stream
+   * ends and come with the next `onPrompt`. Answers to a turn that ended with `needs_input` always come with the next `onPrompt`.
    */
   onAnswers?(request: AnswersContext): void | Promise<void>
   onCancel?(request: CancelContext): void | Promise<void>
-  /** Called once per created session. A throw is logged and changes nothing. */
+  /** Called once per created session. An error that it throws is logged and has no other effect. */
   onSessionClose?(session: SessionContext, reason: CloseReason): void | Promise<void>
 }
 
@@ -56,11 +56,11 @@ export interface SessionContext {
   /** Metadata, as the caller gave it. */
   readonly metadata: JSONObject
   readonly createdAt: number
-  /** Delegations above this one: 0 for work that no agent handed on. */
+  /** Number of delegations above this session; 0 if no agent delegated it. */
   readonly depth: number
-  /** Ids of the agents above, from the outermost, as far as they are known here. */
+  /** Ids of the delegating agents, from the outermost, as far as this process knows them. */
   readonly path: readonly string[]
-  /** The session whose conversation goes on under this handle; its own id unless it was opened with `resumeSessionId`. */
+  /** Session whose conversation this one continues. Its own id unless it was opened with `resumeSessionId`. */
   readonly conversationId: string
 }
 
@@ -68,11 +68,11 @@ export interface SessionContext {
 export interface PromptContext {
   readonly session: SessionContext
   readonly requestId: string
-  /** Empty when there are `answers`. */
+  /** Empty if `answers` are given. */
   readonly prompt: string
-  /** Answers to the questions of the turn before. */
+  /** Answers to the questions of the previous turn. */
   readonly answers?: readonly Answer[]
-  /** Model parameters of this prompt, as the caller gave them. */
+  /** Model parameters of this prompt, unchanged from the caller. */
   readonly runtimeParams: RuntimeParams
   readonly abortSignal: AbortSignal
   readonly deadlineAt?: number
@@ -100,12 +100,12 @@ export type CloseReason = 'closed' | 'expired' | 'failed' | 'shutdown'
 /** An event of one prompt. Events after the `result` are ignored. */
 export type BridgeEvent =
   | { readonly type: 'text-delta'; readonly delta: string }
-  /** An event of the loop, untouched. */
+  /** An event of the agent loop, passed on unchanged. */
   | { readonly type: 'agent-event'; readonly event: AgentEvent }
   | { readonly type: 'progress'; readonly message?: string; readonly progress?: number; readonly total?: number }
-  /** The agent waits, with its stream open, for `answers` to all of these. */
+  /** The agent waits, with its stream open, for `answers` to all of `pending`. */
   | { readonly type: 'needs-input'; readonly pending: readonly PendingInput[] }
-  /** The last event that counts. */
+  /** The final event; the bridge ignores later ones. */
   | { readonly type: 'result'; readonly result: PromptResult }
 
 /**
@@ -121,7 +121,7 @@ export interface PromptResult {
   readonly pending?: readonly PendingInput[]
 }
 
-/** Reason of the end of a turn, in the words of the Agent Client Protocol, which callers see. */
+/** Reason of the end of a turn, spelled as in the Agent Client Protocol. */
 export type StopReason =
   | 'end_turn'
   | 'max_tokens'
@@ -138,11 +138,11 @@ export interface PendingInput {
   readonly kind: 'approval' | 'tool'
   readonly toolName: string
   readonly input: JSONValue
-  /** Names of the agents from the root to the one that waits; absent at the root. */
+  /** Names of the agents from the root to the waiting one; absent at the root. */
   readonly agent?: readonly string[]
 }
 
-/** Answer to a `PendingInput`. `input` of an approval replaces the input of the call. */
+/** Answer to a `PendingInput`. For an approval, `input` replaces the input of the call. */
 export type Answer =
   | { readonly id: string; readonly decision: 'approve' | 'deny'; readonly input?: JSONValue; readonly reason?: string }
   | { readonly id: string; readonly output: JSONValue }

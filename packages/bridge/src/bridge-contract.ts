@@ -10,7 +10,7 @@ import type { DiscoveredAgent, WorkerHealth } from './executors/executor.ts'
  */
 export interface Bridge {
   readonly limits: BridgeLimits
-  /** The clock of all times of this bridge. */
+  /** The clock that all times of this bridge use. */
   readonly clock: Clock
   /** Starts the executors in order. If one fails, the started ones are stopped and its error is thrown. Repeatable. */
   start(): Promise<void>
@@ -32,9 +32,9 @@ export interface Bridge {
   refresh(options?: { readonly waitMs?: number }): Promise<void>
   /** Opens a session with an agent. Rejects with a `BridgeError`; then no session remains. */
   createSession(input?: CreateSessionInput): Promise<BridgeSession>
-  /** Sends one prompt to a session, or `answers` to its waiting request. A refusal is told by the result. */
+  /** Sends one prompt to a session, or `answers` to its waiting request. The result reports a refusal. */
   prompt(input: PromptInput): BridgeRun
-  /** Opens a session, sends the prompt and closes the session. A refusal is told by the result. */
+  /** Opens a session, sends the prompt and closes the session. The result reports a refusal. */
   delegate(input: DelegateInput): BridgeRun
   /** Resolves with one session. Rejects with `NOT_FOUND` or `EXPIRED`. */
   session(sessionId: string, options?: OwnerOption): Promise<BridgeSession>
@@ -55,12 +55,12 @@ export interface Bridge {
 
 /** A discovered agent with the kind of its executor, and whether it is the default agent. */
 export interface ListedAgent extends DiscoveredAgent {
-  /** The kind of the executor that reaches it. */
+  /** Kind of the agent's executor. */
   readonly executor: string
   readonly default: boolean
 }
 
-/** Action on an agent that `authorize` permits or refuses. An owner may always see and end work that it began. */
+/** Action on an agent that `authorize` permits or refuses. Owners may always read and end their own sessions and requests. */
 export type BridgeAction = 'discover' | 'create' | 'prompt' | 'delegate'
 
 /** Owner of a call. Sessions and requests of other owners are invisible to it. */
@@ -69,10 +69,10 @@ export interface OwnerOption {
   readonly owner?: string
 }
 
-/** Number of delegations above a call. Calls inside an agent of this process know it by themselves. */
+/** Number of delegations above a call. Calls inside an agent of this process get it automatically. */
 export interface DepthOption {
   readonly depth?: number
-  /** Ids of the agents above, from the outermost. */
+  /** Ids of the delegating agents, from the outermost. */
   readonly path?: readonly string[]
 }
 
@@ -80,17 +80,17 @@ export interface DepthOption {
 export interface CreateSessionInput extends OwnerOption, DepthOption {
   readonly agentId?: string
   readonly metadata?: JSONObject
-  /** An earlier session of the same owner whose conversation goes on under a new handle. */
+  /** Earlier session of the same owner. The new session continues its conversation. */
   readonly resumeSessionId?: string
-  /** The same key with the same input gives the same session. */
+  /** A repeated call with the same key and input returns the same session. */
   readonly idempotencyKey?: string
 }
 
 /** Settings of one request: id, time limit (ms) and model parameters. */
 export interface RequestOptions extends OwnerOption {
-  /** Model and settings of this request, as far as the agent takes them. */
+  /** Model and settings of this request; an agent may ignore some. */
   readonly runtimeParams?: RuntimeParams
-  /** 1–128 characters. The same id with the same input joins the first call. */
+  /** Id of 1–128 characters. A repeated call with the same id and input joins the first call. */
   readonly requestId?: string
   /** The same as `requestId`. Give only one of the two. */
   readonly idempotencyKey?: string
@@ -132,10 +132,10 @@ export interface RequestFilter extends OwnerOption {
   readonly cursor?: string
 }
 
-/** Waiting time (ms, default 0) of a look at a request. */
+/** Maximum waiting time in ms (default 0) of a status query. */
 export interface RequestQuery extends OwnerOption {
   readonly waitMs?: number
-  /** Ends the waiting, not the request. */
+  /** Aborting it ends the wait, not the request. */
   readonly abortSignal?: AbortSignal
 }
 
@@ -152,12 +152,12 @@ export interface CloseInput extends OwnerOption {
   readonly reason?: string
 }
 
-/** A handle of one request. Iterating gives its events from then on; a reader that stops early does not stop the work. */
+/** A handle of one request. Iterating yields its events from that moment; stopping the iteration does not stop the request. */
 export interface BridgeRun extends AsyncIterable<BridgeEvent> {
-  /** Id of the request. If the call joined an earlier request, the id of that one once `accepted` has resolved. */
+  /** Id of the request. If the call joined an earlier request, this is that request's id once `accepted` has resolved. */
   readonly requestId: string
   readonly sessionId: string
-  /** True once the request has its record; false when the call was refused. */
+  /** Resolves with true once the request is recorded, or false if the call was refused. */
   accepted(): Promise<boolean>
   /** Always settles, never rejects. */
   result(): Promise<BridgeResult>
@@ -195,9 +195,9 @@ export interface RequestIds {
 /** A request without its result. */
 export interface RequestSummary extends RequestIds {
   readonly status: RequestStatus
-  /** When it was accepted, in ms since 1970. */
+  /** Time of acceptance, in ms since 1970. */
   readonly createdAt: number
-  /** How the prompt begins: at most 120 characters. */
+  /** Start of the prompt, at most 120 characters. */
   readonly prompt: string
 }
 
@@ -207,23 +207,23 @@ export interface RequestPage {
   readonly nextCursor?: string
 }
 
-/** Status of a request that has not failed. */
+/** Status of a request, without `error`. */
 export type OutcomeStatus = 'queued' | 'running' | SettledStatus
 /** Status of a request that has ended or waits for answers. */
 export type SettledStatus = Exclude<TurnStatus, 'needs-recovery' | 'error'>
 /** Status of a request, `error` included. */
 export type RequestStatus = OutcomeStatus | 'error'
 
-/** From acceptance to end. */
+/** All statuses, in order from acceptance to end. */
 export const requestStatuses = [
   ...(['queued', 'running', 'awaiting-tools', 'awaiting-approval', 'awaiting-subagent'] as const),
   ...(['completed', 'aborted', 'halted', 'limit', 'error'] as const),
 ] as const satisfies readonly RequestStatus[]
 
-/** Present result of a request: text, structured output, usage and open questions. Unsettled requests have `progress` only. */
+/** Current result of a request: text, structured output, usage and open questions. Unsettled requests have `progress` only. */
 export interface BridgeOutcome extends RequestIds {
   readonly status: OutcomeStatus
-  /** There once it is settled. */
+  /** Present once the request has settled. */
   readonly text?: string
   readonly stopReason?: StopReason
   readonly structured?: JSONValue
@@ -243,7 +243,7 @@ export type BridgeResult = ({ readonly ok: true } & BridgeOutcome) | BridgeFailu
 export interface BridgeFailure {
   readonly ok: false
   readonly error: BridgeError
-  /** The agent that was asked. Only `request()` says it, of a request that was accepted. */
+  /** Agent of the request. Present only in results of `request()` for an accepted request. */
   readonly agentId?: string
 }
 
@@ -252,7 +252,7 @@ export interface CancelReceipt {
   readonly cancelled: boolean
   readonly sessionId: string
   readonly requestId?: string
-  /** The agent stopped in time. */
+  /** Whether the agent stopped within the grace period. */
   readonly settled: boolean
   readonly reason?: string
 }
@@ -261,30 +261,30 @@ export interface CancelReceipt {
 export interface CloseReceipt {
   readonly closed: true
   readonly sessionId: string
-  /** True for the one caller whose close it was. */
+  /** True for exactly one caller: the one that closed the session. */
   readonly existed: boolean
 }
 
-/** Time limits of a bridge that its callers need, in milliseconds. */
+/** Time limits of a bridge that callers need to know, in milliseconds. */
 export interface BridgeLimits {
-  /** How long a call waits for its end before it answers with a request id. */
+  /** Maximum time that a call stays open before it answers with a request id. */
   readonly waitMs: number
-  /** Silence in milliseconds after which a waiting call reports progress. */
+  /** Time without progress after which a waiting call sends a progress message. */
   readonly heartbeatMs: number
-  /** The longest `timeoutMs` of a request. */
+  /** Maximum of `timeoutMs` of a request. */
   readonly maxTimeoutMs: number
 }
 
 /** Health and load of a bridge. `uptimeMs` counts from `start`. */
 export interface BridgeHealth {
-  /** Started, with an agent that can be used, and every executor healthy. */
+  /** Whether the bridge is started, has a usable agent, and every executor is healthy. */
   readonly healthy: boolean
   readonly version: string
   readonly uptimeMs: number
   readonly agents: { readonly total: number; readonly ready: number }
   readonly sessions: { readonly active: number; readonly capacity: number }
   readonly requests: { readonly inFlight: number; readonly capacity: number; readonly queued: number }
-  /** How much the owner that asked uses, and may use. */
+  /** Usage and limits of the owner that asks. */
   readonly owner: {
     readonly sessions: { readonly active: number; readonly capacity: number }
     readonly requests: { readonly inFlight: number; readonly capacity: number; readonly queued: number; readonly queueCapacity: number }
@@ -292,15 +292,15 @@ export interface BridgeHealth {
   readonly executors: readonly {
     readonly kind: string
     readonly healthy: boolean
-    /** Why it is not healthy, if no agent says so. */
+    /** Reason if it is unhealthy and no agent states one. */
     readonly reason?: string
     readonly workers?: readonly WorkerHealth[]
-    /** Agents that are not listed, and why. */
+    /** Agents that cannot be listed, with the reason. */
     readonly leftOut?: readonly { readonly id: string; readonly reason: string }[]
   }[]
 }
 
-/** Counts since the bridge was created. They end with the process. */
+/** Counts since the bridge was created. They are not stored. */
 export interface BridgeCounters {
   readonly sessionsOpened: number
   readonly sessionsClosed: Readonly<Record<'closed' | 'expired' | 'failed' | 'shutdown', number>>
@@ -308,6 +308,6 @@ export interface BridgeCounters {
   readonly refused: number
   readonly inFlight: number
   readonly workerRestarts: number
-  /** Events and results that came when they no longer counted. */
+  /** Number of events and results that arrived too late and were ignored. */
   readonly dropped: number
 }

@@ -188,7 +188,7 @@ class ExecutorBridge implements Bridge {
     })
   }
 
-  /** An agent that cannot be listed is one that cannot be used. */
+  /** An agent that cannot be listed cannot be used, so it makes its executor unhealthy. */
   #healthOf(executor: BridgeExecutor): BridgeHealth['executors'][number] {
     const health = executor.health()
     const leftOut = this.#directory.leftOut(executor)
@@ -268,7 +268,7 @@ class ExecutorBridge implements Bridge {
     return this.#answered(close(this.#desk, input))
   }
 
-  /** Rejects with a `BridgeError` only. */
+  /** Makes sure that the call rejects with a `BridgeError` only. */
   #answered<T>(call: Promise<T>): Promise<T> {
     return this.#calls.during(
       call.catch((error: unknown) => {

@@ -32,7 +32,7 @@ const agentChecks: FieldChecks<BridgeAgent> = {
   onSessionClose: check.checkFunction,
 }
 
-/** Throws `CONFIG` that names what is wrong. An instance of a class may have fields of its own. */
+/** Throws `CONFIG` with the path of the wrong field. Unlike object literals, instances of a class may have further fields. */
 export function checkAgent(path: string, agent: unknown): asserts agent is BridgeAgent {
   check.checkRequired(path, agent, 'an agent', (given) => typeof given === 'object' && given !== null && !Array.isArray(given))
   if (isPlainObject(agent)) check.checkKeys(path, agent, Object.keys(agentChecks))

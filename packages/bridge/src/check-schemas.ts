@@ -2,27 +2,30 @@ import type { ArgumentCheck, FieldChecks, fieldChecks } from '@bowline/llm/argum
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Made on demand: only the test that writes `config.schema.json` asks. Undefined if no value of JSON passes the check. */
+/** Created lazily: only the test that writes `config.schema.json` needs schemas. Undefined if no JSON value passes the check. */
 const schemas = new WeakMap<ArgumentCheck, () => JsonSchema | undefined>()
 
-/** Returns undefined for a check that only code can pass. Throws for a check without a schema: a field must not be left out unnoticed. */
+/**
+ * Returns undefined if no JSON value can pass the check. Throws for a check without a schema, so that no field is left out
+ * unnoticed.
+ */
 export function schemaOf(check: ArgumentCheck): JsonSchema | undefined {
   const schema = schemas.get(check)
   if (!schema) throw new Error('This check has no schema: make it with withSchema or needsCode')
   return schema()
 }
 
-/** Returns a check like this one whose schema is that of `check`, if it has one, and `schema`. */
+/** Returns the same check with a schema: the schema of `check`, if any, merged with `schema`. */
 export function withSchema(schema: JsonSchema, check: ArgumentCheck): ArgumentCheck {
   return keep(() => ({ ...schemas.get(check)?.(), ...schema }), (path, value) => check(path, value))
 }
 
-/** Returns a check like this one that no value of JSON passes: functions, stores, patterns. */
+/** Marks a check that no JSON value passes: functions, stores, patterns. */
 export function needsCode(check: ArgumentCheck): ArgumentCheck {
   return keep(() => undefined, (path, value) => check(path, value))
 }
 
-/** The same checks, each with the schema of the JSON values that pass it. */
+/** Adds a schema for JSON values to each check. */
 export function withSchemas(checks: ReturnType<typeof fieldChecks>): ReturnType<typeof fieldChecks> {
   const name = { type: 'string', minLength: 1 }
   return {

@@ -12,11 +12,11 @@ export interface BridgeConfig extends BridgeOptions {
   /** Started in order before the bridge, stopped in reverse order after it. */
   readonly runtimes?: readonly Runtime[]
   /**
-   * Worker programs whose agents are served, after those of `executors` and before those of the command line. Default folder:
-   * the folder of this file.
+   * Worker programs whose agents are served. Order: `executors`, these, then the workers of the command line. Default working
+   * directory: the folder of this file.
    */
   readonly workers?: readonly WorkerOptions[]
-  /** Other Bowline servers whose agents are served, after all workers. */
+  /** Other Bowline servers whose agents are served, listed after all workers. */
   readonly servers?: readonly RemoteServerOptions[]
 }
 

@@ -1,20 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { SessionContext } from './agent.ts'
 
-/** Whose work the code at hand does. */
+/** Owner, session and agent for which the current code runs. */
 export interface WorkContext {
   readonly owner: string
   readonly sessionId: string
   readonly agentId: string
   readonly requestId?: string
-  /** Of the session at work: its own depth, and the agents above it. */
+  /** Depth of the session, and the ids of the agents above it. */
   readonly depth: number
   readonly path: readonly string[]
 }
 
 const storage = new AsyncLocalStorage<WorkContext>()
 
-/** What agents do inside runs with its own context, so that log lines and delegations know where they come from. */
+/** Runs agent code in its own async context, so that log lines and delegations know their origin. */
 export function withWorkContext<T>(context: WorkContext, work: () => T): T {
   return storage.run(context, work)
 }
@@ -23,12 +23,12 @@ export function workContextOf({ owner, sessionId, agentId, depth, path }: Sessio
   return { owner, sessionId, agentId, depth, path, ...(requestId !== undefined && { requestId }) }
 }
 
-/** Runs what the agent of a session does, in that session's name. */
+/** Runs a hook of an agent in the context of its session. */
 export function inSession<T>(context: SessionContext, requestId: string | undefined, work: () => T): T {
   return withWorkContext(workContextOf(context, requestId), work)
 }
 
-/** Undefined outside of agents. */
+/** Returns undefined outside of agents. */
 export function workContext(): WorkContext | undefined {
   return storage.getStore()
 }

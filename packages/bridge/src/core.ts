@@ -8,7 +8,7 @@ import type { BridgeRedaction } from './redact.ts'
 import { Processes } from './records/processes.ts'
 import type { BridgeSettings } from './settings.ts'
 
-/** What every part of one bridge stands on. */
+/** Dependencies that all parts of one bridge share. */
 export interface Core {
   readonly settings: BridgeSettings
   readonly store: StateStore
@@ -16,9 +16,9 @@ export interface Core {
   readonly observer: BridgeObserver
   readonly ownerLimits: OwnerLimits
   readonly redaction: BridgeRedaction
-  /** How long the record of what is over is kept. */
+  /** Time in ms for which records of ended sessions and requests are kept. */
   retentionMs(durable: boolean): number
-  /** What may fail without anybody's call failing: logged, and forgotten. */
+  /** Runs `work` and logs its error; never rejects. */
   attempt(what: string, work: () => unknown): Promise<void>
 }
 

@@ -16,13 +16,13 @@ import { withCounts } from './requests/outcome.ts'
 
 /** Name, description and agents of a `delegateTool`. */
 export interface DelegateToolOptions {
-  /** Ids of the agents that work may be handed to; the first is used when the model names none. Default: all. */
+  /** Ids of the agents that the model may choose. The first is the default. Default: all agents. */
   readonly agents?: readonly string[]
   /** Default `delegate`. */
   readonly name?: string
   /**
-   * Description for the model. Default: the purpose of the tool, and each agent with its description as the bridge lists it
-   * when the tool is created. Create the tool after `bridge.start()` if descriptions are known only then.
+   * Description for the model. Default: the purpose of the tool, and each agent with its description as listed when the tool is
+   * created. If descriptions are known only after `bridge.start()`, create the tool after that.
    */
   readonly description?: string
 }
@@ -54,7 +54,7 @@ export function delegateTool(bridge: Bridge, options: DelegateToolOptions = {}):
       agentId: agentId.optional().describe(`Which agent: ${choiceOf(bridge, agents)}`),
     }),
     effect: 'idempotent',
-    // The bridge has deadlines of its own.
+    // The bridge enforces its own deadlines.
     timeoutMs: null,
     execute: async (input, context) => {
       const wanted = input.agentId ?? agents?.[0]
@@ -98,7 +98,7 @@ function choiceOf(bridge: Bridge, agents: readonly string[] | undefined): string
   return ids.length === 0 ? 'an id. Default: the default agent.' : `${namesOf(ids)}. Default: ${standard}.`
 }
 
-/** What the loop is told of a request: the ids of a child are those of the request and of the agent. */
+/** Reports a request to the loop as a child run. The run id is the request id; the subagent is the agent of the bridge. */
 class Child {
   readonly #id: string
   readonly #context: ToolContext
@@ -128,7 +128,7 @@ class Child {
       return this.#context.reportChild({ kind: 'end', childRunId, status: 'error', error })
     }
     const { usage, cost, text } = result
-    // Of an agent that has no steps.
+    // The agent reported no steps.
     if (this.#updates === 0) this.#update({ step: 1, text: text ?? '', toolNames: [] })
     this.#context.reportChild({ kind: 'end', childRunId, status: endedAs(result), ...withCounts(usage), ...(cost && { cost }) })
   }
@@ -139,12 +139,12 @@ class Child {
   }
 }
 
-/** Nobody answers an agent that a tool waits for: such a request is given up. */
+/** A tool call cannot answer questions of the agent, so a waiting request counts as aborted. */
 function endedAs({ status }: BridgeOutcome): 'completed' | 'aborted' | 'halted' | 'limit' {
   return status === 'completed' || status === 'halted' || status === 'limit' ? status : 'aborted'
 }
 
-/** The model of a loop has this tool only, not those that an error names to clients of MCP. */
+/** The model has only this tool. The default texts name tools that only MCP clients have. */
 const nextTimes = {
   later: 'Hand the task over again later, or to another agent.',
   never: 'Change the task or choose another agent; the same call fails again.',
@@ -168,19 +168,22 @@ function returned(result: BridgeResult, redaction: BridgeRedaction): ToolReturnV
   }
 }
 
-/** The same for each attempt of one call. */
+/** Returns the same id for each attempt of one call. */
 function requestIdOf({ idempotencyKey }: ToolContext): string {
   return `d_${createHash('sha256').update(idempotencyKey).digest('base64url')}`
 }
 
-/** Below the agent whose call it is. A run of a runtime is found by its session: it may be executed in anybody's context. */
+/**
+ * Returns the position below the calling agent. A run of a runtime is found by its session key, because the async context may
+ * belong to a different caller.
+ */
 function placeOf({ sessionKey, context }: ToolContext): OwnerOption & DepthOption {
   const above = sessionKey === undefined ? workContext() : contextOfRun(sessionKey)
   if (!above) return { depth: depthIn(context) + 1, path: [] }
   return { owner: above.owner, depth: above.depth + 1, path: [...above.path, above.agentId] }
 }
 
-/** What a server was told by the bridge that handed the work to it: it keeps it with the session. */
+/** Reads the depth that a remote bridge sent with the work; the server stores it with the session. */
 function depthIn(context: ToolContext['context']): number {
   const depth = typeof context === 'object' && context !== null && 'bowline.depth' in context ? context['bowline.depth'] : 0
   return typeof depth === 'number' && Number.isSafeInteger(depth) && depth > 0 ? depth : 0

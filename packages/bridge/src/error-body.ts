@@ -19,7 +19,7 @@ const detailNames = [
   'pending',
 ] as const satisfies readonly (keyof BridgeErrorDetails)[]
 
-/** An error as it may leave the process. Of an error that is not the bridge's own nothing leaves. */
+/** Converts an error to the form in which it leaves the process. Errors other than `BridgeError` become a bare `INTERNAL`. */
 export function errorBody(error: unknown, redaction = standardRedaction): BridgeErrorBody {
   if (!BridgeError.isInstance(error)) return errorBody(new BridgeError('INTERNAL', 'Internal error'))
   const details: JSONObject = {}
@@ -30,7 +30,7 @@ export function errorBody(error: unknown, redaction = standardRedaction): Bridge
   return { code: error.code, message: redaction.text(error.message), retryable: error.retryable, next: nextStep(error), details }
 }
 
-/** An error as it is stored: all of it that is JSON. */
+/** Converts an error to its stored form: all fields that are JSON. */
 export function storedError({ code, message, retryable, details }: BridgeError): StoredError {
   return { code, message, retryable, details: JSON.parse(JSON.stringify(details)) as JSONObject }
 }
@@ -43,13 +43,13 @@ export interface CallFacts {
   readonly sessionId?: string | undefined
   readonly agentId?: string | undefined
   readonly requestId?: string | undefined
-  /** Unless the error says it. */
+  /** Default if the error does not state it. */
   readonly sessionValid?: boolean | undefined
-  /** The session is over with the call, whatever the error says. */
+  /** Set if the session ends with the call; overrides the error. */
   readonly endsSession?: boolean
 }
 
-/** The error with what its call knows. What the error itself says wins. An agent that is not known yet has no id. */
+/** Adds the facts of the call to an error; the error's own details win. Ids that are not valid yet are left out. */
 export function withFacts(error: BridgeError, { sessionId, agentId, requestId, sessionValid, endsSession }: CallFacts): BridgeError {
   const ids = Object.entries({ sessionId, agentId, requestId }).filter(([, id]) => id !== undefined && idForm.test(id))
   const details = { ...Object.fromEntries(ids), ...(sessionValid !== undefined && { sessionValid }), ...error.details, ...(endsSession && { sessionValid: false }) }

@@ -3,7 +3,7 @@ import { isMarked } from '@bowline/llm/arguments'
 
 const marker = Symbol.for('bowline.bridge.error')
 
-/** Every code with whether a repeat of the same call may help, unless the error says otherwise, and what to do next. */
+/** Each code, with its default for `retryable` and the advice for the caller. */
 export const errorTable = {
   CONFIG: { retryable: false, next: 'Correct what the message names; the same call fails again.' },
   AUTH: { retryable: false, next: 'Tell the operator that the credential was refused; the same call fails until it is replaced.' },
@@ -24,7 +24,7 @@ export type BridgeErrorCode = keyof typeof errorTable
 /** All codes of a `BridgeError`. */
 export const bridgeErrorCodes = Object.keys(errorTable) as readonly BridgeErrorCode[]
 
-/** What to do next where the reason says more than the code. */
+/** Advice for reasons for which there is better advice than that of the code. */
 const nextByReason: Readonly<Record<string, string>> = {
   'no-agent': 'Use one of the agents that the message lists; agents_discover says what each is for.',
   'no-agents': 'Tell the operator that no agent is configured.',
@@ -58,7 +58,7 @@ export interface BridgeErrorDetails {
   readonly sessionId?: string
   readonly agentId?: string
   readonly requestId?: string
-  /** Whether the session of the call takes prompts after this. False also if there is no session. */
+  /** Whether the session accepts prompts after this error. False also if there is no session. */
   readonly sessionValid?: boolean
   /** Whether the work may have had effects. */
   readonly outcome?: 'none' | 'unknown'

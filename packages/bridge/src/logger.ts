@@ -10,7 +10,7 @@ export interface BridgeLogger {
 /** Fields of a log line: JSON, and `cause`, any thrown value. Secrets are removed before. */
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** JSON lines on stderr: stdout may belong to a protocol. */
+/** Writes JSON lines to stderr, because stdout may carry a protocol. */
 export function stderrLogger(): BridgeLogger {
   return { info: write('info'), warn: write('warn'), error: write('error') }
 }
@@ -21,7 +21,7 @@ function write(level: string): (fields: LogFields, message: string) => void {
   }
 }
 
-/** What somebody threw may be in circles or hold what JSON has no form for: it must not fail who tells of it. */
+/** Logged values may be circular or have no JSON form. Logging them must not throw. */
 function lineOf(head: object, fields: LogFields): string {
   try {
     return JSON.stringify({ ...head, ...fields }, plainError)

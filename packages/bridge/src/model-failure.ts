@@ -12,7 +12,7 @@ const codeByKind: Partial<Record<ErrorKind, BridgeErrorCode>> = {
   timeout: 'TIMEOUT',
 }
 
-/** A model error that came as data, as the error that a caller gets. The agent is as it was: its session goes on. */
+/** Converts a model error to a `BridgeError`. The session stays valid. */
 export function modelFailure({ kind, message, retryable, retryAfterMs }: ModelError, agentId: string): BridgeError {
   return new BridgeError(codeByKind[kind] ?? 'UPSTREAM', message, {
     retryable,

@@ -17,7 +17,7 @@ export interface ObserverOptions {
   readonly redaction: BridgeRedaction
 }
 
-/** One line of the log, one event and one count for each thing that happens. */
+/** Creates an observer that logs, emits and counts each notice once. */
 export function createObserver({ clock, logger, onEvent, redaction }: ObserverOptions): BridgeObserver {
   const sessionsClosed = { closed: 0, expired: 0, failed: 0, shutdown: 0 }
   const requests = { completed: 0, aborted: 0, error: 0, halted: 0, limit: 0 }
@@ -78,7 +78,7 @@ function isKey<T extends object>(counts: T, name: unknown): name is keyof T {
   return typeof name === 'string' && Object.hasOwn(counts, name)
 }
 
-/** A logger whose lines say whose work they are about, and hold no secrets of what was thrown. */
+/** Returns a logger that adds owner, session, agent and request to each line and redacts secrets in thrown values. */
 export function contextLogger(logger: BridgeLogger, redaction: BridgeRedaction): BridgeLogger {
   const withContext = (level: keyof BridgeLogger): BridgeLogger['info'] => {
     return (given, message) => {

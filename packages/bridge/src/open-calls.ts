@@ -1,8 +1,8 @@
 import { systemClock } from '@bowline/llm'
 
 /**
- * Holds the process while somebody waits for an answer. No timer does that, and a call whose agent is only waited for,
- * because its worker is started again or its server cannot be reached, has nothing else that would.
+ * Keeps the process alive while calls are pending. Timers of the bridge do not do that. So a call that waits for a worker to
+ * restart or for a server to become reachable would otherwise let the process exit.
  */
 export class OpenCalls {
   #open = 0

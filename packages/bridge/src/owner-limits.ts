@@ -1,6 +1,6 @@
 import type { BridgeExecutor } from './executors/executor.ts'
 
-/** The owner of calls that name none: the program itself, and its client over stdio. */
+/** Default owner of calls: the program itself, and its client over stdio. */
 export const localOwner = 'local'
 
 export interface OwnerLimitOptions {
@@ -11,7 +11,7 @@ export interface OwnerLimitOptions {
   readonly maxSessionsPerOwner: number | undefined
 }
 
-/** How much of the bridge one owner may use. */
+/** Limits of one owner. */
 export interface OwnerLimits {
   maxInFlight(owner: string): number
   maxQueued(owner: string): number
@@ -21,8 +21,8 @@ export interface OwnerLimits {
 const usualMaxSessions = 1000
 
 /**
- * A configured limit holds for every owner. Without one an owner may use half of what there is, so that one cannot keep
- * out all others; only `local` may use all of it, because a program need not be protected from itself.
+ * A configured limit applies to every owner. By default, an owner may use half of the total, so that it cannot exclude all others.
+ * Only `local` may use all of it, because a program need not be protected from itself.
  */
 export function ownerLimits(options: OwnerLimitOptions): OwnerLimits {
   const share = (owner: string, total: number, configured: number | undefined): number =>
@@ -34,7 +34,7 @@ export function ownerLimits(options: OwnerLimitOptions): OwnerLimits {
   }
 }
 
-/** The sessions that an executor takes. */
+/** Returns the maximum number of sessions of an executor. */
 export function capacityOf(executor: BridgeExecutor): number {
   return executor.limits?.maxSessions ?? usualMaxSessions
 }

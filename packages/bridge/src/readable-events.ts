@@ -1,6 +1,6 @@
 import type { BridgeEvent } from './agent.ts'
 
-/** A stream whose `return` ends a reading that waits for the next event: a generator alone would not hear it. */
+/** Returns a stream whose `return()` also ends a pending read. With a plain generator, `return()` would wait for the next event. */
 export function readableEvents(open: (reading: AbortSignal) => AsyncGenerator<BridgeEvent>): AsyncIterable<BridgeEvent> {
   const reading = new AbortController()
   const events = open(reading.signal)

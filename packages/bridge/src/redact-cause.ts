@@ -5,8 +5,9 @@ const maxDepth = 6
 const maxEntries = 100
 
 /**
- * Returns what copies a thrown value as it may be logged: without secrets. Errors stay errors, with name, message, stack,
- * cause and fields, all of which JSON shows. Stack and paths stay, because a log stays on this machine; `errorBody` removes them from what leaves it.
+ * Returns a function that copies a thrown value for logging, without secrets. Errors stay errors with name, message, stack, cause
+ * and fields, all visible as JSON. Stacks and paths are kept, because a log stays on this machine; `errorBody` removes them from
+ * output.
  */
 export function causeRedaction(redaction: Redaction): (cause: unknown) => unknown {
   function copyOf(value: unknown, known: Map<object, unknown>, depth: number): unknown {
@@ -21,7 +22,7 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
     return copyOfObject(value, known, depth)
   }
 
-  /** Instances too are copied by their fields: an error of a client library holds requests with their headers. */
+  /** Copies instances by their fields too: errors of client libraries contain requests with their headers. */
   function copyOfObject(value: object, known: Map<object, unknown>, depth: number): unknown {
     const copy: object = Array.isArray(value) ? [] : value instanceof Error ? copyOfError(value) : {}
     known.set(value, copy)
@@ -34,13 +35,13 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
 
   function copyOfError(error: Error): Error {
     const copy = new Error()
-    // Enumerable, since loggers such as pino write a field as JSON, which shows nothing else of an error.
+    // Enumerable, because loggers such as pino log fields as JSON, which shows only enumerable fields of an error.
     const said = { name: String(error.name), message: redaction.text(String(error.message)), stack: redaction.text(String(error.stack ?? '')) }
     for (const [name, value] of Object.entries(said)) Object.defineProperty(copy, name, { value, enumerable: true, configurable: true, writable: true })
     return copy
   }
 
-  /** The redaction decides by the name alone. */
+  /** The redaction decides by the field name alone. */
   function isSecret(name: string): boolean {
     return (redaction.value({ [name]: '' }) as Readonly<Record<string, unknown>>)[name] !== ''
   }
@@ -49,7 +50,7 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
     try {
       return copyOf(cause, new Map(), 0)
     } catch {
-      // A getter or a proxy of the thrown value threw in turn.
+      // A getter or proxy of the thrown value threw itself.
       return '[unreadable]'
     }
   }

@@ -4,24 +4,24 @@ import type { ArgumentCheck } from '@bowline/llm/arguments'
 import { BridgeError } from './errors.ts'
 import { causeRedaction } from './redact-cause.ts'
 
-/** Takes secrets out of what a bridge logs, stores and hands on. */
+/** Removes secrets from everything that a bridge logs, stores or returns. */
 export interface BridgeRedaction {
-  /** For what leaves the process: also without stacks and paths of this machine. */
+  /** Redacts text that leaves the process; also removes stacks and paths of this machine. */
   text(text: string): string
   value(value: JSONValue): JSONValue
-  /** The message of an error for the host. */
+  /** Redacts the message of an error for the host program. */
   message(text: string): string
-  /** The fields of a log line. */
+  /** Redacts the fields of a log line. */
   fields(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>
-  /** Redacts output for the host other than errors: notices, agents, health. */
+  /** Redacts other output for the host program: notices, agents, health. */
   told<T>(value: T): T
 }
 
 const leaving: NonNullable<RedactConfig['patterns']> = [
-  // Stack frames, each on a line of its own.
+  // Stack frames, one per line.
   [/\n\s+at .*/g, ''],
   [/file:\/\/\/[^\s"'`)]+/g, '[path]'],
-  // An absolute path, not the path of a web address.
+  // An absolute path, but not the path of a URL.
   [/(?<![\w:/.\\-])(?:[A-Za-z]:[\\/]|\/)(?:[^\s"'`:()\\/]+[\\/])+[^\s"'`:()\\/]*(?::\d+)*/g, '[path]'],
 ]
 
@@ -30,7 +30,8 @@ export function bridgeRedaction(config?: RedactConfig): BridgeRedaction {
   const inside = createRedaction(config)
   const outside = createRedaction({ fields: ['stack', ...fields], patterns: [...leaving, ...patterns] })
   const cause = causeRedaction(inside)
-  // Without a config only what was thrown can hold a secret: texts of workers have been redacted, all else is ids and words.
+  // Without a config, only thrown values can contain secrets: texts of workers are already redacted, and the rest is ids and fixed
+  // words.
   const everywhere = <T>(value: T): T => (config ? (cause(value) as T) : value)
   return {
     text: (text) => outside.text(text),
@@ -49,15 +50,15 @@ export function keepRedaction(bridge: object, redaction: BridgeRedaction): void 
   ofBridges.set(bridge, redaction)
 }
 
-/** A bridge that was not made here has the standard one. */
+/** Returns the redaction of a bridge; the standard one if the bridge is a foreign implementation. */
 export function redactionOf(bridge: object): BridgeRedaction {
   return ofBridges.get(bridge) ?? standardRedaction
 }
 
-/** What JSON can say of the option `redact`: patterns need code. */
+/** JSON schema of the option `redact`, without `patterns`, which need code. */
 export const redactSchema = { type: 'object', additionalProperties: false, properties: { fields: { type: 'array', items: { type: 'string', minLength: 1 } } } }
 
-/** The check of the option `redact`. */
+/** Checks the option `redact`. */
 export const checkRedact: ArgumentCheck = (path, value) => {
   if (value === undefined) return
   try {

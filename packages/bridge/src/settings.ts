@@ -16,64 +16,67 @@ import { checkRedact, redactSchema } from './redact.ts'
 
 /** Executors, store, limits and callbacks of a bridge. Times are in milliseconds, sizes in UTF-8 bytes. Every field has a default. */
 export interface BridgeOptions {
-  /** Executors in order of precedence: for a repeated agent id the first wins. Default: none. */
+  /** Executors in order of precedence. If two have an agent with the same id, the first wins. Default: none. */
   readonly executors?: readonly BridgeExecutor[]
-  /** Used when a call names no agent. Default: the first agent of the first executor that has one. */
+  /** Agent of calls that name none. Default: the first agent of the first executor that has one. */
   readonly defaultAgentId?: string
   /**
-   * Store of sessions and requests. Default: the store of the first runtime agent, else memory. A store that outlives the
-   * process still tells the outcome of earlier requests.
+   * Store of sessions and requests. Default: the store of the first runtime agent, else memory. With a persistent store, outcomes
+   * of earlier requests can be queried after a restart.
    */
   readonly store?: StateStore
-  /** Running requests. Default 50. */
+  /** Maximum number of running requests. Default 50. */
   readonly maxInFlight?: number
-  /** Requests that wait for a place, owners in turns. Default 0. */
+  /** Maximum number of queued requests; owners take turns. Default 0. */
   readonly maxQueued?: number
-  /** Running requests of one owner. Default: half of `maxInFlight`, and all for `local`. */
+  /** Maximum number of running requests of one owner. Default: half of `maxInFlight`; all of it for `local`. */
   readonly maxInFlightPerOwner?: number
-  /** Waiting requests of one owner. Default: half of `maxQueued`, and all for `local`. */
+  /** Maximum number of queued requests of one owner. Default: half of `maxQueued`; all of it for `local`. */
   readonly maxQueuedPerOwner?: number
   /**
-   * Sessions of one owner with each executor. Default: half of the executor's limit, and all of it for `local`. Stored
-   * sessions count too. The check is not part of the commit: bridges on one store that open sessions at the same moment may
-   * exceed it by the number of those.
+   * Maximum number of sessions of one owner with each executor. Default: half of the executor's limit; all of it for `local`.
+   * Stored sessions count too. The check is not atomic: bridges that share a store and open sessions simultaneously may exceed the
+   * limit.
    */
   readonly maxSessionsPerOwner?: number
-  /** UTF-8 bytes. Default 1 MiB. */
+  /** Maximum size of a prompt in UTF-8 bytes. Default 1 MiB. */
   readonly maxPromptBytes?: number
-  /** Metadata and runtimeParams together, as JSON. Default 64 KiB. */
+  /** Maximum size of metadata and `runtimeParams` together, as JSON. Default 64 KiB. */
   readonly maxMetadataBytes?: number
-  /** Text and structured result together. Default 8 MiB. */
+  /** Maximum size of text and structured result together. Default 8 MiB. */
   readonly maxResultBytes?: number
-  /** Time limit of a request without one of its own. Default 30 minutes. */
+  /** Time limit of requests that set none. Default 30 minutes. */
   readonly timeoutMs?: number
   /** Longest `timeoutMs` of a request. Default 24 hours. */
   readonly maxTimeoutMs?: number
   /** Inactivity timeout of an agent; 0 disables it. Default 5 minutes in process, 2 minutes elsewhere. */
   readonly inactivityMs?: number
-  /** How long a cancelled agent may take to settle. Default 5,000. */
+  /** Time that a cancelled agent has to stop. Default 5,000. */
   readonly cancelGraceMs?: number
-  /** How long a tool call stays open before it answers `running`. Default 50,000. */
+  /** Time that a tool call stays open before it answers `running`. Default 50,000. */
   readonly waitMs?: number
-  /** Progress on a quiet request, for callers that asked for progress. Default 10,000. */
+  /** Interval of progress messages while nothing else is reported, for callers that requested progress. Default 10,000. */
   readonly heartbeatMs?: number
   /** Time for which an ended request can be queried and joined. Default 1 hour; 24 hours for durable agents. */
   readonly requestRetentionMs?: number
-  /** How many finished requests and sessions that are over are kept. Default 10,000. */
+  /** Maximum number of kept records of ended requests and sessions. Default 10,000. */
   readonly maxRequestRecords?: number
   /** Number of nested delegations between agents. Default 4. */
   readonly maxDepth?: number
-  /** Whether an agent may get back work that it delegated. Default false. */
+  /** Whether an agent that delegated a task may receive it again. Default false. */
   readonly allowLoops?: boolean
-  /** Returns whether an owner may do this with an agent. A refused agent is invisible to the owner. Default: everything is allowed. */
+  /**
+   * Returns whether an owner may perform the action with an agent. A refused agent is invisible to the owner. Default: all is
+   * allowed.
+   */
   readonly authorize?: (owner: string, action: BridgeAction, agentId: string) => boolean
   /** Called with each notice. Must not throw. */
   readonly onEvent?: (notice: BridgeNotice) => void
   /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
-  /** Makes ids of sessions and requests. Default: random. */
+  /** Generates ids of sessions and requests. Default: random ids. */
   readonly ids?: IdSource
-  /** Default: JSON lines on stderr. */
+  /** Logger. Default: JSON lines on stderr. */
   readonly logger?: BridgeLogger
   /** Further secrets to remove from logs, errors, notices and the reasons of agents. */
   readonly redact?: RedactConfig
@@ -125,7 +128,7 @@ export const bridgeOptionChecks: FieldChecks<BridgeOptions> = {
   redact: withSchema(redactSchema, checkRedact),
 }
 
-/** Throws `CONFIG` for an unknown option or one that cannot be. An option that is `undefined` is absent. */
+/** Applies defaults. Throws `CONFIG` for an unknown option or an invalid value. An `undefined` option counts as absent. */
 export function settingsFrom(options: BridgeOptions): BridgeSettings {
   check.record(bridgeOptionChecks)('createBridge.options', options)
   return { ...defaults(), ...givenFields(options), executors: [...(options.executors ?? [])] }
@@ -165,7 +168,7 @@ function defaults(): BridgeSettings {
     authorize: () => true,
     onEvent: undefined,
     clock: systemClock,
-    // 128 random bits: only a caller that was given an id knows it.
+    // 128 random bits, so that ids cannot be guessed.
     ids: { next: (kind) => `${kind}_${randomBytes(16).toString('base64url')}` },
     logger: stderrLogger(),
     redact: undefined,

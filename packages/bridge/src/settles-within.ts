@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 
-/** True when the promise settled within the time, whichever way. Leaves no timer behind. */
+/** Returns true if the promise settled in time, fulfilled or rejected. Cancels its timer. */
 export async function settlesWithin(clock: Clock, leftMs: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<false>()
   const cancelTimer = clock.setTimer(clock.now() + Math.max(0, leftMs), () => resolve(false), { hold: true })

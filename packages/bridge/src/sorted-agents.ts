@@ -4,7 +4,7 @@ import { infoChecks, providerChecks } from './check-agent.ts'
 import { BridgeError } from './errors.ts'
 import type { DiscoveredAgent } from './executors/executor.ts'
 
-/** An agent that cannot be listed, and why. */
+/** An agent that cannot be listed, with the reason. */
 export interface LeftOutAgent {
   readonly id: string
   readonly reason: string
@@ -22,14 +22,14 @@ const agentChecks: FieldChecks<DiscoveredAgent> = {
   reason: check.checkText,
   durable: check.checkBoolean,
   resumable: check.checkBoolean,
-  // Fields that a later version adds do no harm.
+  // Unknown fields are allowed: a later version may add some.
   providers: check.listOf((path, provider) => {
     check.checkRequired(path, provider, 'an object', (given) => typeof given === 'object' && given !== null)
     for (const [name, checkField] of Object.entries(providerChecks)) checkField(`${path}.${name}`, (provider as Readonly<Record<string, unknown>>)[name])
   }),
 }
 
-/** Checks each agent alone, because other processes may send anything: one bad agent must not hide the others. */
+/** Checks each agent separately, because other processes may send anything. One invalid agent must not hide the others. */
 export function sortedOut(given: readonly DiscoveredAgent[]): Looked {
   const agents: DiscoveredAgent[] = []
   const leftOut: LeftOutAgent[] = []

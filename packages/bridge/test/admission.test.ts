@@ -5,7 +5,7 @@ function queueOf({ maxInFlight = 1, maxQueued = 10, perOwner = Infinity } = {}) 
   return new AdmissionQueue({ maxInFlight, maxQueued, ofOwner: { maxInFlight: () => perOwner, maxQueued: () => maxQueued } })
 }
 
-/** Whether it may run by now. */
+/** Returns whether the request may run by now. */
 async function hasEntered(place: { readonly entered: Promise<void> }): Promise<boolean> {
   return Promise.race([place.entered.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
 }

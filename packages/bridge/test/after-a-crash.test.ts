@@ -25,7 +25,7 @@ async function runsOf({ runtime }: BridgeAt, sessionId: string) {
   return (await runtime.session(`bridge:${ownerKey('local')}:${sessionId}`).runs()).items
 }
 
-/** A process that is killed while a prompt runs. */
+/** Starts a bridge process, sends a prompt and kills the process while the prompt runs. */
 async function killedAt(file: string, agentId: string) {
   const process = await bridgeProcess([file, 'slow'])
   const session = (await process.ask<BridgeSession>('createSession', { agentId })) as BridgeSession
@@ -84,7 +84,7 @@ describe('a durable agent, after its bridge was killed', () => {
   })
 })
 
-/** Two bridges over one runtime and its store: what two processes are, in a store that both can open. */
+/** Starts two bridges over one runtime and store, like two processes that share a store. */
 async function twoBridges(kind: 'fast' | 'slow') {
   const first = await recovered(await temporaryFile(), kind)
   const second = createBridge({ executors: [inProcessExecutor({ agents: [runtimeAgent(first.runtime, { agent: 'writer' })] })], logger: recordingLogger() })
@@ -163,13 +163,13 @@ describe('a bridge that is killed at each of its writes', () => {
         deaths += survived.filter((each) => !each).length
         if (survived.every(Boolean)) break
       }
-      // Session and request are written, and their ends.
+      // Kills happened at the writes of session and request and at those of their ends.
       expect(deaths).toBeGreaterThanOrEqual((kind === 'prompt' ? 4 : 3) * momentsAt(1).length)
     },
   )
 })
 
-/** By default the moments take turns: between two writes there is one kill. */
+/** By default, kills alternate between before and after a write: one kill per write. */
 function momentsAt(write: number): readonly Round['when'][] {
   const moments = ['before', 'after'] as const
   return rounds({ short: 1, long: 2 }) === 2 ? moments : [moments[write % 2] ?? 'before']
@@ -182,16 +182,16 @@ interface Round {
   readonly when: 'before' | 'after'
 }
 
-/** True when the process made fewer writes than that. */
+/** Returns true if the process made fewer writes than that. */
 async function oneRound({ kind, agentId, write, when }: Round): Promise<boolean> {
   const file = await temporaryFile()
-  // The record of the process itself is the first.
+  // The first write is the record of the process itself.
   const process = await bridgeProcess([file, 'fast', `${write + 1}`, when])
   const created = kind === 'prompt' ? await process.ask<BridgeSession>('createSession', { agentId }) : undefined
   const input = kind === 'prompt' ? { sessionId: created?.sessionId ?? 'bs_none', prompt: 'hi', requestId: 'r1' } : { agentId, prompt: 'hi', requestId: 'r1' }
   const accepted = kind === 'prompt' && !created ? undefined : await process.ask<Accepted>(kind, input)
   const end = accepted && (await process.ask<object>('request', 'r1'))
-  // The last write may come after the answer.
+  // The last write may come after the response.
   const survived = end !== undefined && (await process.ask('health')) !== undefined
   await process.kill()
 
@@ -207,7 +207,7 @@ async function oneRound({ kind, agentId, write, when }: Round): Promise<boolean>
   return survived
 }
 
-/** Whoever was not told sends it again, under the same id: there is one run then. */
+/** Repeats the request under the same id, as a caller without a response would. There must be only one run. */
 async function checkRuns(at: BridgeAt, input: { readonly sessionId?: string; readonly prompt: string; readonly requestId: string }, kind: 'prompt' | 'delegate'): Promise<void> {
   const repeat = kind === 'prompt' ? at.bridge.prompt({ ...input, sessionId: input.sessionId ?? '' }) : at.bridge.delegate({ agentId: 'writer', ...input })
   const result = await repeat.result()

@@ -9,7 +9,7 @@ const tool: PendingInput = { id: 'child/call_1', kind: 'tool', toolName: 'locate
 const approve: Answer = { id: 'ap_1', decision: 'approve' }
 const located: Answer = { id: 'child/call_1', output: { city: 'Bonn' } }
 
-/** Ends its turn with what it waits for, and goes on with the answers until it has all. */
+/** An agent that ends its turn with the pending questions and continues until all are answered. */
 function turnAgent(pending: readonly PendingInput[], legs: unknown[] = []) {
   const given: Answer[] = []
   return testAgent('a', {
@@ -22,7 +22,7 @@ function turnAgent(pending: readonly PendingInput[], legs: unknown[] = []) {
   })
 }
 
-/** Asks with its stream open, and takes answers there. */
+/** An agent that asks and takes answers while its stream is open. */
 function streamAgent(pending: readonly PendingInput[], taken: Answer[] = []) {
   const all = Promise.withResolvers<void>()
   return testAgent('a', {
@@ -308,7 +308,7 @@ describe('answers that meet others, or a fault', () => {
 })
 
 describe('answers to what an earlier bridge left waiting', () => {
-  /** Durable: whoever asks it again under the same id is asked the same, until it has all answers. */
+  /** A durable agent: prompted again under the same id, it asks the same questions until all are answered. */
   function durableAgent(legs: unknown[] = []) {
     return { ...turnAgent([approval], legs), durable: true }
   }

@@ -20,7 +20,7 @@ import { failureOf, recordingLogger, testAgent } from './support.ts'
 const isNumber = (value: unknown): value is number => typeof value === 'number'
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Kinds of values. A list has texts only. */
+/** Kinds of values. A `list` contains texts only. */
 const kinds = {
   boolean: (value) => typeof value === 'boolean',
   whole: (value) => isNumber(value) && Number.isSafeInteger(value) && value >= 0,
@@ -33,13 +33,13 @@ const kinds = {
 
 type Kind = keyof typeof kinds
 
-/** The kinds that a field takes. `!` before them: it must be given. */
+/** The kinds that a field accepts. `!` means that the field is required. */
 type Fields<Options> = { readonly [Name in keyof Options]-?: readonly (Kind | '!')[] }
 
 interface Argument {
-  /** As errors name it. */
+  /** Path of the argument in errors. */
   readonly path: string
-  /** The kinds that it takes besides `valid`. */
+  /** Kinds that it accepts besides `valid`. */
   readonly kinds?: readonly (Kind | '!')[]
   readonly valid: unknown
   readonly fields?: Readonly<Record<string, readonly (Kind | '!')[]>>
@@ -49,14 +49,17 @@ export interface Row {
   readonly name: string
   readonly arguments: readonly Argument[]
   readonly call: (...given: never[]) => unknown
-  /** Why it is not called with valid arguments here. */
+  /** Reason why it is not called with valid arguments. */
   readonly notCalled?: string
 }
 
-/** An option is named as it is written. One of these two must be given: an error about both names the input. */
+/**
+ * Returns the path as an error shows it. An error about `prompt` and `answers` together names the input, because one of them is
+ * required.
+ */
 const shown = (path: string): string => (path === 'prompt.input.prompt' || path === 'prompt.input.answers' ? 'prompt.input' : path.replace(/^\w+\.options\./, ''))
 
-/** The row for the kit. What a run tells as its result is thrown. */
+/** Converts a row for the kit. A failed result is thrown, so that it counts as a refusal. */
 export function tableRow({ name, arguments: given, call }: Row): ArgumentRow {
   return rowOf(name, { args: given.map((argument) => [argument.path, shapeOf(argument)]), call: (...values) => failing(() => call(...values)), shown })
 }
@@ -72,7 +75,7 @@ function shapeOf({ kinds: taken = [], valid, fields }: Argument): Shape {
     const shape = valueOf(valid, taken)
     return taken.includes('!') ? shape : { ...shape, accepts: (value) => value === undefined || shape.accepts(value) }
   }
-  // Fields of other rows stay as they are.
+  // Fields without kinds keep their valid value.
   const others = Object.entries(valid as Readonly<Record<string, unknown>>).map(([name, good]): readonly [string, Shape] => [name, needed({ good, accepts: (value) => value !== undefined })])
   const own = Object.entries(fields).map(([name, each]): readonly [string, Shape] => [name, valueOf(Reflect.get(valid, name), each)])
   return optionsOf(Object.fromEntries([...others, ...own]), !taken.includes('!'))
@@ -123,7 +126,7 @@ const multiProviderFields: Fields<root.MultiProviderAgentOptions> = {
   ...{ models: must(), providers: must('list'), defaultProviderId: must('text'), instructions: texts, defaults: ['object'], history: ['object'] },
 }
 
-/** Gives the option that the call cannot do without, unless another one replaces it. */
+/** Adds a required option if several others are given. A single option is left alone, because it may replace the required one. */
 function withDefault<Given extends object>(given: Given, name: string, value: unknown): Given {
   return isObject(given) && Object.keys(given).length > 1 && Reflect.get(given, name) === undefined ? { ...given, [name]: value } : given
 }
@@ -221,7 +224,7 @@ export function exportedFunctions(bridge: Bridge): readonly Row[] {
   ]
 }
 
-/** One row for each method of a bridge. `sessionId`: of a session that is open. */
+/** One row for each method of a bridge. `sessionId`: id of an open session. */
 export function bridgeMethods(bridge: Bridge, sessionId: string): readonly Row[] {
   const input = (path: string, valid: object, fields: Argument['fields'] = {}, kinds: Argument['kinds'] = ['!']): Argument => ({ path, valid, fields, kinds })
   const request: Fields<root.RequestOptions> = { owner: text, runtimeParams: ['object'], requestId: text, idempotencyKey: text, timeoutMs: whole, abortSignal: any }

@@ -11,7 +11,7 @@ import { randomRuns } from '../../../scripts/test-length.ts'
 import { bridgeMethods, exportedFunctions, startedBridge, tableRow } from './arguments-table.ts'
 import { failureOf, recordingLogger, testAgent } from './support.ts'
 
-/** Returns the error that a call threw, rejected with or gave as its result. */
+/** Returns the error that a call threw, rejected with, or returned as its result. */
 async function errorOf(run: () => unknown): Promise<unknown> {
   try {
     const given = await run()
@@ -29,7 +29,7 @@ const bridge = await startedBridge()
 const { sessionId } = await bridge.createSession()
 const exported = exportedFunctions(bridge)
 const methods = bridgeMethods(bridge, sessionId)
-/** Definitions and options are `CONFIG`, arguments of calls `PROTOCOL`. */
+/** Violations are `CONFIG` in definitions and options, and `PROTOCOL` in arguments of calls. */
 function optionsWith(code: string): TableOptions {
   const isRefusal = (error: unknown): error is Error => BridgeError.isInstance(error) && error.code === code && !error.message.includes('undefined is not')
   return { isRefusal, isTaken: (error) => BridgeError.isInstance(error) && error.code !== code }

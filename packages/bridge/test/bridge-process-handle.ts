@@ -6,12 +6,12 @@ import { fixtureFile } from './programs.ts'
 import { later } from './runtime-support.ts'
 
 export interface BridgeProcess {
-  /** Undefined: the process died before it answered. */
+  /** Calls the bridge. Resolves with undefined if the process died before it answered. */
   ask<T>(method: Order['method'], input?: Order['input']): Promise<T | undefined>
   kill(): Promise<void>
 }
 
-/** A bridge in a process of its own, which may kill itself at its n-th write. */
+/** Starts a bridge in its own process, which may kill itself at its n-th write. */
 export async function bridgeProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BridgeProcess> {
   const child = fork(fixtureFile('fixtures/bridge-process'), args, { execArgv: [...nodeFlags], env: { ...process.env, ...env } })
   const exit = once(child, 'exit')

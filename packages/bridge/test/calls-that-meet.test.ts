@@ -7,7 +7,7 @@ import { inProcessExecutor } from '../src/index.ts'
 import type { PromptContext } from '../src/index.ts'
 import { aborted, answer, codeOf, failureOf, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
 
-/** Runs until it is cancelled. */
+/** An agent that runs until it is cancelled. */
 function cancellable(id: string) {
   return testAgent(id, {
     onPrompt: async ({ abortSignal }: PromptContext) => {
@@ -17,7 +17,7 @@ function cancellable(id: string) {
   })
 }
 
-/** A store whose next write of this kind fails. */
+/** A store whose next write to this space fails once requested. */
 function failingStore(space: string): { readonly store: StateStore; failOnce(): void } {
   const store = memoryStateStore()
   let fails = false

@@ -23,7 +23,7 @@ const validate = new AjvJsonSchemaValidator().getValidator(schema)
 const folder = await mkdtemp(join(tmpdir(), 'config-schema-'))
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Loads the file as the command does, up to where it would start something. */
+/** Loads the file like the command, without starting anything. Returns whether it is accepted. */
 async function isTaken(config: unknown): Promise<boolean> {
   const file = join(folder, 'bowline.bridge.json')
   await writeFile(file, JSON.stringify(config))
@@ -38,7 +38,7 @@ async function isTaken(config: unknown): Promise<boolean> {
   }
 }
 
-/** The configurations of which the schema and the loader think differently. */
+/** Returns the configurations that schema and loader judge differently. */
 async function differences(configs: readonly unknown[]): Promise<readonly unknown[]> {
   const different: unknown[] = []
   for (const config of configs) if (validate(config).valid !== (await isTaken(config))) different.push(config)
@@ -47,7 +47,10 @@ async function differences(configs: readonly unknown[]): Promise<readonly unknow
 
 const ofEachKind = [-1, 0, 1, 1.5, 1e300, '', 'x', 'a b', 'http://127.0.0.1', true, null, [], [''], ['x'], [1], [null], {}, { x: 'y' }, { x: '' }, { x: 1 }, { x: null }]
 
-/** Values of each kind that JSON has, and those at and over the limits of the field. Of a record each field with those of its own. */
+/**
+ * Returns values of each JSON kind, and values at and above the limits of the field. For records, also one object per field and
+ * value.
+ */
 function valuesFor({ minimum = 0, maximum = 0, enum: words = [], properties = {}, items }: Schema): readonly unknown[] {
   const inside = Object.entries(properties).flatMap(([name, field]) => valuesFor(field).map((value) => ({ [name]: value })))
   return [...ofEachKind, minimum - 1, minimum, maximum, maximum + 1, ...words, ...inside, ...(items?.properties ? [] : valuesForItems(items))]
@@ -66,7 +69,7 @@ describe('B124: the schema of the configuration', () => {
   it.each([
     ['the bridge', propertiesOf(schema).flatMap(([name, field]) => valuesFor(field).map((value) => ({ [name]: value })))],
     ['a worker', itemsOf('workers').flatMap(([name, field]) => valuesFor(field).map((value) => ({ workers: [{ ...worker, [name]: value }] })))],
-    // Which texts are addresses is more than a schema can say.
+    // A schema cannot tell which texts are valid addresses.
     ['a server', itemsOf('servers').flatMap(([name, field]) => valuesFor(field).filter((value) => name !== 'baseUrl' || typeof value !== 'string').map((value) => ({ servers: [{ ...server, [name]: value }] })))],
   ])('takes and refuses each value of each field of %s as the loader does', async (_what, configs) => {
     expect(configs.length).toBeGreaterThan(200)

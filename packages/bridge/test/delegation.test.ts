@@ -4,7 +4,7 @@ import type { BridgeAgent, BridgeEvent, BridgeOptions, DelegateInput, PromptCont
 import { answer, failureOf, outcomeOf, startBridge, testAgent } from './support.ts'
 import type { AgentParts } from './support.ts'
 
-/** An agent that writes down every hook. */
+/** An agent that records every hook call. */
 function tracedAgent(trace: string[], parts: AgentParts = {}): BridgeAgent {
   return testAgent('a', {
     onSessionCreate: () => void trace.push('create'),
@@ -111,7 +111,7 @@ describe('a refused call', () => {
     ]
     for (const input of refused) failureOf(await bridge.delegate(input).result())
     expect(trace).toEqual([])
-    // The id is still free: another payload under it is accepted.
+    // The id is still unused, so another payload under it is accepted.
     expect(outcomeOf(await bridge.delegate({ prompt: 'new', requestId: 'r1' }).result()).text).toBe('new')
   })
 

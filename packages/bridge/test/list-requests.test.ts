@@ -87,7 +87,7 @@ describe('B117: requests of the caller', () => {
     await held.began
     const after = await bridgeOn(testAgent('a'))
     expect(await listed(after)).toMatchObject([{ requestId: 'r1', status: 'running' }])
-    // Its record runs out, as that of a bridge that was killed on another machine.
+    // The record of the first bridge expires, as if that bridge had been killed on another machine.
     for (const { id } of (await store.list('bridge-process', { limit: 10 })).items) if (!(await isOwn(after, store, id))) await store.delete('bridge-process', id)
     expect(await listed(after)).toMatchObject([{ requestId: 'r1', status: 'error' }])
     expect(await listed(after, { status: 'running' })).toEqual([])
@@ -97,7 +97,7 @@ describe('B117: requests of the caller', () => {
   })
 })
 
-/** The record that is written anew by this bridge alone. */
+/** Returns whether this process record belongs to the given bridge. */
 async function isOwn(bridge: Bridge, store: ReturnType<typeof memoryStateStore>, id: string): Promise<boolean> {
   await bridge.delegate({ prompt: 'who', requestId: `who-${id.slice(0, 8)}`, owner: 'probe' }).result()
   const { items } = await store.list('bridge-request', { prefix: 'probe/', limit: 10 })

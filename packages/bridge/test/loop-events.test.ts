@@ -14,7 +14,7 @@ function message(text: string, parts: Partial<AssistantMessage> = {}): Assistant
   return { role: 'assistant', id: 'm1', content, ...model, stopReason: 'stop', usage, at: 0, timing: { totalMs: 1 }, ...parts }
 }
 
-/** The events of a run with one answer, as the log gives them. */
+/** The events of a run with one answer, as in the log. */
 function runEvents(end: Partial<TurnEnd>, answer?: AssistantMessage): AgentEvent[] {
   const base = { at: 0, runId: 'run1', turn: 1 }
   const events = [

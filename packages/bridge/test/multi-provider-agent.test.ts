@@ -10,7 +10,7 @@ type Options = Partial<Omit<MultiProviderAgentOptions, 'models'>>
 
 interface Scripted {
   readonly agent: BridgeAgent
-  /** Of each provider, the model that all its names lead to. */
+  /** The model that all names of one provider resolve to. */
   readonly red: ScriptedModel
   readonly blue: ScriptedModel
   readonly asked: string[]
@@ -64,7 +64,7 @@ async function ask(agent: BridgeAgent, session: SessionContext, prompt: string, 
   return result
 }
 
-/** What the n-th call of a model was sent, as `role: text`. */
+/** Returns the messages of the n-th call of a model, as `role: text`. */
 function sent(model: ScriptedModel, index: number): string[] {
   return (model.calls[index]?.prompt ?? []).map(({ role, content }) => {
     const text = typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : part.type)).join('')
@@ -82,7 +82,7 @@ describe('which provider and model', () => {
     expect(await ask(agent, session, 'two')).toMatchObject({ text: 'b2' })
     expect(await ask(agent, await opened(agent), 'three')).toMatchObject({ text: 'r' })
     expect([red.calls.length, blue.calls.length, asked]).toEqual([1, 2, ['blue:navy', 'red:crimson']])
-    // The name of another provider is no way out of the session's own.
+    // A model name of another provider does not change the provider of the session.
     await expect(ask(agent, session, 'four', { runtimeParams: { model: 'red:crimson' } })).rejects.toThrow(config('red:crimson'))
   })
 

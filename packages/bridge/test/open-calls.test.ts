@@ -5,7 +5,7 @@ import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = join(import.meta.dirname, '..')
 
-/** A program that does nothing but wait for the bridge. */
+/** Runs a program that does nothing but wait for the bridge. */
 function run(code: string): ReturnType<typeof spawnSync> {
   const flags = [...bundledFlags(), '--input-type=module-typescript']
   const imports = `import { createBridge, inProcessExecutor, remoteExecutor, workerExecutor } from '@bowline/bridge'`

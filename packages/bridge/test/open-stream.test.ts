@@ -4,7 +4,7 @@ import { answer, failureOf, never, outcomeOf, startBridge, testAgent } from './s
 
 const approval: PendingInput = { id: 'a-1', kind: 'approval', toolName: 'pay', input: {} }
 
-/** Leaves its stream open after each result. */
+/** An agent that leaves its stream open after each result. */
 const agent = testAgent('a', {
   async *onPrompt({ answers }) {
     const result = answers ? answer('answered') : { text: '', stopReason: 'needs_input' as const, pending: [approval] }

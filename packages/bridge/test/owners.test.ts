@@ -6,7 +6,7 @@ import type { Bridge, BridgeAgent, BridgeEvent, BridgeResult, PromptContext } fr
 import { ownerKey } from '../src/owner-key.ts'
 import { aborted, answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 
-/** Runs until it is cancelled; asked to ask, it waits for a decision. */
+/** An agent that runs until it is cancelled. For the prompt `ask`, it waits for a decision. */
 const busy = testAgent('a', {
   onPrompt: async ({ prompt, abortSignal }: PromptContext) => {
     if (prompt === 'ask') return { text: 'wait', stopReason: 'needs_input', pending: [{ id: 'p1', kind: 'approval', toolName: 'pay', input: {} }] }
@@ -15,7 +15,7 @@ const busy = testAgent('a', {
   },
 })
 
-/** Who is told what of a refusal: everything but the id that was asked for. */
+/** Returns a refusal without the id that was asked for, to compare refusals. */
 async function refusalOf(work: Promise<unknown>): Promise<unknown> {
   const error = (await work.then((value) => Promise.reject(new Error(`it was answered: ${JSON.stringify(value)}`)), (thrown: unknown) => thrown)) as { code: string; message: string; details: object }
   return { code: error.code, message: error.message, details: Object.keys(error.details) }
@@ -166,7 +166,7 @@ describe('a session in which an earlier bridge left a prompt of a durable agent'
     await clock.advance(0)
     const trace: string[] = []
     const { bridge } = await startBridge([tracing('second', trace)], { store })
-    // While the first bridge lives, its end of the request is waited for.
+    // While the first bridge is alive, others wait for it to record the end.
     expect(outcomeOf(await bridge.request('r1')).status).toBe('running')
     for (const { id } of (await store.list('bridge-process', {})).items) await store.delete('bridge-process', id)
     const { bridge: third } = await startBridge([tracing('third', trace)], { store })

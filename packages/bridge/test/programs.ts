@@ -1,11 +1,11 @@
 import { program } from '../../../scripts/programs.ts'
 
-/** Stands in for the function of the sources: workers that a test starts in its own process run bundled programs too. */
+/** Replaces the function in `src`, so that workers started by a test also run bundled programs. */
 export function programFile(name: string): string {
   return program(`bridge/src/${name}`)
 }
 
-/** A program of the fixtures. */
+/** Returns the path of a bundled fixture program. */
 export function fixtureFile(name: string): string {
   return program(`bridge/test/${name}`)
 }

@@ -4,7 +4,7 @@ import type { BridgeEvent, BridgeNotice, PromptContext, SessionContext } from '.
 import { workContext } from '../src/context.ts'
 import { answer, failureOf, never, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
 
-/** An agent that answers a prompt when `finish` names it, and writes down the order in which they began. */
+/** An agent that answers a prompt when `finish` names it. It records the order in which prompts began. */
 function orderedAgent() {
   const begun: string[] = []
   const gates = new Map<string, PromiseWithResolvers<void>>()
@@ -250,7 +250,7 @@ describe('places', () => {
 })
 
 describe('delegation in delegation', () => {
-  /** Each agent hands its prompt on to the next. */
+  /** Starts agents of which each delegates its prompt to the next. */
   async function chain(ids: readonly string[], options = {}) {
     const seen: Pick<SessionContext, 'agentId' | 'depth' | 'path'>[] = []
     const holder: { bridge?: Awaited<ReturnType<typeof startBridge>>['bridge'] } = {}

@@ -12,7 +12,7 @@ import { missingAgent } from '../src/missing-agent.ts'
 
 const folder = join(import.meta.dirname, '..')
 
-/** A server as hosts of MCP write it down. */
+/** A server entry in the configuration of an MCP host. */
 interface HostEntry {
   readonly command: string
   readonly args: readonly string[]
@@ -28,7 +28,7 @@ async function codeBlocks(): Promise<readonly string[]> {
   return [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 }
 
-/** One statement per line, however deep it stands. */
+/** Returns one statement per line, without indentation. */
 function statementsOf(code: string): string {
   const lines = code.replace('export default ', 'return ').split('\n').map((line) => line.trim())
   return lines.filter((line) => line !== '' && !line.startsWith('import ')).join('\n')

@@ -12,7 +12,7 @@ interface Counted {
 const lifeMs = 1000
 const ann = { owner: 'ann', id: 'r1' }
 
-/** Records that live a second once they count to three, else for ever. */
+/** Two tables over one store. Records expire after a second once their count is three, else never. */
 function tables(change: (store: StateStore) => Partial<StateStore> = () => ({})) {
   const clock = manualClock(1000)
   const memory = memoryStateStore({ clock })

@@ -6,7 +6,7 @@ import { stubServer } from './stub-server.ts'
 import { answer, failureOf, outcomeOf, recordingLogger, startBridge, testAgent } from './support.ts'
 import type { TestBridge } from './support.ts'
 
-/** An executor without agents that writes down its life. */
+/** An executor without agents that records its calls. */
 function tracedExecutor(kind: string, trace: string[], parts: Partial<BridgeExecutor> = {}): BridgeExecutor {
   return {
     ...inProcessExecutor({ agents: [] }),

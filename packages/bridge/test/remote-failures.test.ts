@@ -65,7 +65,7 @@ describe('what a server refuses', () => {
   it('B95: a connection that fails on all tries is TRANSPORT, to be tried again only where the server goes on', async () => {
     const { url, seen } = await stubServer((request) => void request.socket.destroy())
     const reconnect = { maxDownMs: 60, baseMs: 10, maxMs: 10 }
-    // Long enough for a second try on a machine that is busy.
+    // Long enough for a second attempt on a busy machine.
     expect(await failureWith(url, { reconnect: { ...reconnect, maxDownMs: 1000 } })).toMatchObject({ code: 'TRANSPORT', retryable: true, details: { outcome: 'unknown' } })
     expect(seen.filter((line) => line.startsWith('POST')).length).toBeGreaterThan(1)
     expect(await failureWith(url, { reconnect, durable: false })).toMatchObject({ code: 'TRANSPORT', retryable: false })

@@ -24,14 +24,14 @@ const json = (value: unknown) => (_request: IncomingMessage, response: ServerRes
   response.setHeader('content-type', 'application/json').end(JSON.stringify(value))
 }
 
-/** The run begins, and the connection breaks. */
+/** Starts the run, then breaks the connection. */
 function brokenRun(_request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'x-run-id': 'r' })
   const start = { type: 'turn-start', at: 1, runId: 'r', turn: 1, seq: 1, source: 'user' }
   response.write(`retry: 0\nid: 1\ndata: ${JSON.stringify(start)}\n\n`, () => response.destroy())
 }
 
-/** An executor over a server whose log no longer holds what a reader comes back for. */
+/** An executor for a server whose log no longer has the cursor of a reader. */
 async function overCutLog(routes: Routes): Promise<BridgeExecutor> {
   const cut: Routes = { 'GET events': problem(410, 'cursor-expired'), ...routes }
   const { url } = await stubServer((request, response) => {
@@ -76,7 +76,7 @@ describe('a log that was cut off behind a lost connection', () => {
       'GET state': (request, response) => json(states.shift() ?? state({ messages: [said(stopReason)], outcome: stopReason === 'stop' ? 'completed' : 'aborted' }))(request, response),
       'POST a1': json({ approvalId: 'a1', decision: 'approve', at: 1, repeated: false, missing: [] }),
     })
-    // What all runs of the session cost is not the cost of this one.
+    // The usage of the session covers all its runs, so it must not be reported for this one.
     expect(await resultOf(executor, { answers: [{ id: 'a1', decision: 'approve' }] })).toEqual(result)
   })
 })

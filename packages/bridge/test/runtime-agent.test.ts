@@ -56,7 +56,7 @@ describe('runtimeAgent', () => {
     const first = await startRuntime([{ text: 'A line.' }], sqliteStore({ file }))
     const agent = runtimeAgent(first, { agent: 'writer' })
     const [one, two] = await Promise.all([eventsOf(agent, promptOf('r1')), eventsOf(agent, promptOf('r1'))])
-    // Whether the session is settled is said after the run.
+    // `settled` is reported after the run.
     const durable = (events: AgentEvent[]) => events.filter(({ seq, type }) => seq !== undefined && type !== 'settled')
     expect(durable(two)).toEqual(durable(one))
     await first.stop({ graceMs: 0 })

@@ -27,7 +27,7 @@ function helper(name: string, steps: Script, options: Partial<AgentOptions>): Ag
   return defineAgent({ name, description: `${name} helps`, model: scriptedModel(steps), ...options })
 }
 
-/** One prompt, or the leg behind it, and what the bridge makes of its events. */
+/** Runs one call of `onPrompt` and folds its events like the bridge. */
 async function leg(agent: BridgeAgent, parts: Partial<PromptContext> = {}): Promise<Settled> {
   const collector = collectResult('writer', 1_000_000)
   for (const event of await bridgeEvents(agent, promptOf('r1', parts))) collector.add(event)
@@ -155,11 +155,11 @@ describe('a run that is held because a definition has changed', () => {
   const answers: Answer[] = [{ id: 'h/where-0', output: 'Oslo' }]
   const heldDetails = { agentId: 'writer', reason: 'needs-recovery', outcome: 'unknown' }
 
-  /** `writer` hands work to `helps`, which asks where the user is. */
+  /** `writer` delegates to `helps`, which asks where the user is. */
   const writerWith = (store: SessionStore, instructions: string, steps: readonly [Script, Script]) =>
     startWriter(steps[0], { store, onDefinitionChange: 'refuse', subagents: [helper('helps', steps[1], { tools: [where], instructions })] })
 
-  /** The process after the one that asked: in it `helps` has other instructions. */
+  /** Starts the process after the one that asked. In it, `helps` has other instructions. */
   async function changed(bridgeOf?: (agent: BridgeAgent) => Promise<Bridge>) {
     const store = memoryStore()
     const first = await writerWith(store, 'Look.', [[{ toolCalls: [handOver('h', 'helps')] }], [calls('where')]])
@@ -235,7 +235,7 @@ describe('the conversation', () => {
     expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
     for await (const event of agent.onPrompt(promptOf('r3')) as AsyncIterable<BridgeEvent>) {
       if (event.type !== 'agent-event' || event.event.type !== 'text-delta') continue
-      // B98: whether a session is busy is decided by the store.
+      // B98: the store decides whether a session is busy.
       await expect(leg(agent, { session: resumed, requestId: 'r4' })).rejects.toMatchObject({ code: 'BUSY', retryable: true })
       await agent.onCancel?.({ session: sessionOf(), requestId: 'r3', reason: 'caller' })
     }

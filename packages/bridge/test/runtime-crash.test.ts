@@ -8,7 +8,7 @@ import { runtimeAgent } from '../src/index.ts'
 import { fixtureFile } from './programs.ts'
 import { eventsOf, later, promptOf, sessionOf, startWriter, temporaryFile } from './runtime-support.ts'
 
-/** The session that a process was at work on when it was killed. */
+/** Returns the session on which a process was working when it was killed. */
 async function killedAtWork(file: string): Promise<string> {
   const child = spawn(process.execPath, [...nodeFlags, fixtureFile('fixtures/writing-process'), file], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exit = once(child, 'exit')

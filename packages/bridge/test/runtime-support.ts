@@ -13,14 +13,14 @@ import { createBridge, inProcessExecutor } from '../src/index.ts'
 import type { Bridge, BridgeAgent, BridgeOptions, BridgeEvent, PromptContext, SessionContext } from '../src/index.ts'
 import { recordingLogger } from './support.ts'
 
-/** Done after the test, the last one first. */
+/** Runs cleanups after the test, in reverse order. */
 export function later(cleanUp: () => Promise<unknown>): void {
   onTestFinished(async () => void (await cleanUp()))
 }
 
 export type WriterOptions = Partial<AgentOptions> & { readonly store?: SessionStore } & Pick<RuntimeOptions, 'onDefinitionChange'>
 
-/** A started runtime with the agent `writer`. */
+/** Starts a runtime with the agent `writer`. */
 export async function startWriter(steps: Script | ScriptedModel, { store = memoryStore(), onDefinitionChange, ...options }: WriterOptions = {}): Promise<Runtime> {
   const model = 'doStream' in steps ? steps : scriptedModel(steps)
   const writer = defineAgent({ name: 'writer', model, instructions: 'Write.', abortGraceMs: 10, ...options })

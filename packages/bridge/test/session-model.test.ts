@@ -27,7 +27,7 @@ describe('sessions, step by step', () => {
         for (const each of taken) await world.take(each)
         await world.end()
       }),
-      // To shrink so many steps takes longer than a test has.
+      // Shrinking so many steps would exceed the time limit of the test.
       { numRuns: rounds({ short: 20, long: 1000 }), seed: testSeed, endOnFailure: true },
     )
   })

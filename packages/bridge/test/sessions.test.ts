@@ -5,7 +5,7 @@ import type { PromptContext } from '../src/index.ts'
 import { answer, codeOf, failureOf, never, outcomeOf, startBridge, startBridgeOf, testAgent } from './support.ts'
 import type { AgentParts } from './support.ts'
 
-/** An agent that writes down every hook of its sessions, and answers when it is told to. */
+/** An agent that records every session hook and answers when told to. */
 function gatedAgent(parts: AgentParts = {}) {
   const trace: string[] = []
   const gates: PromiseWithResolvers<void>[] = []
@@ -173,7 +173,7 @@ describe('expiry', () => {
     expect((await bridge.session(sessionId)).status).toBe('active')
     expect(trace).toEqual(['create'])
     await clock.advance(1000)
-    // Nobody asked: the reaper came by.
+    // No call was made: the reaper closed it.
     expect(trace).toEqual(['create', 'close expired'])
     expect(bridge.health().sessions.active).toBe(0)
     expect(clock.pendingTimers).toBe(0)
@@ -388,7 +388,7 @@ it('B12: a session is as old as its last activity, however long its agent took t
   opened.resolve()
   const session = await creating
   expect(session).toMatchObject({ status: 'active', createdAt: 1000, lastActivityAt: 1000 })
-  // Idle time begins when the session is there.
+  // The idle time starts when the create hook has finished.
   await clock.advance(600_000)
   expect(await bridge.session(session.sessionId)).toMatchObject({ status: 'active' })
   await bridge.stop()

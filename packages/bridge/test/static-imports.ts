@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 
 const importOrExport = /^(?:import|export) (?!type )(?:[^'\n;]*? from |\{[^}]*\} from )?'([^']+)'/gm
 
-/** The packages that are loaded with this source file. */
+/** Returns the packages that are loaded with this source file. */
 export function packagesLoadedWith(file: string): readonly string[] {
   const packages = new Set<string>()
   const seen = new Set<string>()

@@ -12,7 +12,7 @@ export interface StubServer {
 
 const summary = { id: 'writer', capabilities: ['text'], clientTools: 'none', models: [], default: true }
 
-/** Lists the agent `writer`; all else is answered as the test says. */
+/** Starts a server that lists the agent `writer`. `answer` handles all other requests. */
 export async function stubServer(answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}): Promise<StubServer> {
   const seen: string[] = []
   const server = createServer((request, response) => {

@@ -17,7 +17,7 @@ export function recordingLogger(): BridgeLogger & { readonly lines: LogLine[] } 
 
 export type AgentParts = Partial<BridgeAgent>
 
-/** An agent that answers `<id>: <prompt>`, unless told otherwise. */
+/** An agent that answers `<id>: <prompt>` by default. */
 export function testAgent(id: string, parts: AgentParts = {}): BridgeAgent {
   return defineBridgeAgent({
     specificationVersion: 'v1',
@@ -37,7 +37,7 @@ export interface TestBridge {
   readonly logger: ReturnType<typeof recordingLogger>
 }
 
-/** A started bridge over in-process agents, with a clock that stands still. */
+/** Starts a bridge over in-process agents, with a manual clock. */
 export async function startBridge(agents: readonly BridgeAgent[], options: BridgeOptions = {}): Promise<TestBridge> {
   const clock = manualClock(1000)
   const logger = recordingLogger()
@@ -46,7 +46,7 @@ export async function startBridge(agents: readonly BridgeAgent[], options: Bridg
   return { bridge, clock, logger }
 }
 
-/** As `startBridge`, over these executors. Options may come first. */
+/** Like `startBridge`, for these executors. Options may come first. */
 export async function startBridgeOf(...given: readonly [BridgeOptions | BridgeExecutor, ...BridgeExecutor[]]): Promise<TestBridge> {
   const isExecutor = (each: BridgeOptions | BridgeExecutor): each is BridgeExecutor => 'specificationVersion' in each
   const options = given.find((each): each is BridgeOptions => !isExecutor(each))
@@ -63,7 +63,7 @@ export function outcomeOf(result: BridgeResult): Extract<BridgeResult, { ok: tru
   return result
 }
 
-/** The code with which the work was refused. */
+/** Returns the error code of a refusal. */
 export async function codeOf(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => undefined,

@@ -4,14 +4,14 @@ import type { BridgeEvent, CancelReason, PromptContext } from '../src/index.ts'
 import { aborted, answer, failureOf, never, outcomeOf, startBridge, testAgent } from './support.ts'
 import type { AgentParts } from './support.ts'
 
-/** Says `first `, waits for the abort, says `last` and ends. */
+/** Sends `first `, waits for the abort, sends `last` and ends. */
 async function* polite({ abortSignal }: PromptContext): AsyncGenerator<BridgeEvent> {
   yield { type: 'text-delta', delta: 'first ' }
   await aborted(abortSignal)
   yield { type: 'text-delta', delta: 'last' }
 }
 
-/** Says `first ` and never ends. */
+/** Sends `first ` and never ends. */
 async function* stubborn(): AsyncGenerator<BridgeEvent> {
   yield { type: 'text-delta', delta: 'first ' }
   await never
@@ -116,7 +116,7 @@ describe('time', () => {
     const slowCreate = bridge.delegate({ prompt: 'hi', timeoutMs: 500 }).result()
     await clock.advance(500)
     expect(failureOf(await slowCreate)).toMatchObject({ code: 'TIMEOUT', details: { stage: 'total' } })
-    // The session that the hook opened after all is closed again.
+    // If the hook opens the session after all, the session is closed again.
     created.resolve()
     await clock.advance(0)
     expect(trace).toEqual(['close failed'])

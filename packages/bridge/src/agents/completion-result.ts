@@ -4,7 +4,7 @@ import { BridgeError } from '../errors.ts'
 import { modelFailure } from '../model-failure.ts'
 import { withCounts } from '../requests/outcome.ts'
 
-/** What one model call without tools says to a caller. Throws when it failed. */
+/** Converts one model call without tools to a prompt result. Throws if the call failed. */
 export function completionResult(message: AssistantMessage, agentId: string): PromptResult {
   const result = (stopReason: StopReason): PromptResult => ({
     text: message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
@@ -33,7 +33,7 @@ export function completionResult(message: AssistantMessage, agentId: string): Pr
   }
 }
 
-/** The provider's own words stay here. */
+/** Drops the provider's raw usage, which stays in this process. */
 function withoutRaw({ raw: _raw, ...counts }: Usage): Usage {
   const { estimated: _estimated, ...numbers } = counts
   return Object.keys(numbers).length > 0 ? counts : {}

@@ -2,16 +2,16 @@ import type { AssistantMessage, Message, UserMessage } from '@bowline/llm'
 
 /** Bounds of a conversation that is sent to the model. The oldest messages are dropped first. */
 export interface HistoryLimits {
-  /** Questions and answers together. Default 200. */
+  /** Maximum number of messages, questions and answers together. Default 200. */
   readonly maxMessages?: number
-  /** UTF-8 bytes of the messages as JSON. Default 1 MiB. */
+  /** Maximum size in UTF-8 bytes of the messages as JSON. Default 1 MiB. */
   readonly maxBytes?: number
 }
 
-/** The turns of one conversation, each a question with its answer, so that roles alternate. */
+/** The turns of one conversation. Each is a question with its answer, so that roles alternate. */
 export interface ConversationHistory {
   messages(): readonly Message[]
-  /** The oldest whole turns leave when there is too much. */
+  /** Adds a turn. Drops the oldest whole turns while a limit is exceeded. */
   add(question: UserMessage, answer: AssistantMessage): void
 }
 

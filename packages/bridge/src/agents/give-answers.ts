@@ -10,15 +10,15 @@ export interface Decision {
   readonly reason?: string
 }
 
-/** Where calls wait for answers, at any depth below a session. */
+/** A run whose calls wait for answers, in the session itself or in subagents at any depth. */
 export interface AnswerTarget {
   readonly pendingToolCalls: readonly PendingToolCall[]
   decide(approvalId: string, decision: 'approve' | 'deny', details: Decision): Promise<{ readonly repeated: boolean }>
-  /** All of one subagent. */
+  /** Submits results of one agent. All must have the same path. */
   submit(results: readonly SubmittedResult[]): Promise<{ readonly accepted: readonly string[] }>
 }
 
-/** Hands answers to their calls. True when one of them was new: what was answered before stays as it was. */
+/** Passes answers to the calls that wait for them. Returns true if at least one answer was new. Earlier answers are not replaced. */
 export async function giveAnswers(target: AnswerTarget, answers: readonly Answer[]): Promise<boolean> {
   let fresh = false
   for (const answer of answers) {
@@ -35,7 +35,7 @@ export async function giveAnswers(target: AnswerTarget, answers: readonly Answer
   return fresh
 }
 
-/** A submission holds results for one subagent only. */
+/** Groups results by agent: one submission holds results for one agent only. */
 function submissions(waiting: readonly PendingToolCall[], answers: readonly Answer[]): readonly (readonly SubmittedResult[])[] {
   const byPath = new Map<string, SubmittedResult[]>()
   for (const answer of answers) {
@@ -52,7 +52,7 @@ function submittedResult(waiting: readonly PendingToolCall[], answer: ToolAnswer
   return 'error' in answer ? { ...place, error: answer.error } : { ...place, output: answer.output }
 }
 
-/** Ids come from models and may have a slash of their own: those of calls that wait are compared whole. */
+/** Ids come from models and may contain a slash. So compare the whole id with the pending calls before splitting it. */
 function placeOf(waiting: readonly PendingToolCall[], id: string): { readonly path: readonly string[]; readonly toolCallId: string } {
   const found = waiting.find(({ path, toolCallId }) => [...path, toolCallId].join('/') === id)
   if (found) return { path: found.path, toolCallId: found.toolCallId }

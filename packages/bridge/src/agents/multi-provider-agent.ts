@@ -13,9 +13,9 @@ import type { ConversationHistory, HistoryLimits } from './conversation-history.
 import { checkedParams, providerTable } from './provider-choice.ts'
 import type { ProviderChoice } from './provider-choice.ts'
 
-/** Models and providers among which a session or prompt chooses. */
+/** Models and providers from which a session or prompt chooses. */
 export interface MultiProviderAgentOptions extends AgentInfo {
-  /** Knows the models of every provider: `createModels` of `@bowline/llm`. */
+  /** Registry with the models of every provider; see `createModels` of `@bowline/llm`. */
   readonly models: Models
   /** The choices, each with its id, model and defaults. */
   readonly providers: readonly ProviderChoice[]
@@ -23,9 +23,9 @@ export interface MultiProviderAgentOptions extends AgentInfo {
   readonly defaultProviderId: string
   /** The system prompt. */
   readonly instructions?: string
-  /** Parameters that the `defaults` of the providers override. */
+  /** Default parameters; the `defaults` of a provider override them. */
   readonly defaults?: RuntimeParams
-  /** How much of the conversation is sent. Default: see `HistoryLimits`. */
+  /** Bounds of the conversation sent to the model. Default: see `HistoryLimits`. */
   readonly history?: HistoryLimits
 }
 
@@ -88,7 +88,7 @@ export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAg
       streamMessage({
         ...{ models, model: { provider: provider.id, model: table.modelOf(provider, merged) }, abortSignal },
         ...{ messages: [...history.messages(), question], instructions: systemPrompt },
-        // Also when it is empty: the registry's own defaults stand below it.
+        // Also if `systemPrompt` is empty: otherwise the defaults of the model registry would apply.
         runtimeParams: { ...settings, systemPrompt },
       }),
     )
@@ -109,7 +109,7 @@ export function multiProviderAgent(options: MultiProviderAgentOptions): BridgeAg
   })
 }
 
-/** What could never work is told by a throw; it says nothing that a caller must not know. */
+/** A model call throws at once if it can never work. Its message is safe for callers, so it is passed on. */
 function callModel(call: () => MessageStream): MessageStream {
   try {
     return call()
@@ -122,7 +122,7 @@ function callModel(call: () => MessageStream): MessageStream {
 async function* eventsOf(stream: MessageStream): AsyncGenerator<BridgeEvent> {
   for await (const event of stream) {
     if (event.type === 'text-delta') yield { type: 'text-delta', delta: event.delta }
-    // A model that thinks for long is not silent.
+    // Reports progress, so that a model that reasons for long does not hit the inactivity timeout.
     else if (event.type === 'reasoning-delta') yield { type: 'progress', message: 'reasoning' }
   }
 }
@@ -131,7 +131,7 @@ function infoOf({ id, name, description, version }: MultiProviderAgentOptions): 
   return { id, ...(name && { name }), ...(description && { description }), ...(version && { version }) }
 }
 
-/** What callers may see of a provider. */
+/** Returns the fields of a provider that callers may see. */
 function withoutSettings({ defaults: _defaults, allowOtherModels: _allow, ...provider }: ProviderChoice): AgentProvider {
   return provider
 }

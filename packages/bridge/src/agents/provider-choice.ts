@@ -11,14 +11,14 @@ export interface ProviderChoice extends AgentProvider {
   readonly models: readonly string[]
   /** Parameters that the `runtimeParams` of session and prompt override. */
   readonly defaults?: RuntimeParams
-  /** Also models that are not in `models`. Default false. */
+  /** Whether models that are not in `models` are allowed. Default false. */
   readonly allowOtherModels?: boolean
 }
 
 export interface ProviderTable {
-  /** Of a session with this metadata. Throws `CONFIG` for a provider that is not there. */
+  /** Returns the provider that this session metadata selects. Throws `CONFIG` if it does not exist. */
   find(metadata: JSONObject): ProviderChoice
-  /** The model that the params name, else the provider's first. Throws `CONFIG` for one that is not offered. */
+  /** Returns the model named by the params, else the provider's first model. Throws `CONFIG` for a model that is not offered. */
   modelOf(provider: ProviderChoice, params: RuntimeParams): string
 }
 
@@ -30,7 +30,7 @@ export interface ProviderTableOptions {
   readonly defaults?: RuntimeParams
 }
 
-/** Throws `CONFIG` for providers that could never work. */
+/** Throws `CONFIG` for providers that can never work. */
 export function providerTable({ id, models, providers, defaultProviderId, defaults }: ProviderTableOptions): ProviderTable {
   const fault = (text: string): BridgeError => new BridgeError('CONFIG', `Agent ${id}: ${text}`, { details: { agentId: id } })
   const table = new Map<string, ProviderChoice>()
@@ -63,7 +63,7 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
   return checked
 }
 
-/** What may come from outside as `runtimeParams`. Throws with the issues. */
+/** Checks `runtimeParams` from a caller or a configuration. Throws a `BridgeError` that lists the issues. */
 export function checkedParams(value: unknown, place: string, code: 'CONFIG' | 'PROTOCOL'): RuntimeParams {
   const issues = issuesWith(runtimeParamsSchema, value ?? {})
   if (issues.length > 0) throw invalidInput(issues, place, code)

@@ -1,11 +1,11 @@
 import type { WorkContext } from '../context.ts'
 
-/** By the key of the runtime's session. One prompt at a time works in a session. */
+/** Work contexts by the key of the runtime session. A session has one prompt at a time. */
 const contexts = new Map<string, WorkContext>()
 
 /**
- * Says whose work a run of this process is: its tools run where the runtime executes it, not where it was asked for.
- * Gives what ends it.
+ * Registers the work context of a run of this process. Needed because tools of a run execute in the runtime's async context, not in
+ * the caller's. Returns a function that removes the registration.
  */
 export function noteRun(sessionKey: string, context: WorkContext): () => void {
   contexts.set(sessionKey, context)
@@ -14,7 +14,7 @@ export function noteRun(sessionKey: string, context: WorkContext): () => void {
   }
 }
 
-/** Also for the session of an agent below, whose key begins with that of the root. */
+/** Returns the work context of a runtime session. Keys of subagent sessions begin with the key of their root session. */
 export function contextOfRun(sessionKey: string): WorkContext | undefined {
   return contexts.get(sessionKey.split('~', 1)[0] ?? sessionKey)
 }

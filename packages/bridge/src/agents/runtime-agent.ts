@@ -15,7 +15,7 @@ import type { AnswerTarget } from './give-answers.ts'
 import { noteRun } from './run-contexts.ts'
 import { throwRuntimeFailure } from './runtime-failure.ts'
 
-/** Agent of the runtime, its id in the bridge, and the end of its sessions. */
+/** Agent of the runtime, its id in the bridge, and what happens to its sessions on close. */
 export interface RuntimeAgentOptions {
   /** The name of the agent in the runtime. */
   readonly agent: string
@@ -38,7 +38,7 @@ type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>
 
 interface Resting {
   readonly run: RunInfo
-  /** The last text of its events. */
+  /** Last text of the run's events. */
   readonly text: string
 }
 
@@ -54,7 +54,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
   const { agent, id = agent, onClose = 'keep' } = options
   checkId('id', id)
   checkAgentOf(runtime, agent)
-  /** Run ids by request, of the runs whose events are being read here. */
+  /** Run ids by request, for runs whose events this process is reading. */
   const followed = new Map<string, string>()
 
   function sessionOf({ owner, conversationId, metadata }: SessionContext): Session {
@@ -71,11 +71,11 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
     }
   }
 
-  /** Starts the run, or joins the one that is there under this id. */
+  /** Starts the run, or joins the run that already has this id. */
   async function* begun(session: Session, request: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     const { prompt, requestId, runtimeParams } = request
     const run = await session
-      // A session has one prompt at a time, in whichever process: the store decides.
+      // The store ensures that a session has one prompt at a time, across all processes.
       .send(prompt, { id: requestId, onBusy: 'reject', ...(Object.keys(runtimeParams).length > 0 && { runtimeParams }) })
       .catch(throwRuntimeFailure(id, 'prompt'))
     yield* follow(session, run.runId, request, run.events({ abortSignal: reading }))
@@ -92,15 +92,15 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
     if (!run || !before) throw unknownRequest(request)
     const { runId } = run
     const fresh = await giveAnswers(targetOf(session, run, request), answers).catch(throwRuntimeFailure(id, 'answers'))
-    // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
+    // If no answer is new, the run may have advanced since they were accepted. So all its events are read again.
     const cursor = fresh ? before.cursor : run.cursor
     const resting = yield* follow(session, runId, request, session.events({ runId, cursor, abortSignal: reading }))
     const result = resting && waitingResult(resting.run, resting.text)
-    // The log does not say which of several questions have their answer.
+    // The log does not record which of several questions have been answered.
     if (result) yield { type: 'result', result }
   }
 
-  /** Gives the events of the run until it rests. Returns the run if it has not ended. */
+  /** Yields the events of the run until it ends or waits. Returns the run if it has not ended. */
   async function* follow(
     session: Session,
     runId: string,
@@ -111,7 +111,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
     const key = followKey(request)
     followed.set(key, runId)
     try {
-      // The cancel may have come before there was a run to stop.
+      // The cancel may have arrived before there was a run to stop.
       if (request.abortSignal.aborted) await session.stop({ runId, waitMs: 0 })
       for await (const event of events) {
         view = reduceEvents(view, event)
@@ -146,7 +146,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
       const session = sessionOf(request.session)
       const reading = followed.get(followKey(request))
       const runId = reading ?? (await runOf(session, request))?.runId
-      // Whoever reads the events sees the end in them.
+      // A reader of the events sees the end of the run there, so do not wait for it here.
       if (runId !== undefined) await session.stop({ runId, reason: request.reason, waitMs: reading === undefined ? stopWaitMs : 0 })
     },
     async onSessionClose(context) {
@@ -163,7 +163,7 @@ function targetOf(session: Session, { pendingToolCalls }: RunInfo, { session: { 
   }
 }
 
-/** Of a run that has questions left. */
+/** Returns the result of a run with open questions, or undefined if it has none. */
 function waitingResult(run: RunInfo, text: string): PromptResult | undefined {
   const pending = pendingInputs(run)
   if (pending.length === 0) return undefined
@@ -171,7 +171,7 @@ function waitingResult(run: RunInfo, text: string): PromptResult | undefined {
   return { text, stopReason: 'needs_input', pending, ...(Object.keys(usage).length > 0 && { usage }), ...(cost && { cost }) }
 }
 
-/** The run that was sent under the request's id. It is the open one, or not far from the newest. */
+/** Finds the run with the request's id: the open run, or one of the newest. */
 async function runOf(session: Session, { requestId }: Pick<PromptContext, 'requestId'>): Promise<RunInfo | undefined> {
   const info = await session.info()
   if (!info || info.openRun?.inputId === requestId) return info?.openRun
@@ -183,7 +183,7 @@ async function runOf(session: Session, { requestId }: Pick<PromptContext, 'reque
   }
 }
 
-/** A handle does no I/O, and no handle is given for an agent that is not there. Throws `CONFIG`. */
+/** Throws `CONFIG` if the runtime has no such agent. Creating a session handle does no I/O. */
 function checkAgentOf(runtime: Runtime, agent: string): void {
   try {
     runtime.session('bridge:check', { agent })

@@ -23,10 +23,10 @@ const codeBySessionError: Readonly<Partial<Record<SessionErrorCode, BridgeErrorC
   busy: 'BUSY',
 }
 
-/** No prompt can succeed any more. */
+/** Errors after which no prompt can succeed in this session. */
 const endsSession: ReadonlySet<SessionErrorCode> = new Set(['session-missing', 'session-deleted', 'session-expired', 'agent-mismatch'])
 
-/** At what the runtime failed. */
+/** Operation in which the runtime failed. */
 export type RuntimeStep = 'prompt' | 'answers' | 'events' | 'close'
 
 const failedAt: Readonly<Record<RuntimeStep, { readonly what: string; readonly outcome: 'none' | 'unknown' }>> = {
@@ -36,7 +36,7 @@ const failedAt: Readonly<Record<RuntimeStep, { readonly what: string; readonly o
   close: { what: 'could not be closed', outcome: 'unknown' },
 }
 
-/** What the runtime said about it may name files of this machine, so only its code and the ids it refused go on. */
+/** Messages of the runtime may contain file names of this machine. So only its error code and the ids that it refused are passed on. */
 export function throwRuntimeFailure(agentId: string, step: RuntimeStep): (error: unknown) => never {
   return (error) => {
     if (!SessionError.isInstance(error)) throw error

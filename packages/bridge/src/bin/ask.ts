@@ -11,9 +11,9 @@ export interface Question {
   readonly prompt: string
 }
 
-/** Prints the answer while it comes. Returns false if the agent did not complete it; the reason is then on stderr. */
+/** Prints the answer while it streams. Returns false and prints the reason to stderr if the agent did not complete it. */
 export async function ask(bridge: Bridge, { agentId, prompt }: Question, out: Writable, over: AbortSignal): Promise<boolean> {
-  // A server may not have said yet which agents it has.
+  // A remote server may not have listed its agents yet.
   if (!bridge.discover().some(({ id }) => id === agentId)) await bridge.refresh({ waitMs: longestStartMs })
   const run = bridge.delegate({ agentId, prompt, abortSignal: over })
   let printed = ''
@@ -31,7 +31,7 @@ export async function ask(bridge: Bridge, { agentId, prompt }: Question, out: Wr
   return reason === undefined
 }
 
-/** A message that follows another one begins on a line of its own. */
+/** Starts a new line before a message that follows another one. */
 function textOf(event: BridgeEvent, printed: string): string {
   if (event.type === 'text-delta') return event.delta
   if (event.type !== 'agent-event') return ''
@@ -39,7 +39,7 @@ function textOf(event: BridgeEvent, printed: string): string {
   return event.event.type === 'message-start' && printed !== '' && !printed.endsWith('\n') ? '\n' : ''
 }
 
-/** Undefined if the agent completed its answer. */
+/** Returns undefined if the agent completed its answer. */
 function reasonOf(bridge: Bridge, result: BridgeResult): string | undefined {
   if (!result.ok) {
     const { code, message } = errorBody(result.error, redactionOf(bridge))

@@ -2,7 +2,7 @@
 import { enableCompileCache } from 'node:module'
 import { reserveStdout } from './reserve-stdout.ts'
 
-// Clients start this process and wait for it: from the second time on its code is there at once.
+// Clients wait for this process to start. The compile cache shortens every start after the first.
 enableCompileCache()
 const protocol = reserveStdout()
 const { runCommand } = await import('./run-command.ts')

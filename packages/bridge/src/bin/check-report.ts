@@ -1,9 +1,9 @@
 import type { Bridge, ListedAgent } from '../bridge-contract.ts'
 
 export interface CheckReport {
-  /** One for each agent, and for each executor that does not know its agents. */
+  /** One line for each agent, and one for each executor that does not know its agents. */
   readonly lines: readonly string[]
-  /** All that is configured can be used. */
+  /** Whether every configured agent and executor can be used. */
   readonly isUsable: boolean
 }
 

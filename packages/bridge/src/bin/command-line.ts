@@ -6,24 +6,24 @@ import { isLoopback, readAddress, type HttpAddress } from './http-address.ts'
 import { logLevels, type LogLevel } from './log-level.ts'
 import { readWorker, type WorkerFlag } from './worker-flag.ts'
 
-/** What somebody asked `bowline-bridge` to do. */
+/** The parsed command line of `bowline-bridge`. */
 export interface CommandLine {
   readonly command: 'serve' | 'check' | 'ask' | 'help' | 'version'
-  /** Of `ask`. */
+  /** Question of the `ask` command. */
   readonly question: Question | undefined
-  /** Default: the one that stands in the folder. */
+  /** Default: the configuration file in the current folder. */
   readonly configFile: string | undefined
   readonly workers: readonly WorkerFlag[]
   readonly defaultAgentId: string | undefined
-  /** Undefined: stdin and stdout. */
+  /** HTTP settings. Undefined: use stdin and stdout. */
   readonly http: HttpFlags | undefined
   readonly logLevel: LogLevel
 }
 
 export interface HttpFlags extends HttpAddress {
-  /** Names besides its own under which it may be asked. */
+  /** Further host names that requests may use. */
   readonly allowedHosts: readonly string[]
-  /** What a caller must show. Undefined: nobody is asked. */
+  /** Bearer token that callers must send. Undefined: no authentication. */
   readonly token: string | undefined
 }
 
@@ -42,7 +42,7 @@ const flags = {
 
 const commands = ['check', 'ask'] as const
 
-/** A flag wins over its variable. Throws `CONFIG` with what to do about it. */
+/** Parses flags and environment. A flag overrides its variable. Throws `CONFIG` with advice. */
 export function readCommandLine(argv: readonly string[], environment: Environment): CommandLine {
   const { values, positionals } = parse(argv)
   const { command, question } = values.help || values.version ? { command: values.help ? ('help' as const) : ('version' as const), question: undefined } : readCommand(positionals)
@@ -101,7 +101,7 @@ function readLevel(text: string): LogLevel {
   throw new BridgeError('CONFIG', `There is no log level ${text}; there are ${logLevels.join(', ')}`)
 }
 
-/** An empty variable is none. */
+/** Treats an empty variable as unset. */
 function given(value: string | undefined): string | undefined {
   return value === '' ? undefined : value
 }

@@ -1,6 +1,6 @@
 const exitSecondInterrupt = 130
 
-/** Aborted when somebody asks the process to end. Asked twice it exits at once. */
+/** Aborted on the first SIGINT or SIGTERM. The second signal exits the process at once. */
 export function endOfService(): AbortController {
   const over = new AbortController()
   let asked = false
@@ -14,8 +14,8 @@ export function endOfService(): AbortController {
 }
 
 /**
- * Calls `stop` within the tick in which the service ends: what still runs must hear that the bridge stops before it hears
- * that its client is gone, since only the latter is a cancel.
+ * Calls `stop` in the same tick in which `over` is aborted. Running calls must see that the bridge stops before they see that their
+ * client is gone, because a lost client cancels them.
  */
 export function atEnd(over: AbortSignal, stop: () => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What `bowline-bridge --help` prints. */
+/** Output of `bowline-bridge --help`. */
 export const helpText = `Hands work to other agents: an MCP server on stdin and stdout, or over HTTP.
 
 Usage: bowline-bridge [flags] [check | ask AGENT TEXT]

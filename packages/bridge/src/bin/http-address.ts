@@ -2,15 +2,15 @@ import { isIPv4 } from 'node:net'
 import { BridgeError } from '../errors.ts'
 
 export interface HttpAddress {
-  /** Without brackets. */
+  /** Host name or address; IPv6 without brackets. */
   readonly host: string
-  /** 0: any free one. */
+  /** Port; 0 for any free port. */
   readonly port: number
 }
 
 const addressForm = /^(?:(?:\[(?<six>[0-9a-f:.]+)\]|(?<name>[^:[\]/]+)):|:)?(?<port>\d{1,5})$/i
 
-/** `HOST:PORT`, where the host may be left out. Throws `CONFIG`. */
+/** Parses `[HOST:]PORT`. Throws `CONFIG`. */
 export function readAddress(text: string): HttpAddress {
   const parts = addressForm.exec(text)?.groups
   const port = Number(parts?.['port'])
@@ -20,7 +20,7 @@ export function readAddress(text: string): HttpAddress {
   return { host: parts['six'] ?? parts['name'] ?? '127.0.0.1', port }
 }
 
-/** Only this machine reaches it. */
+/** Returns whether only this machine can reach the host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }

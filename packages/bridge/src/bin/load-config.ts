@@ -10,7 +10,7 @@ import { bridgeOptionChecks } from '../settings.ts'
 
 const extensions = ['ts', 'js', 'json']
 
-// The code of workers and servers is loaded only where there are any: it checks them.
+// Lists of workers and servers are checked only shallowly here: their own modules check them and are loaded on demand.
 const fieldChecks: FieldChecks<BridgeConfig> = {
   ...bridgeOptionChecks,
   runtimes: check.listOf(check.requiredMethods('start', 'stop')),
@@ -24,19 +24,19 @@ function checkObject(path: string, value: unknown): void {
 
 export interface LoadedConfig {
   readonly config: BridgeConfig
-  /** Where the file is: the process may have been started anywhere. */
+  /** Location of the file. Relative paths start there, not in the working directory. */
   readonly place: ConfigPlace
 }
 
 export interface ConfigPlace {
-  /** The name of the file, as errors show it before a field. */
+  /** Name of the file, as shown in errors before the field. */
   readonly path: string
   readonly folder: string
 }
 
 /**
- * Reads the file that was named, else the one that is in the folder, else nothing. Throws `CONFIG` for anything that
- * the user must correct before the bridge can start.
+ * Reads the named file, else the configuration file in the folder, else returns an empty configuration. Throws `CONFIG` for
+ * anything that the user must correct before the bridge can start.
  */
 export async function loadConfig(named: string | undefined, folder: string): Promise<LoadedConfig> {
   const file = named === undefined ? configFileIn(folder) : resolve(folder, named)
@@ -54,7 +54,7 @@ function faultOf(file: string): string {
   return `${file} must export the result of defineBridgeConfig as its default`
 }
 
-/** `$schema` tells editors where the schema of the file is. */
+/** Removes `$schema`, which only editors use. */
 function withoutSchema(path: string, { $schema, ...config }: Readonly<Record<string, unknown>>): object {
   check.checkText(`${path}.$schema`, $schema)
   return config

@@ -1,11 +1,11 @@
 import type { BridgeLogger } from '../logger.ts'
 
-/** From the least that is told to nothing at all. */
+/** Log levels, from most to least output. */
 export const logLevels = ['info', 'warn', 'error', 'silent'] as const
 
 export type LogLevel = (typeof logLevels)[number]
 
-/** Passes on what is at least as grave as the level. */
+/** Returns a logger that drops messages below the level. */
 export function atLevel(logger: BridgeLogger, level: LogLevel): BridgeLogger {
   const least = logLevels.indexOf(level)
   const pass = (name: keyof BridgeLogger): BridgeLogger['info'] =>

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream'
 
-/** More than any `startTimeoutMs` that makes sense. */
+/** Upper limit for a start, above any sensible `startTimeoutMs`. */
 export const longestStartMs = 24 * 3_600_000
 
-/** Resolves once the text is out: who reads slowly slows the printing. */
+/** Writes the text and resolves once it is written, so that a slow reader slows the output. */
 export function print(out: Writable, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     out.once('error', reject)

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
 
 /**
- * Gives the one way to stdout. From then on everything else that is written there, `console.log` of agents included,
- * goes to stderr: one foreign line would break the protocol.
+ * Reserves stdout for the protocol and returns its only writer. Everything else written to stdout, such as `console.log` of agents,
+ * goes to stderr, because a foreign line would break the protocol.
  */
 export function reserveStdout(): Writable {
   const write = process.stdout.write.bind(process.stdout)

@@ -16,9 +16,9 @@ const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
 
-/** Runs the command and gives its exit code. */
+/** Runs the command and returns its exit code. */
 export async function runCommand(argv: readonly string[], environment: Environment, protocol: Writable): Promise<number> {
-  // The process must not end while the bridge waits for a timer in the background.
+  // Keeps the process alive: the timers of the bridge do not.
   const release = systemClock.setTimer(Infinity, () => {}, { hold: true })
   try {
     await run(readCommandLine(argv, environment), protocol)
@@ -56,19 +56,19 @@ async function run(line: CommandLine, protocol: Writable): Promise<void> {
   }
 }
 
-/** Throws when something that is configured cannot be used. */
+/** Prints a report. Throws if anything configured cannot be used. */
 async function check(bridge: Bridge, protocol: Writable): Promise<void> {
-  // Each start ends by its own limit.
+  // Each start has its own time limit.
   await bridge.refresh({ waitMs: longestStartMs })
   const { lines, isUsable } = checkReport(bridge)
   await print(protocol, lines.map((line) => `${line}\n`).join(''))
   if (!isUsable) throw new NotUsable()
 }
 
-/** The command has printed the fault already. */
+/** Thrown after the command has printed the problem. */
 class NotUsable extends Error {}
 
-/** Each way loads its own code, so that the first answer comes soon. */
+/** Loads only the code of the chosen transport, so that the first answer comes sooner. */
 async function serve(bridge: Bridge, { http }: CommandLine, protocol: Writable, over: AbortController): Promise<void> {
   if (http) return (await import('./serve-http.ts')).serveOverHttp(bridge, http, over)
   return (await import('./serve-stdio.ts')).serveOverStdio(bridge, protocol, over)

@@ -4,7 +4,7 @@ import type { HttpFlags } from './command-line.ts'
 import { atEnd } from './end-of-service.ts'
 import { tell, tellError } from './tell.ts'
 
-/** Serves over HTTP until somebody ends the process. */
+/** Serves over HTTP until the process is asked to end. */
 export async function serveOverHttp(bridge: Bridge, flags: HttpFlags, over: AbortController): Promise<void> {
   const server = await startHttpServer(bridge, { ...flags, onerror: tellError })
   tell(`listening on ${server.url}`)

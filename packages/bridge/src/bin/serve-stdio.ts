@@ -6,14 +6,14 @@ import { createBridgeMcpServer } from '../mcp/server.ts'
 import { atEnd } from './end-of-service.ts'
 import { tellError } from './tell.ts'
 
-/** Speaks MCP with the parent process until one of the two ends it. */
+/** Serves MCP to the parent process until either side ends it. */
 export async function serveOverStdio(bridge: Bridge, protocol: Writable, over: AbortController): Promise<void> {
   for (const event of ['end', 'close'] as const) process.stdin.once(event, () => over.abort())
   const stopped = atEnd(over.signal, () => bridge.stop())
   const transport = new StdioServerTransport(process.stdin, protocol)
   const connection = serveStdio(createBridgeMcpServer(bridge, {}, tellError), { transport, onerror: tellError })
   await stopped
-  // The outcomes of what was cancelled are still on their way out.
+  // Lets the results of cancelled calls be written first.
   await setImmediate()
   await connection.close()
 }

@@ -9,7 +9,7 @@ import { loadConfig } from './load-config.ts'
 import type { ConfigPlace } from './load-config.ts'
 import { atLevel } from './log-level.ts'
 
-/** Starts what the configuration says, lets `work` use the bridge, and stops what runs. */
+/** Starts the configured parts, calls `work` with the bridge, and stops what was started. */
 export async function withBridge(line: CommandLine, folder: string, work: (bridge: Bridge) => Promise<void>): Promise<void> {
   const { config, place } = await loadConfig(line.configFile, folder)
   const { runtimes = [], workers = [], ...parts } = config
@@ -32,7 +32,7 @@ export async function withBridge(line: CommandLine, folder: string, work: (bridg
   }
 }
 
-/** All callers of the command are one owner: there is no other to keep a share for. */
+/** The command has a single owner, so limits per owner do not apply. */
 const allForOneOwner = {
   maxInFlightPerOwner: Number.MAX_SAFE_INTEGER,
   maxQueuedPerOwner: Number.MAX_SAFE_INTEGER,
@@ -41,7 +41,7 @@ const allForOneOwner = {
 
 type Parts = Omit<BridgeConfig, 'runtimes'>
 
-/** What was said on the command line wins. */
+/** Creates the bridge. Options of the command line override the configuration file. */
 async function makeBridge({ workers = [], servers = [], ...options }: Parts, line: CommandLine, place: ConfigPlace): Promise<Bridge> {
   const { defaultAgentId, logLevel } = line
   return createBridge({
@@ -57,7 +57,7 @@ async function makeBridge({ workers = [], servers = [], ...options }: Parts, lin
   })
 }
 
-/** Loaded where it is wanted: others are to have their first answer soon. */
+/** Loads this code only if needed, to shorten the start. */
 async function workersOf(workers: Required<Parts>['workers'], place: ConfigPlace): Promise<readonly BridgeExecutor[]> {
   if (workers.length === 0) return []
   const { workersIn } = await import('../executors/worker.ts')

@@ -2,14 +2,14 @@ import { parseArgsStringToArgv } from 'string-argv'
 import { checkId } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 
-/** One `--worker ID=COMMAND`. */
+/** A `--worker ID=COMMAND` flag. */
 export interface WorkerFlag {
   readonly id: string
   readonly command: string
   readonly args: readonly string[]
 }
 
-/** No shell reads the command: words and quotes are all it has. Throws `CONFIG`. */
+/** Parses the flag without a shell: only words and quotes are understood. Throws `CONFIG`. */
 export function readWorker(text: string): WorkerFlag {
   const at = text.indexOf('=')
   const id = text.slice(0, Math.max(0, at)).trim()

@@ -17,13 +17,13 @@ import type { BridgeLogger } from '../logger.ts'
 import type { NoticeBody } from '../notices.ts'
 
 /**
- * Transport to agents of one kind. Ids, limits, deadlines and outcomes belong to the bridge. Session ids of the far side must
- * not leave the executor.
+ * Transport to agents of one kind. The bridge handles ids, limits, deadlines and outcomes. The executor must not expose session ids
+ * of the remote side.
  */
 export interface BridgeExecutor {
   readonly specificationVersion: 'v1'
   readonly kind: string
-  /** Kept by the bridge, for the sessions of all agents of this executor. */
+  /** Limits for the sessions of all agents of this executor; the bridge enforces them. */
   readonly limits?: ExecutorLimits
   /** Store in which the bridge keeps its records, unless `store` of the bridge is set. */
   readonly stateStore?: StateStore | undefined
@@ -36,17 +36,20 @@ export interface BridgeExecutor {
   /** Updates the list that `agents()` returns. Waits at most `waitMs` (default 2,000) for agents that are starting. Never rejects. */
   refresh?(options?: { readonly waitMs?: number }): Promise<void>
   /**
-   * Opens a session. Rejects with the error of the agent's `onSessionCreate`; then the session does not exist. `attach`: the
-   * session was created before, by this process or another, and no hook runs. If `conversationId` is not the session's own id
-   * and the agent cannot continue an earlier conversation, rejects with `CONFIG`, `reason: 'not-resumable'`.
+   * Opens a session. If the agent's `onSessionCreate` fails, rejects with that error, and the session does not exist. With
+   * `attach`, the session already exists, created by this process or another, and no hook runs. If `conversationId` is not the
+   * session's own id and the agent cannot continue an earlier conversation, rejects with `CONFIG`, `reason: 'not-resumable'`.
    */
   open(session: SessionContext, how: 'create' | 'attach'): Promise<void>
-  /** The events of one prompt. A failure rejects the reading. The bridge does not wait for `return()`. */
+  /** Yields the events of one prompt. If the prompt fails, the iteration rejects. The bridge does not wait for `return()`. */
   prompt(request: PromptContext): AsyncIterable<BridgeEvent>
-  /** Hands answers to the open prompt. False: it takes none while it is open, so they must wait for its end. */
+  /**
+   * Passes answers to the open prompt. Resolves with false if the agent cannot take them before the prompt ends; the bridge then
+   * keeps them.
+   */
   answer?(request: AnswersContext): Promise<boolean>
   cancel(request: CancelContext): Promise<void>
-  /** Forgets a session that lives on elsewhere, or that its agent no longer has. No hook runs. */
+  /** Forgets a session without running a hook: another process keeps it, or its agent lost it. */
   detach?(session: SessionContext): void
   close(session: SessionContext, reason: CloseReason): Promise<void>
 }
@@ -74,17 +77,20 @@ export const limitChecks: FieldChecks<ExecutorLimits> = {
 export interface ExecutorHost {
   readonly clock: Clock
   readonly logger: BridgeLogger
-  /** A session without a prompt can no longer be prompted. For one with a prompt its failure says so: `sessionValid: false`. */
+  /**
+   * Reports that a session without a running prompt has failed. A running prompt reports it in its error instead: `sessionValid:
+   * false`.
+   */
   sessionFailed(sessionId: string, error: BridgeError): void
-  /** A transition, drop or restart that only the executor sees: one line of the log, one event, one count. */
+  /** Reports a transition, drop or restart that only the executor can see. The bridge logs, counts and emits it. */
   notify(notice: NoticeBody): void
 }
 
 /** Health of an executor. */
 export interface ExecutorHealth {
-  /** All that it was configured with can be used now. */
+  /** Whether every configured agent can be used now. */
   readonly healthy: boolean
-  /** Why it is not, if no agent says so: an executor that cannot know its agents. */
+  /** Reason if it is unhealthy and no agent states one, for example because its agents are unknown. */
   readonly reason?: string
   readonly workers?: readonly WorkerHealth[]
 }
@@ -94,20 +100,20 @@ export interface WorkerHealth {
   readonly id: string
   readonly state: 'starting' | 'ready' | 'waiting' | 'unavailable' | 'stopped'
   readonly restarts: number
-  /** Why it is not ready. */
+  /** Reason if it is not ready. */
   readonly reason?: string
 }
 
 /** An agent as discovery shows it, true at the time of the call. */
 export interface DiscoveredAgent extends AgentInfo {
   readonly capabilities: readonly string[]
-  /** `starting`: its first start has not ended yet. Prompts wait for it. */
+  /** `starting`: the first start has not ended yet; prompts wait for it. */
   readonly status: 'ready' | 'busy' | 'starting' | 'unavailable'
-  /** Why it is not ready, if that is known. */
+  /** Reason if it is not ready, if known. */
   readonly reason?: string
   readonly durable: boolean
-  /** An earlier conversation can go on under a new session. Default: as `durable`. */
+  /** Whether a new session can continue an earlier conversation. Default: the value of `durable`. */
   readonly resumable?: boolean
-  /** Only when declared and not empty. */
+  /** Present only if declared and not empty. */
   readonly providers?: readonly AgentProvider[]
 }

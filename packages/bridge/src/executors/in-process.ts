@@ -8,19 +8,19 @@ import type { BridgeExecutor, DiscoveredAgent } from './executor.ts'
 
 /** Agents and session limits of an in-process executor. Times are in milliseconds. */
 export interface InProcessExecutorOptions {
-  /** Made by `defineBridgeAgent`, `runtimeAgent` or `multiProviderAgent`. */
+  /** Agents made by `defineBridgeAgent`, `runtimeAgent` or `multiProviderAgent`. */
   readonly agents: readonly BridgeAgent[]
-  /** How long a session lives; 0 is for ever. Default 1 hour. */
+  /** Lifetime of a session in ms; 0 disables it. Default 1 hour. */
   readonly ttlMs?: number
-  /** How long a session without a prompt stays; 0 is for ever. Default 10 minutes. */
+  /** Lifetime of a session without a prompt in ms; 0 disables it. Default 10 minutes. */
   readonly idleMs?: number
-  /** Default 100. */
+  /** Maximum number of open sessions. Default 100. */
   readonly maxSessions?: number
 }
 
 /** An executor for agents of this process that takes further agents while it runs. */
 export interface InProcessExecutor extends BridgeExecutor {
-  /** Adds an agent. Throws `CONFIG` for an invalid agent or a used id; then nothing has changed. */
+  /** Adds an agent. For an invalid agent or a used id, throws `CONFIG` and changes nothing. */
   add(agent: BridgeAgent): void
 }
 
@@ -38,7 +38,7 @@ export function inProcessExecutor(options: InProcessExecutorOptions): InProcessE
   check.record(optionChecks)('inProcessExecutor.options', options)
   const { agents: given, ...limits } = options
   const agents = new Map<string, { readonly agent: BridgeAgent; readonly listed: DiscoveredAgent }>()
-  // A session keeps the agent it was opened on.
+  // A session keeps the agent with which it was opened.
   const sessions = new Map<string, BridgeAgent>()
   let running = false
 
@@ -121,7 +121,7 @@ function describeProvider({ id, models, kind, displayName, description, capabili
 
 type Answer = ReturnType<BridgeAgent['onPrompt']>
 
-/** A stream goes through as it is, so that `return()` reaches the agent; an answer becomes a stream of one event. */
+/** Returns a stream unchanged, so that `return()` reaches the agent. Converts any other answer to a stream of one event. */
 export function eventsOf(answer: Answer): AsyncIterable<BridgeEvent> {
   return isStream(answer) ? answer : oneResult(answer)
 }

@@ -6,19 +6,19 @@ import { workerSettings } from './worker/options.ts'
 import type { OptionsPlace, WorkerExecutorOptions, WorkerSettings } from './worker/options.ts'
 import type { Worker } from './worker/worker.ts'
 
-// A worker keeps its own sessions, so they do not run out here.
+// A worker manages its own sessions, so they do not expire in the bridge.
 const standardLimits: Required<ExecutorLimits> = { ttlMs: 0, idleMs: 0, maxSessions: 1000, inactivityMs: 2 * 60_000 }
 const refreshMs = 2000
 
 /**
- * Creates an executor for agents in child processes that speak the Agent Client Protocol v1: any program that does, or a
- * module that calls `serveWorker`. A lost process is restarted. Throws `CONFIG`.
+ * Creates an executor for agents in child processes. A worker is any program that speaks the Agent Client Protocol v1, or a module
+ * that calls `serveWorker`. A lost process is restarted. Throws `CONFIG`.
  */
 export function workerExecutor(options: WorkerExecutorOptions): BridgeExecutor {
   return workersIn({ path: 'workerExecutor.options', folder: '.' }, options)
 }
 
-/** The same for workers of a configuration file. */
+/** Like `workerExecutor`, for workers of a configuration file. */
 export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): BridgeExecutor {
   const settings = workerSettings(options, place)
   const workers = new Map<string, Worker>()
@@ -39,7 +39,7 @@ export function workersIn(place: OptionsPlace, options: WorkerExecutorOptions): 
     limits: limitsOf(options),
     async start(given) {
       host = given
-      // The code of the protocol is a third of a start: those who have no workers do not load it.
+      // Loading the protocol code takes a third of a start, so it is loaded only if there are workers.
       const { createWorker } = await import('./worker/worker.ts')
       for (const each of settings) workers.set(each.id, createWorker(each, given))
       for (const worker of all()) worker.start()

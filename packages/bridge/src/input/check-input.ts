@@ -18,7 +18,7 @@ export interface InputLimits {
   readonly maxTimeoutMs: number
 }
 
-/** The checks throw `PROTOCOL` for a wrong shape and `CAPACITY` for a size, and look at nothing but the input. */
+/** Checks the input alone. Throws `PROTOCOL` for a wrong shape and `CAPACITY` for a size over the limit. */
 export function checkDelegateInput(input: DelegateInput, limits: InputLimits): void {
   checkFields('delegate.input', input, { schema: delegateInputSchema, options: { ...ownerOption, ...lineageOptions, ...signalOption } }, requestIssues(input, limits))
   checkSizes(input, limits)
@@ -62,13 +62,13 @@ export const checkRefreshOptions = callChecks.record<NonNullable<Parameters<Brid
 export const checkStopOptions = callChecks.record<NonNullable<Parameters<Bridge['stop']>[0]>>({ deadlineMs: callChecks.whole(0) })
 
 interface FieldRules {
-  /** The schema of the fields that calls over MCP have too. */
+  /** Schema of the fields that calls over MCP also have. */
   readonly schema: z.ZodObject
-  /** The options that only code can give. */
+  /** Options that only code can pass. */
   readonly options: Readonly<Record<string, ArgumentCheck>>
 }
 
-/** Throws `PROTOCOL` with all that is wrong. */
+/** Throws `PROTOCOL` with all issues. */
 function checkFields(path: string, input: object, { schema, options }: FieldRules, others: readonly InputIssue[] = []): void {
   callChecks.checkKeys(path, input, [...Object.keys(schema.shape), ...Object.keys(options)])
   const given = Object.entries(input) as readonly (readonly [string, unknown])[]
@@ -88,7 +88,7 @@ function issuesIn(check: () => void): readonly InputIssue[] {
   }
 }
 
-/** Equal for inputs that ask for the same work. */
+/** Returns equal hashes for equal inputs. */
 export function payloadHash(payload: object): string {
   return createHash('sha256').update(canonicalJson(JSON.parse(JSON.stringify(payload)) as JSONObject)).digest('base64url')
 }

@@ -4,13 +4,13 @@ import { idWords } from '../arguments.ts'
 import { BridgeError } from '../errors.ts'
 import type { BridgeErrorCode } from '../errors.ts'
 
-/** The fault of one field. The path is that of the field in the input, as its caller writes it. */
+/** An issue of one field. `path` is the field's path in the input. */
 export interface InputIssue {
   readonly path: string
   readonly message: string
 }
 
-/** `place` is the path of the input. Callers over MCP write the fields only. */
+/** `place` is the path of the input; callers over MCP have none. */
 export function invalidInput(issues: readonly InputIssue[], place = '', code: BridgeErrorCode = 'PROTOCOL'): BridgeError {
   const placed = issues.map(({ path, message }) => ({ path: joined(place, path), message }))
   const named = placed.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ')
@@ -21,13 +21,13 @@ function joined(place: string, path: string): string {
   return place === '' || path === '' ? place + path : `${place}.${path}`
 }
 
-/** One issue for each field that the schema refuses, in the words of all checks of arguments. */
+/** Returns one issue for each field that the schema refuses, worded like all argument checks. */
 export function issuesWith(schema: z.ZodType, value: unknown): readonly InputIssue[] {
   try {
     const { error } = schema.safeParse(value)
     return error?.issues.map((issue) => ({ path: pathText(issue.path), message: messageOf(issue, valueAt(value, issue.path), schemaAt(schema, issue.path)) })) ?? []
   } catch (error) {
-    // Nested deeper than the stack.
+    // The value is nested too deeply for the stack.
     if (error instanceof RangeError) return [{ path: '', message: 'must not be nested so deeply' }]
     throw error
   }
@@ -38,7 +38,7 @@ function pathText(path: readonly PropertyKey[]): string {
 }
 
 function messageOf(issue: z.core.$ZodIssue, value: unknown, schema: unknown): string {
-  // Some schemas have the words already.
+  // The messages of some schemas are already complete.
   if (/^has |; received /.test(issue.message)) return issue.message
   if (issue.code === 'unrecognized_keys') return unknownKey(issue.keys, schema)
   const must = issue.message.startsWith('must ') ? issue.message : `must be ${wantedBy(issue)}`

@@ -1,10 +1,10 @@
-/** Where an entry is in a list, newest first. */
+/** Position of an entry in a list, newest first. */
 export interface ListPlace {
   readonly createdAt: number
   readonly id: string
 }
 
-/** The cursor is the last one shown, so what comes and goes moves nothing. */
+/** The cursor is the last entry shown, so insertions and deletions do not shift pages. */
 export function pageOf<T>(found: readonly T[], placeOf: (entry: T) => ListPlace, { limit = 50, cursor }: PageOptions): Page<T> {
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const placed = found.map((entry) => ({ entry, place: placeOf(entry) })).filter(({ place }) => !after || byAge(place, after) > 0)
@@ -32,7 +32,7 @@ function cursorOf({ createdAt, id }: ListPlace): string {
   return Buffer.from(JSON.stringify([createdAt, id])).toString('base64url')
 }
 
-/** Returns undefined for a text that is no cursor. */
+/** Returns undefined if the text is not a cursor. */
 export function readCursor(cursor: string): ListPlace | undefined {
   const place = parsed(Buffer.from(cursor, 'base64url').toString())
   if (!Array.isArray(place)) return undefined
@@ -44,7 +44,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // No JSON: there is nothing else that it throws for.
+    // The only possible error: the text is not JSON.
     return undefined
   }
 }

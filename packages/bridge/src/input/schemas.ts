@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { idForm } from '../arguments.ts'
 import { requestStatuses } from '../bridge-contract.ts'
 
-// Descriptions are for models that see nothing but the schema.
+// Descriptions are written for models, which see only the schema.
 
 export const idSchema = z.string().regex(idForm)
 
 const agentIdSchema = idSchema.describe('Id of an agent, as agents_discover lists it. Default: the default agent.')
 
-/** What is advertised besides what is checked: agents without providers may take other values, and none of the two. */
+/** The advertised properties are not checked: agents without providers may use other values. */
 const metadataSchema = z.record(z.string(), z.json()).meta({
   description: 'Any JSON object; reaches the agent unchanged, for the whole session.',
   properties: {
@@ -20,7 +20,7 @@ const metadataSchema = z.record(z.string(), z.json()).meta({
 
 const promptText = z.string().regex(/\S/, 'must be a text that is not blank')
 
-/** What a caller may say of a request, besides what it asks. */
+/** Settings of a request besides its prompt. */
 const requestShape = {
   runtimeParams: runtimeParamsSchema
     .optional()

@@ -5,8 +5,8 @@ import { idForm } from '../arguments.ts'
 type JsonSchema = Record<string, unknown>
 
 /**
- * Advertises the schema and lets every value through, so that a refusal has the bridge's form and not the SDK's. Its JSON
- * Schema is worked out once: over HTTP every call has a server of its own.
+ * Advertises the schema but accepts every value, so that the bridge reports refusals, not the SDK. The JSON Schema is computed
+ * once, because over HTTP every call has its own server.
  */
 export function advertisedSchema(schema: z.ZodType): StandardSchemaWithJSON {
   const known: { input?: JsonSchema; output?: JsonSchema } = {}
@@ -27,19 +27,16 @@ function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return plainSchema(z.toJSONSchema(schema, { target: 'draft-2020-12', io }) as JsonSchema)
 }
 
-/** Some clients take a field without any keyword for one that was forgotten, and some models refuse a list of types. */
+/** Some clients treat a field without keywords as an error, and some models refuse a list of types. */
 const anyOfJson = ['object', 'array', 'string', 'number', 'boolean', 'null'].map((type) => ({ type }))
 
-/** In the metadata of a schema: its description says what its parts are. */
+/** Marker in the metadata of a schema: its description already explains its parts, so they are not advertised. */
 export const wordsOnly = 'wordsOnly'
 
-/** What a client need not know: which keys a record may have, that whole numbers end somewhere. */
+/** Keywords that clients do not need. */
 const dropped: readonly string[] = ['$schema', '$defs', '$ref', 'propertyNames']
 
-/**
- * The same schema without `$ref`, which some models refuse: only the schema of any JSON value refers to itself, and the
- * list of all kinds says the same.
- */
+/** Removes `$ref`, which some models refuse. Only the schema of any JSON value refers to itself, so a list of all kinds replaces it. */
 function plainSchema(schema: JsonSchema): JsonSchema {
   if (schema[wordsOnly] === true) return { type: schema['type'], description: schema['description'] }
   const plain: JsonSchema = {}
@@ -48,9 +45,9 @@ function plainSchema(schema: JsonSchema): JsonSchema {
     if (dropped.includes(name)) continue
     if (name === 'maximum' && value === Number.MAX_SAFE_INTEGER) continue
     if (name === 'minimum' && value === Number.MIN_SAFE_INTEGER) continue
-    // The description says what an id is made of.
+    // The description of the field explains the form of ids.
     if (name === 'pattern' && value === idForm.source) continue
-    // Absent it says the same.
+    // `additionalProperties` that allows anything is the default.
     if (name === 'additionalProperties' && isAnything(value)) continue
     if (name === 'exclusiveMinimum' && value === 0 && schema['type'] === 'integer') plain['minimum'] = 1
     else if (name === 'properties') plain[name] = Object.fromEntries(Object.entries(value as JsonSchema).map(([field, each]) => [field, plainSchema(each as JsonSchema)]))
@@ -59,7 +56,7 @@ function plainSchema(schema: JsonSchema): JsonSchema {
   return plain
 }
 
-/** Every field may be any JSON. */
+/** Returns whether the schema allows any JSON value. */
 function isAnything(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).every((name) => dropped.includes(name))
 }

@@ -25,13 +25,13 @@ export const agentsDiscover = tool({
   output: agentListSchema,
   annotations: looks,
   run: async ({ bridge, redaction }, { capability, refresh }) => {
-    // The first question comes before the first handshake is over.
+    // The first call may come before the first handshake is finished.
     if (refresh || bridge.discover().some(({ status }) => status === 'starting')) await bridge.refresh()
     return withoutPaths({ agents: bridge.discover(capability === undefined ? {} : { capability }) }, redaction)
   },
 })
 
-/** Reasons may name programs and folders of this machine. */
+/** Reasons may contain programs and folders of this machine. */
 function withoutPaths(answer: object, redaction: BridgeRedaction): object {
   return redaction.value(answer as unknown as JSONValue) as object
 }

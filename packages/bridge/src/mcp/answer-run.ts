@@ -7,13 +7,13 @@ import type { ToolCall } from './tool.ts'
 export interface OpenCall {
   readonly start: (abortSignal: AbortSignal) => Promise<BridgeRun>
   readonly waitMs: number
-  /** The caller knows enough to ask for the request again. */
+  /** Whether the caller can query the request later. */
   readonly canBeFound: boolean
 }
 
 /**
- * Starts a run and answers with its outcome, or after `waitMs` with what is known of it by then: then the work goes on.
- * A caller that cancels ends the work; one that is lost does so only when it could never ask for it again.
+ * Starts a run and answers with its outcome. After `waitMs`, answers with the current state, and the work continues. A cancel by
+ * the caller cancels the work. A lost connection cancels it only if the caller could never query the request.
  */
 export async function answerRun(call: ToolCall, { start, waitMs, canBeFound }: OpenCall): Promise<object> {
   const { bridge, abortSignal } = call
@@ -34,7 +34,7 @@ export async function answerRun(call: ToolCall, { start, waitMs, canBeFound }: O
     const result = waitMs === 0 ? undefined : await Promise.race([run.result(), waited.promise])
     return outcomeOnTheWire(result ?? (await bridge.request(run.requestId)))
   } finally {
-    // From here on the signal means nothing: it is aborted at the end of every exchange.
+    // From here on the signal is ignored: the SDK aborts it at the end of every exchange.
     abortSignal.removeEventListener('abort', leave)
     cancelTimer()
     endProgress()
@@ -46,7 +46,7 @@ function progressOf({ bridge, sendProgress }: ToolCall, run: BridgeRun): () => v
   return reportProgress(run, { clock: bridge.clock, heartbeatMs: bridge.limits.heartbeatMs, send: sendProgress })
 }
 
-/** A cancel carries what the caller gave as its reason, which is no error of the SDK. */
+/** A lost connection has an error of the SDK as its reason; a cancel has the caller's reason. */
 function isLostConnection(reason: unknown): boolean {
   return reason instanceof SdkError && reason.code === SdkErrorCode.ConnectionClosed
 }

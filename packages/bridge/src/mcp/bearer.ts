@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Whether a request shows the token. Takes the same time wherever the first difference is. */
+/** Returns whether a request carries the token. The comparison takes constant time. */
 export function showsToken(authorization: string | undefined, token: string): boolean {
   const [, shown] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? []
   return shown !== undefined && timingSafeEqual(digest(shown), digest(token))

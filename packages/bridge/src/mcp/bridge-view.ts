@@ -5,17 +5,17 @@ import { Reach } from './reach.ts'
 
 /** The caller of a bridge over MCP, with the agents that it may use. */
 export interface BridgeUser {
-  /** Default: the bridge's own, `local`. */
+  /** Default: `local`, as in the bridge. */
   readonly owner?: string
-  /** Agents for which this is false are not there, nor are sessions with them. Default: all are. */
+  /** Agents for which it returns false are invisible, as are their sessions. Default: all agents are visible. */
   readonly mayUse?: (agentId: string) => boolean
-  /** The fields of `runtimeParams` that it may set. Default: all. */
+  /** Fields of `runtimeParams` that the user may set. Default: all. */
   readonly runtimeParams?: readonly string[]
 }
 
 type Plain = 'clock' | 'limits' | 'health' | 'discover' | 'refresh' | 'createSession' | 'session' | 'sessions' | 'request' | 'requests' | 'cancel' | 'close'
 
-/** What a bridge is to one of its users: every call is its own, and what starts and stops the bridge is not there. */
+/** A bridge as one user sees it: each call is made as that user. It cannot start or stop the bridge. */
 export interface BridgeView extends Pick<Bridge, Plain> {
   prompt(input: PromptInput): Promise<BridgeRun>
   delegate(input: DelegateInput): Promise<BridgeRun>
@@ -35,7 +35,7 @@ export function bridgeView(bridge: Bridge, user: BridgeUser): BridgeView {
     async createSession(input = {}) {
       checkParams(input, user)
       const { resumeSessionId, agentId } = input
-      // The agent of an earlier session goes without saying.
+      // A resumed session keeps its agent.
       const choice = resumeSessionId !== undefined && agentId === undefined ? input : chosen(input)
       const asked = resumeSessionId === undefined ? mine : await ownerFor({ sessionId: resumeSessionId })
       return bridge.createSession({ ...choice, ...asked })
@@ -72,7 +72,7 @@ interface GivenParams {
   readonly metadata?: JSONObject
 }
 
-/** Agents may take params from the metadata of a session too. */
+/** Agents may also take params from the session metadata. */
 function checkParams({ runtimeParams, metadata }: GivenParams, { runtimeParams: allowed }: BridgeUser): void {
   if (!allowed) return
   const refused = [

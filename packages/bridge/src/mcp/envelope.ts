@@ -2,12 +2,12 @@ import type { CallToolResult } from '@modelcontextprotocol/server'
 import { errorBody } from '../error-body.ts'
 import type { BridgeRedaction } from '../redact.ts'
 
-/** The text block must say all that `structuredContent` says: older clients read only the text. */
+/** The text block must contain all of `structuredContent`: older clients read only the text. */
 export function success(content: object): CallToolResult {
   return { content: [text(content)], structuredContent: { ...content } }
 }
 
-/** No `structuredContent`: older clients check it against the output schema also on errors. */
+/** Errors have no `structuredContent`, because older clients check it against the output schema. */
 export function failure(error: unknown, redaction: BridgeRedaction): CallToolResult {
   const body = errorBody(error, redaction)
   return { isError: true, content: [text({ error: body })], _meta: { 'bowline/error': body } }

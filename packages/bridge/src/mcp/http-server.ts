@@ -10,32 +10,32 @@ import { showsToken } from './bearer.ts'
 import { createBridgeMcpHandler, createBridgeMcpServer } from './server.ts'
 
 export interface HttpOptions {
-  /** Without brackets. */
+  /** Host name or address; IPv6 without brackets. */
   readonly host: string
-  /** 0: any free one. */
+  /** Port; 0 for any free port. */
   readonly port: number
-  /** Names besides its own under which it may be asked. */
+  /** Further host names that requests may use. */
   readonly allowedHosts: readonly string[]
-  /** What a caller must show. Undefined: nobody is asked. */
+  /** Bearer token that callers must send. Undefined: no authentication. */
   readonly token: string | undefined
   readonly onerror: (error: unknown) => void
 }
 
 export interface HttpServer {
   readonly url: string
-  /** Whoever still reads after a second is cut off. */
+  /** Closes the server. Connections that are still open after a second are cut. */
   close(): Promise<void>
 }
 
 const path = '/mcp'
 
-/** Who shows the token. Without one everybody is `local`. */
+/** Owner of callers with the token. Without a token, every caller is `local`. */
 const tokenOwner = 'token'
 
-/** How long the last answers may take to be read. */
+/** Time in ms for clients to read the last responses. */
 const lastAnswersMs = 1000
 
-/** Of a request that came in. */
+/** An incoming request always has these fields. */
 type ServerRequest = IncomingMessage & { readonly method: string; readonly url: string }
 
 /** Serves MCP over Streamable HTTP, for both eras of the protocol. */
@@ -52,7 +52,7 @@ export async function startHttpServer(bridge: Bridge, options: HttpOptions): Pro
   return {
     url: urlOf(server),
     async close() {
-      // The outcomes of what was cancelled are still on their way out.
+      // Lets the results of cancelled calls be sent first.
       await setImmediate()
       await handler.close()
       await closeServer(server, bridge.clock)
@@ -69,7 +69,7 @@ async function closeServer(server: Server, clock: Clock): Promise<void> {
   cancelTimer()
 }
 
-/** False when it was refused. Names come first: who was led here by a foreign page learns nothing. */
+/** Returns false if the request was refused. Checks host and origin first, so that a foreign page in a browser learns nothing. */
 function isAdmitted(request: IncomingMessage, response: ServerResponse, { host, allowedHosts, token }: HttpOptions): boolean {
   const names = [...localhostAllowedHostnames(), ...[host, ...allowedHosts].map(inHeader)]
   if (!hostHeaderValidation(names)(request, response) || !originValidation(names)(request, response)) return false
@@ -91,7 +91,7 @@ function urlOf(server: Server): string {
   return `http://${inHeader(address)}:${port}${path}`
 }
 
-/** As headers and addresses name it. */
+/** Returns the host as headers and addresses write it. */
 function inHeader(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase()
 }

@@ -5,9 +5,9 @@ import type { BridgeView } from './bridge-view.ts'
 const maxAgents = 20
 const maxCharacters = 200
 
-/** What a model is told at the begin of a connection: who there is now, what each is for, and the order of calls. */
+/** Returns the instructions of a connection for the model: the current agents with their purpose, and the order of calls. */
 export async function instructionsOf(bridge: BridgeView, redaction: BridgeRedaction): Promise<string> {
-  // A worker says what it is for once it has started.
+  // The description of a worker is known once it has started.
   if (bridge.discover().some(({ status }) => status === 'starting')) await bridge.refresh()
   const agents = bridge.discover()
   const more = agents.length > maxAgents ? [`- and ${agents.length - maxAgents} more: see agents_discover`] : []
@@ -30,7 +30,7 @@ function lineOf({ id, description, status, default: isDefault, capabilities, pro
   return shortened(`- ${id}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}${description === undefined ? '' : `: ${oneLine(description)}`}`)
 }
 
-/** A description is a text of somebody else: it must not look like a further line of the list. */
+/** Joins the lines of a description. It is foreign text and must not look like another entry of the list. */
 function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }

@@ -6,12 +6,12 @@ import { missingAgent } from '../missing-agent.ts'
 
 type MayUse = (agentId: string) => boolean
 
-/** The part of a bridge that is there for somebody who may not use all agents. */
+/** The part of a bridge that is visible to a user who may not use all agents. */
 export class Reach {
   readonly #bridge: Bridge
   readonly #mine: OwnerOption
   readonly #mayUse: MayUse
-  /** Owns nothing: what is asked for in this name is refused like what never was. */
+  /** An owner that owns nothing. Calls in its name get the same refusals as for unknown ids. */
   readonly #nobody: OwnerOption = { owner: `nobody_${randomUUID()}` }
 
   constructor(bridge: Bridge, mine: OwnerOption, mayUse: MayUse) {
@@ -30,7 +30,7 @@ export class Reach {
     return listed.filter(({ agentId }) => this.#mayUse(agentId))
   }
 
-  /** The agent for who named it, or named none. Throws as for an agent that never was. */
+  /** Returns the given agent, or the default agent. Throws for a hidden agent as for one that does not exist. */
   chosen(given: string | undefined): string {
     const agentId = given ?? this.#default()
     if (agentId === undefined) throw new BridgeError('CONFIG', 'No agents registered', { details: { reason: 'no-agents' } })
@@ -53,7 +53,7 @@ export class Reach {
     }
   }
 
-  /** In whose name a session or a request is asked for. */
+  /** Returns the owner in whose name a session or request is queried: `#nobody` if its agent is hidden from the user. */
   async ownerFor({ sessionId, requestId }: CancelInput): Promise<OwnerOption> {
     const agentIds = [
       sessionId === undefined ? undefined : await agentOf(this.#bridge.session(sessionId, this.#mine)),
@@ -68,7 +68,7 @@ export class Reach {
   }
 }
 
-/** Undefined when there is no such thing: the bridge says so when it is asked. */
+/** Returns undefined if the session or request does not exist; the bridge reports that when it is called. */
 async function agentOf(asking: Promise<{ readonly agentId?: string }>): Promise<string | undefined> {
   try {
     return (await asking).agentId

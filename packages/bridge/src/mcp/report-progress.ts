@@ -18,18 +18,18 @@ export interface ProgressOptions {
   readonly send: ProgressSender
 }
 
-/** At most four events of an agent are passed on per second; of those in between the last one counts. */
+/** Minimum time between two progress events, so at most four per second. Of the events in between, only the last one is sent. */
 const eventGapMs = 250
 
-/** How far a note moves on that brings no figure of its own. */
+/** Increase of `progress` for a message without a higher figure. */
 const leastStep = 0.001
 
-/** Figures beyond it are ignored: a least step would be lost in them. */
+/** Larger figures are ignored: adding the least step to them would be lost in rounding. */
 const mostProgress = 1e12
 
 /**
- * Tells the caller of an open call that its request was accepted, what the agent says of its progress, and every
- * `heartbeatMs` that it still runs. Gives the function that ends it: nothing is sent after that.
+ * Sends progress to the caller of an open call: the acceptance of the request, progress of the agent, and a sign of life every
+ * `heartbeatMs`. Returns a function that stops it; after that nothing is sent.
  */
 export function reportProgress(run: BridgeRun, { clock, heartbeatMs, send }: ProgressOptions): () => void {
   let least = 0
@@ -75,7 +75,7 @@ export function reportProgress(run: BridgeRun, { clock, heartbeatMs, send }: Pro
 
   tell(`Request ${run.requestId} of session ${run.sessionId} was accepted`)
   beat()
-  // How the run ends is told by the answer of the call.
+  // The answer of the call reports how the run ends.
   follow().catch(() => undefined)
   return () => {
     over = true

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { wordsOnly } from './advertised-schema.ts'
 import { requestStatuses } from '../bridge-contract.ts'
 
-/** What tools give: loose, so that fields can be added without breaking who checks them. */
+/** Output fields of tools. Output schemas are loose, so that a new field does not break clients that validate. */
 
 const ids = {
   sessionId: z.string().describe('The session.'),
@@ -10,7 +10,7 @@ const ids = {
   requestId: z.string().describe('For tasks_status and sessions_cancel.'),
 }
 
-/** Advertised without its parts, which the words name: the list of tools is read by models at each call. */
+/** Advertises a field without its parts, which the description names. This keeps the list of tools short for models. */
 function inWords<T extends z.ZodType>(schema: T, description: string): T {
   return schema.meta({ description, [wordsOnly]: true })
 }
@@ -56,7 +56,7 @@ const pendingInputSchema = z.looseObject({
 
 const progressSchema = z.looseObject({ message: z.string().optional(), chars: z.int(), at: timeSchema })
 
-/** The fields that a request has once it is settled, and while it runs. */
+/** Fields of a settled request, and its progress while it runs. */
 const resultShape = {
   text: z.string().optional().describe('The answer so far.'),
   stopReason: z
@@ -76,7 +76,7 @@ const statusText = 'queued, running, awaiting-subagent: goes on. awaiting-tools,
 
 export const outcomeSchema = z.looseObject({ status: z.enum(outcomeStatuses).describe(statusText), ...ids, ...resultShape })
 
-/** Of one request its outcome; of several a list. */
+/** The outcome of a single request, or a list for several. */
 export const taskStatusSchema = z.looseObject({
   ...outcomeSchema.partial().shape,
   requests: z

@@ -25,7 +25,7 @@ const userChecks: FieldChecks<BridgeUser> = {
 
 /**
  * Returns a server factory for the MCP SDK: `serveStdio(factory)` over stdio, `createBridgeMcpHandler(factory)` over HTTP. A
- * connection keeps no state of its own. Its instructions name the agents that exist when it begins.
+ * connection keeps no state of its own. Its instructions name the agents that exist when the connection starts.
  */
 export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, onerror: OnError = () => {}): McpServerFactory {
   check.requiredMethods('health', 'discover', 'createSession', 'prompt', 'delegate', 'request')('createBridgeMcpServer.bridge', bridge)
@@ -42,17 +42,17 @@ export function createBridgeMcpServer(bridge: Bridge, user: BridgeUser = {}, one
 
 /** Keep-alive time (ms) and error callback of an MCP handler. */
 export interface BridgeMcpHandlerOptions {
-  /** Silence in ms after which a stream gets a comment. Default: 15,000. */
+  /** Idle time in ms after which a comment is sent on a stream. Default: 15,000. */
   readonly keepAliveMs?: number
-  /** Called with errors outside of any answer. */
+  /** Called with errors that occur outside of any response. */
   readonly onerror?: OnError
 }
 
 const handlerChecks: FieldChecks<BridgeMcpHandlerOptions> = { keepAliveMs: check.whole(1), onerror: check.checkFunction }
 
 /**
- * Creates an HTTP handler for the factory, over the SDK's `createMcpHandler`. Streams begin at once with a comment, so that no
- * proxy or client times out while an agent works.
+ * Creates an HTTP handler for the factory, with the SDK's `createMcpHandler`. Each stream starts immediately with a comment, so
+ * that no proxy or client times out while an agent works.
  */
 export function createBridgeMcpHandler(factory: McpServerFactory, options: BridgeMcpHandlerOptions = {}): McpHttpHandler {
   check.requiredFunction('createBridgeMcpHandler.factory', factory)
@@ -70,7 +70,7 @@ function opened(response: Response): Response {
   return new Response(body.pipeThrough(new TransformStream({ start: (stream) => stream.enqueue(opening) })), response)
 }
 
-/** Gets what no caller is told: faults that are the bridge's own. */
+/** Receives errors that callers do not see: bugs of the bridge itself. */
 export type OnError = (error: unknown) => void
 
 interface Served {
@@ -97,7 +97,7 @@ function register(server: McpServer, { bridge, redaction, onerror }: Served, { t
   })
 }
 
-/** The value as it was given: what the schema would copy, agents are to get unchanged. */
+/** Checks the input and returns it without a copy, because agents must get values unchanged. */
 function checkedInput(tool: BridgeTool, input: unknown, limits: BridgeLimits): unknown {
   const renamed = withNewNames(input, tool.oldNames)
   const others = typeof renamed === 'object' && renamed !== null ? tool.issues?.(renamed, limits) : undefined
@@ -113,7 +113,7 @@ function checkedOutput(tool: BridgeTool, output: object): object {
   throw new BridgeError('PROTOCOL', `The agent gave what ${tool.name} cannot answer with`, { details })
 }
 
-/** Of a value with both names the old one stays, to be refused. */
+/** Renames old fields. If a value has both names, the old one stays and is refused as unknown. */
 function withNewNames(input: unknown, oldNames: BridgeTool['oldNames'] = {}): unknown {
   if (typeof input !== 'object' || input === null) return input
   const renamed = Object.entries(input).map(([name, value]) => {
@@ -128,7 +128,7 @@ function progressSender({ mcpReq }: ServerContext): ProgressSender | undefined {
   if (progressToken === undefined) return undefined
   return (note) => {
     const notification = { method: 'notifications/progress' as const, params: { progressToken, ...note } }
-    // Nobody is there any more: the signal of the call says so too.
+    // The client is gone; the signal of the call reports it too.
     mcpReq.notify(notification).catch(() => undefined)
   }
 }

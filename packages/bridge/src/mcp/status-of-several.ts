@@ -12,7 +12,7 @@ export interface SeveralOptions {
   readonly redaction: BridgeRedaction
 }
 
-/** What became of each request, in order. A failed one is told with its error, like one that is not there. */
+/** Returns the status of each request, in order. A failed or missing request is reported with its error. */
 export async function statusOfSeveral(bridge: BridgeView, requestIds: readonly string[], options: SeveralOptions): Promise<readonly object[]> {
   const { waitFor, waitMs, abortSignal, redaction } = options
   const enough = new AbortController()
@@ -20,7 +20,7 @@ export async function statusOfSeveral(bridge: BridgeView, requestIds: readonly s
   const results = await Promise.all(
     requestIds.map(async (requestId) => {
       const result = await bridge.request(requestId, waiting)
-      // Those that still run are then told as they are.
+      // Requests that still run are then reported in their current state.
       if (waitFor === 'any' && !goesOn(result)) enough.abort()
       return result
     }),

@@ -3,16 +3,16 @@ import { BridgeError } from '../errors.ts'
 import { namesOf } from '../missing-agent.ts'
 import type { BridgeView } from './bridge-view.ts'
 
-/** Of a list that is there to help with one id. */
+/** Maximum number of sessions or requests that an error lists. */
 const shown = 5
 
 /**
- * The error as a model gets it: with the ids of its call, whether its session takes prompts, and what there is where the
- * call named what is not there. Looks for what the error does not say.
+ * Returns the error for a model: with the ids of its call, whether its session accepts prompts, and, if the call named an unknown
+ * id, the existing ones. Looks up facts that the error lacks.
  */
 export async function withCallFacts(bridge: BridgeView, error: unknown, input: unknown): Promise<BridgeError> {
   const told = BridgeError.isInstance(error) ? error : new BridgeError('INTERNAL', 'Internal error')
-  // A request that was refused does not exist, whatever id its caller chose.
+  // The request id is left out: a refused request does not exist, even if the caller chose its id.
   const { sessionId, agentId } = idsIn(input)
   const sessionValid = told.details.sessionValid ?? (await takesPrompts(bridge, sessionId))
   const placed = withFacts(told, { sessionId, agentId, sessionValid })
@@ -36,7 +36,7 @@ async function takesPrompts(bridge: BridgeView, sessionId: string | undefined): 
   return bridge.session(sessionId).then(({ status }) => status !== 'failed', () => false)
 }
 
-/** What the caller has of the kind that it looked for. */
+/** Lists what the caller has of the kind that was not found. */
 async function alternatives(bridge: BridgeView, { details }: BridgeError): Promise<string> {
   switch (details.reason) {
     case 'no-session': {
@@ -56,7 +56,7 @@ function listOf(what: string, entries: readonly string[]): string {
   return entries.length === 0 ? `you have no ${what}` : `your newest ${what} are ${entries.join(', ')}`
 }
 
-/** A name that is no id can be none of an agent. */
+/** Also true if the agent id was invalid, because such an agent cannot exist. */
 function isAboutAgent(issues: BridgeError['details']['issues'] = []): boolean {
   return issues.some((issue) => ['agentId', 'workerId'].includes((issue as { readonly path?: string } | null)?.path ?? ''))
 }

@@ -6,7 +6,7 @@ import type { BridgeRedaction } from '../redact.ts'
 import type { BridgeView } from './bridge-view.ts'
 import type { ProgressSender } from './report-progress.ts'
 
-/** One tool: what it is called, what it takes and gives, and what it does. */
+/** One tool: its name, schemas, hints and function. */
 export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly name: string
   readonly title: string
@@ -14,30 +14,30 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly input: Input
   /** Checks the rules that the schema cannot state. The input may be of any shape. */
   issues?(input: object, limits: Pick<BridgeLimits, 'maxTimeoutMs'>): readonly InputIssue[]
-  /** Names that are still taken, with the ones that replaced them. */
+  /** Old names that are still accepted, with their replacements. */
   readonly oldNames?: Readonly<Record<string, string>>
   readonly output: z.ZodType
   readonly annotations: ToolHints
-  /** Throws a `BridgeError` for a failure. */
+  /** Throws a `BridgeError` on failure. */
   run(call: ToolCall, input: z.input<Input>): Promise<object>
 }
 
-/** All four, since what is absent means yes for destructive and open world. */
+/** All four hints are required, because an absent `destructiveHint` or `openWorldHint` means true. */
 export type ToolHints = Required<Pick<ToolAnnotations, 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'>>
 
-/** Of tools that only look. */
+/** Hints for tools that only read. */
 export const looks: ToolHints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** Of tools that give work to an agent, which may do whatever it can. */
+/** Hints for tools that give work to an agent, which can have any effect. */
 export const givesWork: ToolHints = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
 
-/** What a tool has to do with besides its input. */
+/** Context of a tool call besides its input. */
 export interface ToolCall {
   readonly bridge: BridgeView
   readonly redaction: BridgeRedaction
-  /** Aborted when the caller cancels, when its connection is lost, and after the answer, when it means nothing. */
+  /** Aborted if the caller cancels or its connection is lost. It is also aborted after the response, which must be ignored. */
   readonly abortSignal: AbortSignal
-  /** Undefined: the caller asked for no progress. */
+  /** Undefined if the caller requested no progress. */
   readonly sendProgress: ProgressSender | undefined
 }
 

@@ -3,7 +3,7 @@ import { sessionsCancel, sessionsClose, sessionsCreate, sessionsList, sessionsSt
 import type { BridgeTool } from './tool.ts'
 import { sessionsPrompt, tasksDelegate, tasksList, tasksStatus } from './work-tools.ts'
 
-/** In the order in which they are listed. */
+/** All tools, in the order in which they are listed. */
 export const bridgeTools: readonly BridgeTool[] = [
   bridgeHealth,
   agentsDiscover,

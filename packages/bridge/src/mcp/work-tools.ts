@@ -14,7 +14,7 @@ const waitMsSchema = z.int().min(0)
 
 const maxStatusIds = 50
 
-/** Of both ways to give work. */
+/** Field of both tools that start work. */
 const waitField = {
   waitMs: waitMsSchema
     .optional()
@@ -36,7 +36,7 @@ export const sessionsPrompt = tool({
     answerRun(call, {
       start: (abortSignal) => call.bridge.prompt({ ...(givenFields(input) as PromptInput), abortSignal }),
       waitMs,
-      // The session knows its request.
+      // The caller can find the request through its session.
       canBeFound: true,
     }),
 })

@@ -14,7 +14,7 @@ import { takeUp } from './join.ts'
 import { internalError, refusedRun, tellRefusal } from './refuse.ts'
 import { pause } from './work-on.ts'
 
-/** Answers to what a request waits for. Never refused for load: whoever waits has been let in. */
+/** Passes answers to a waiting request. Never refused for load, because the request has already been admitted. */
 export function answer(desk: Desk, input: PromptInput, answers: readonly Answer[]): BridgeRun {
   const { owner = 'local', sessionId } = input
   const here = desk.book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
@@ -36,7 +36,7 @@ async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]):
   const record = 'request' in found ? found.stored?.value : found
   if (record?.sessionId !== sessionId) throw missingRequest(requestId)
   if ('request' in found) {
-    // Its agent is asked again, and says anew what it waits for.
+    // After a restart, the agent is prompted again and asks its open questions anew.
     if (found.isResumed && !found.work) await found.request.run().result()
     return found.isResumed && !found.work ? found.request.run() : passOn(desk, found, { answers, abortSignal: input.abortSignal })
   }
@@ -51,7 +51,7 @@ interface GivenAnswers {
   readonly abortSignal: AbortSignal | undefined
 }
 
-/** Records the answers, and hands them to the agent: what it does not take is asked again. */
+/** Records the answers and passes them to the agent. If that fails, all questions are open again. */
 async function passOn(desk: Desk, entry: BookEntry, { answers, abortSignal }: GivenAnswers): Promise<BridgeRun> {
   const { book } = desk
   const { request } = entry
@@ -80,7 +80,7 @@ async function passOn(desk: Desk, entry: BookEntry, { answers, abortSignal }: Gi
   return run
 }
 
-/** The request of a session that is or was at work last. Throws `NOT_FOUND`. */
+/** Returns the running request of a session, or the last one. Throws `NOT_FOUND`. */
 async function waitingIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string> {
   const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
   if (here) return here.request.ids.requestId
@@ -90,7 +90,7 @@ async function waitingIn({ book, sessions }: Desk, owner: string, sessionId: str
   throw new BridgeError('NOT_FOUND', 'Nothing in this session waits for answers', { details: { sessionId } })
 }
 
-/** The run that a promise leads to. */
+/** Returns a run that forwards to the promised one. */
 function runOf(promise: Promise<BridgeRun>, ids: { readonly requestId: string; readonly sessionId: string }): BridgeRun {
   let found: Pick<BridgeRun, 'requestId' | 'sessionId'> = ids
   const run = promise.then((known) => (found = known) && known)

@@ -14,11 +14,11 @@ export interface CallParts {
   readonly kind: RequestKind
   readonly input: Pick<RequestOptions, 'owner' | 'requestId' | 'idempotencyKey' | 'timeoutMs' | 'abortSignal'>
   readonly sessionId: string
-  /** What makes it the same call as another. */
+  /** Parts of the input that must match for a repeated call. */
   readonly payload: object
 }
 
-/** A call as the book knows it. */
+/** Converts a call to the form that the request book uses. */
 export function callOf({ settings }: Core, { kind, input, sessionId, payload }: CallParts): RequestCall {
   const { owner = 'local', requestId, idempotencyKey, timeoutMs = settings.timeoutMs, abortSignal } = input
   const given = requestId ?? (idempotencyKey === undefined ? undefined : idOfKey(kind, idempotencyKey))
@@ -36,7 +36,7 @@ export interface RecordParts {
   readonly runtimeParams: RuntimeParams
 }
 
-/** The record of a request that is accepted. Of durable agents it holds what it takes to ask them again. */
+/** Returns the record of an accepted request. For durable agents it contains the prompt, so that it can be sent again. */
 export function newRecord({ settings, processes }: Core, { request, place }: BookEntry, parts: RecordParts): RequestRecord {
   const { session, durable, prompt, runtimeParams } = parts
   return {
@@ -50,7 +50,7 @@ export function newRecord({ settings, processes }: Core, { request, place }: Boo
   }
 }
 
-/** How long this agent may say nothing. */
+/** Sets the inactivity timeout for this agent. */
 export function limitSilence({ settings }: Core, { request }: BookEntry, { executor }: FoundAgent): void {
   request.watch.limitSilence(settings.inactivityMs ?? executor.limits?.inactivityMs ?? usualInactivityMs)
 }

@@ -6,7 +6,7 @@ import { missingRequest } from './desk.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
 
-/** Stops a request, by its id or as the one that runs in a session. Never says so of one that it did not stop. */
+/** Cancels a request by its id, or the running request of a session. Reports a cancel only if the request was really stopped. */
 export async function cancel(desk: Desk, input: CancelInput): Promise<CancelReceipt> {
   checkCancelInput(input)
   const { owner = localOwner } = input
@@ -35,7 +35,7 @@ function wasAborted(result: BridgeResult): boolean {
   return result.ok && result.status === 'aborted'
 }
 
-/** The request of a session, which a delegation may still be opening. Throws `NOT_FOUND`. */
+/** Returns the running request of a session, also while a delegation is still opening that session. Throws `NOT_FOUND`. */
 async function runningIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string | undefined> {
   const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
   if (here) return here.request.ids.requestId

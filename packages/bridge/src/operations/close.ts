@@ -6,7 +6,7 @@ import { keyOf } from '../sessions/session-registry.ts'
 import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
 
-/** Ends a session, and before that what runs in it. */
+/** Closes a session after stopping its running request. */
 export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt> {
   checkCloseInput(input)
   const { owner = localOwner, sessionId, reason } = input
@@ -17,7 +17,7 @@ export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt
   const running = live.stored.value.currentRequestId
   if (running !== undefined && !book.entry({ owner, id: running })) await endLeftBehind(desk, { owner, id: running })
   const existed = await sessions.end(live, 'closed')
-  // A prompt may have been taken until then.
+  // A prompt may have been accepted in the meantime.
   const { lastRequestId } = live.stored.value
   if (existed) core.settings.logger.info({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
   if (lastRequestId !== undefined) book.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
@@ -25,7 +25,10 @@ export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt
   return { closed: true, sessionId: keyOf(live.context).id, existed }
 }
 
-/** Stops what an earlier bridge left at work in the session. Its work begins anew in this session, which must not be over before that. */
+/**
+ * Stops a request that an earlier bridge left running in the session. Taking it over resumes it in this session, so the session
+ * must stay open until it has ended.
+ */
 async function endLeftBehind(desk: Desk, key: Owned): Promise<void> {
   const left = await takeUp(desk, key)
   if (!left || !('request' in left)) return

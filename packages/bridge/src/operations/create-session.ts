@@ -18,7 +18,7 @@ import { joinEarlier } from './join.ts'
 import { internalError, refuseEntry, tellRefusal } from './refuse.ts'
 import { endWithBridge } from './stop.ts'
 
-/** Opens a session. The same key with the same input gives the same one. */
+/** Opens a session. A repeated call with the same key and input returns the same session. */
 export async function createSession(desk: Desk, input: CreateSessionInput): Promise<BridgeSession> {
   const { core } = desk
   try {
@@ -50,13 +50,13 @@ async function open(desk: Desk, input: CreateSessionInput, { lineage, sessionId 
   const live = await sessions.open({ context, found, releaseSlot }).catch((error: unknown) => {
     throw asBridgeError(core, error, { ids: { sessionId, agentId: found.agent.id }, owner })
   })
-  // The bridge may have stopped while the hook ran: then nobody else ends this session.
+  // If the bridge stopped while the hook ran, this call must end the session.
   if (!desk.isRunning()) await endWithBridge(sessions, live)
   desk.checkRunning()
   return live
 }
 
-/** Whom the session is with, and whose conversation it goes on with. */
+/** Returns the agent of the new session and the conversation that it continues. */
 async function agentFor(desk: Desk, input: CreateSessionInput, sessionId: string): Promise<{ found: FoundAgent; conversationId: string }> {
   const { owner = 'local', agentId, resumeSessionId } = input
   if (resumeSessionId === undefined) return { found: findAgent(desk, owner, 'create', agentId), conversationId: sessionId }

@@ -13,7 +13,7 @@ import { joinEarlier } from './join.ts'
 import { refuseEntry, refusedRun, tellRefusal, textIn } from './refuse.ts'
 import { workOnDelegation } from './work-on.ts'
 
-/** Create, prompt and close as one request. */
+/** Creates a session, prompts it and closes it, as one request. */
 export function delegate(desk: Desk, input: DelegateInput): BridgeRun {
   const { core, book } = desk
   const sessionId = core.settings.ids.next('bs')
@@ -41,7 +41,7 @@ interface Admission {
   readonly lineage: Lineage
 }
 
-/** What can refuse the call stands before what it would change; the insert of its record accepts it. */
+/** Runs all checks that can refuse the call before changing anything. Inserting the record accepts the request. */
 async function admit(desk: Desk, entry: BookEntry, { call, input, lineage }: Admission): Promise<void> {
   const { core, book, admission, sessions } = desk
   if (call.isRepeatable && (await joinEarlier(desk, entry, call))) return

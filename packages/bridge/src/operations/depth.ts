@@ -7,14 +7,14 @@ export interface Lineage {
   readonly path: readonly string[]
 }
 
-/** Where a new session stands among delegations: below the agent that asks, if one does. */
+/** Returns the depth and path of a new session: one level below the calling agent, if there is one. */
 export function lineageOf({ depth, path }: DepthOption): Lineage {
   const above = workContext()
   const agents = path ?? (above ? [...above.path, above.agentId] : [])
   return { depth: depth ?? (above ? above.depth + 1 : agents.length), path: agents }
 }
 
-/** Throws `PROTOCOL` when agents hand on too often, or in a circle. */
+/** Throws `PROTOCOL` if delegation is too deep or circular. */
 export function checkLineage({ depth, path }: Lineage, agentId: string, limits: { readonly maxDepth: number; readonly allowLoops: boolean }): void {
   const refuse = (reason: string, message: string): never => {
     throw new BridgeError('PROTOCOL', message, { details: { reason, agentId } })

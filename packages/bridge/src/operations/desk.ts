@@ -7,20 +7,20 @@ import type { AdmissionQueue } from '../requests/admission-queue.ts'
 import type { RequestBook } from '../requests/request-book.ts'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
-/** What the operations of a bridge work with. */
+/** Shared parts with which the operations of a bridge work. */
 export interface Desk {
   readonly core: Core
   readonly directory: AgentDirectory
   readonly sessions: SessionRegistry
   readonly book: RequestBook
   readonly admission: AdmissionQueue
-  /** From `start` until `stop`. */
+  /** Returns true between `start` and `stop`. */
   isRunning(): boolean
-  /** Throws unless the bridge runs. */
+  /** Throws unless the bridge is running. */
   checkRunning(): void
 }
 
-/** An agent that this owner may use so. To others it is not there. */
+/** Finds an agent. Throws the same error for an agent that this owner may not use as for one that does not exist. */
 export function findAgent({ core, directory }: Desk, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
   const isVisible = (id: string): boolean => core.settings.authorize(owner, action, id)
   const found = directory.find(agentId, isVisible)

@@ -14,7 +14,7 @@ import { sessionAfter, workOnDelegation, workOnPrompt } from './work-on.ts'
 
 const lookAgainMs = 500
 
-/** Joins the earlier call of this id, if there was one. Throws `PROTOCOL` when its payload was another. */
+/** Joins the earlier call with this id, if there was one. Throws `PROTOCOL` if its payload differs. */
 export async function joinEarlier(desk: Desk, entry: BookEntry, call: RequestCall): Promise<boolean> {
   const stored = await desk.book.read(keyOfCall(call))
   if (!stored) return false
@@ -23,7 +23,7 @@ export async function joinEarlier(desk: Desk, entry: BookEntry, call: RequestCal
   return true
 }
 
-/** What became of a request that this process is not at: it is taken up if it goes on. Undefined: there is none. */
+/** Returns a request that this process does not work on yet, and takes it over if it is still open. Undefined if it does not exist. */
 export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | RequestRecord | undefined> {
   const stored = await desk.book.read(key)
   const record = stored?.value
@@ -34,7 +34,7 @@ export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | Reques
   }
   const here = desk.book.entry(key)
   if (here) return here
-  // What a bridge that stops has let go of is left to the next one.
+  // A stopping bridge must not take over requests again; the next bridge will.
   if (!desk.isRunning()) return record
   const { owner, kind, payloadHash, deadlineAt } = record
   const call = { owner, kind, payloadHash, ids: idsOf(record), deadlineAt, isRepeatable: true, abortSignal: undefined }
@@ -44,8 +44,8 @@ export async function takeUp(desk: Desk, key: Owned): Promise<BookEntry | Reques
 }
 
 /**
- * The entry becomes what the record says: its end, the work on it, or the waiting for whoever works on it. Resolves when
- * that is known, not when it is over.
+ * Makes the entry reflect the record: its end, resumed work, or waiting for the process that works on it. Resolves once that is
+ * decided, not when the request ends.
  */
 async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>): Promise<void> {
   const { book, core } = desk
@@ -54,7 +54,7 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
   entry.stored = stored
   entry.request.become(idsOf(record))
   const goesOnHere = await isResumable(desk, record)
-  // What this process is not at any more, nobody is.
+  // If the record names this process, no process works on the request any more.
   entry.isElsewhere = !goesOnHere && record.home !== core.processes.id && (await core.processes.isAlive(record.home))
   entry.request.accept()
   if (isEnded(record)) return book.leave(entry, resultOf(record))
@@ -64,19 +64,22 @@ async function join(desk: Desk, entry: BookEntry, stored: Stored<RequestRecord>)
   book.leave(entry, resultOf(entry.stored.value))
 }
 
-/** Whether another process may go on with it. */
+/** Returns whether another process may resume the request. */
 export async function isResumable(desk: Desk, record: RequestRecord): Promise<boolean> {
   return record.durable && record.kind !== 'create' && !(await isSessionOver(desk, record))
 }
 
-/** Returns whether the session of a prompt was closed: the bridge that closed it tells what became of the prompt, or has ended before that. */
+/**
+ * Returns whether the session of a prompt was closed. In that case the closing bridge records the end of the prompt, or it died
+ * before it could.
+ */
 async function isSessionOver({ sessions }: Desk, { kind, owner, sessionId }: RequestRecord): Promise<boolean> {
   if (kind !== 'prompt') return false
   const session = await sessions.find({ owner, id: sessionId })
   return session === undefined || session.status === 'over'
 }
 
-/** Asks the durable agent again, under the same id: it joins its own run. */
+/** Sends the prompt to the durable agent again. Under the same id, it joins its own run. */
 async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Promise<void> {
   const { work } = record
   entry.isResumed = true
@@ -94,7 +97,7 @@ async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Prom
   await workOnDelegation(desk, entry, { found, releaseSlot, open: () => reopened(desk, record, work.session) }, work)
 }
 
-/** The session of a delegation: the one that was opened, or, where the bridge ended before that, a new one. */
+/** Returns the session of a delegation: the existing one, or a new one if the bridge ended before opening it. */
 async function reopened({ sessions, directory }: Desk, { requestId }: RequestRecord, context: NonNullable<RequestRecord['work']>['session']): Promise<LiveSession> {
   const earlier = await sessions.find(keyOf(context))
   if (earlier && earlier.status !== 'over') return sessions.held(keyOf(context))
@@ -102,7 +105,7 @@ async function reopened({ sessions, directory }: Desk, { requestId }: RequestRec
   return sessions.open({ context, found, releaseSlot: sessions.slots.hold(found.executor, context.owner), requestId })
 }
 
-/** Another process works on it, and only its record can tell. */
+/** Waits for a request of another process by polling its record. */
 async function follow(desk: Desk, entry: BookEntry): Promise<void> {
   const { book, core } = desk
   const { clock } = core.settings
@@ -123,7 +126,7 @@ async function follow(desk: Desk, entry: BookEntry): Promise<void> {
   book.leave(entry, detached(ids))
 }
 
-/** A session that was left busy by a request that has ended. */
+/** Frees a session that is still busy with a request that has ended. */
 async function freeSession({ sessions, core }: Desk, record: RequestRecord): Promise<void> {
   if (record.kind !== 'prompt') return
   const { requestId, owner, sessionId } = record

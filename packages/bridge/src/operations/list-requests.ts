@@ -7,14 +7,14 @@ import type { RequestRecord } from '../requests/request-record.ts'
 import type { Desk } from './desk.ts'
 import { isResumable } from './join.ts'
 
-/** Newest first. Only looks: what a bridge that is gone has left is taken up by whoever asks for it by its id. */
+/** Lists requests, newest first. Read-only: a request that a dead bridge left is taken over only when it is queried by id. */
 export async function listRequests(desk: Desk, filter: RequestFilter): Promise<RequestPage> {
   checkRequestFilter(filter)
   const { owner = localOwner, sessionId, status } = filter
   const isLost = lostCheck(desk)
   const found: RequestSummary[] = []
   for await (const record of desk.book.list(owner)) {
-    // A session that is created once has a record too, which is none of a request.
+    // An idempotent session creation has a record too, but it is not a request.
     if (record.kind === 'create' || (sessionId !== undefined && record.sessionId !== sessionId)) continue
     const current = isEnded(record) || !(await isLost(record)) ? record : await lostOf(desk, record)
     if (current && (status === undefined || current.status === status)) found.push(summaryOf(current))
@@ -23,14 +23,14 @@ export async function listRequests(desk: Desk, filter: RequestFilter): Promise<R
   return { requests: page, ...more }
 }
 
-/** Undefined if it is kept no longer. */
+/** Returns undefined if the record has expired. */
 async function lostOf({ book }: Desk, { owner, requestId }: RequestRecord): Promise<RequestRecord | undefined> {
-  // It may have ended since its page was read.
+  // The request may have ended since the page was read.
   const record = (await book.read({ owner, id: requestId }))?.value
   return record && (lostRequest(record) ?? record)
 }
 
-/** Whether nobody works on a request and nobody will. Each bridge is looked for once. */
+/** Returns a check for requests that no process works on or will resume. Looks up each bridge only once. */
 function lostCheck(desk: Desk): (record: RequestRecord) => Promise<boolean> {
   const { book, core } = desk
   const alive = new Map<string, Promise<boolean>>()

@@ -6,7 +6,7 @@ import { sessionView } from '../sessions/session-record.ts'
 import type { SessionRecord } from '../sessions/session-record.ts'
 import type { Desk } from './desk.ts'
 
-/** Newest first. */
+/** Lists sessions, newest first. */
 export async function listSessions({ sessions }: Desk, filter: SessionFilter): Promise<SessionPage> {
   checkSessionFilter(filter)
   const { owner = localOwner, agentId, status } = filter

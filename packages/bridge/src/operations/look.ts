@@ -10,7 +10,7 @@ import type { Desk } from './desk.ts'
 import { takeUp } from './join.ts'
 import { failed } from './refuse.ts'
 
-/** What became of a request, after waiting for news if that is wanted. */
+/** Returns the current result of a request, after waiting for a change if requested. */
 export async function look(desk: Desk, requestId: string, options: RequestQuery): Promise<BridgeResult> {
   callChecks.checkName('request.requestId', requestId)
   checkRequestQuery('request.options', options)
@@ -26,7 +26,7 @@ export async function look(desk: Desk, requestId: string, options: RequestQuery)
   return isEnded(result) ? result : toldElsewhere(desk, key, found, result)
 }
 
-/** Another bridge may have recorded the end of the request, or may have got the answers that it waits for. */
+/** Another bridge may have recorded the end of the request, or received the answers that it waits for. */
 async function toldElsewhere({ book, core }: Desk, key: Owned, entry: BookEntry, result: Extract<BridgeResult, { ok: true }>): Promise<BridgeResult> {
   if (isWaiting(result)) {
     const record = (await book.read(key))?.value
@@ -37,7 +37,7 @@ async function toldElsewhere({ book, core }: Desk, key: Owned, entry: BookEntry,
     const record = (await book.read(key))?.value
     return record && isEnded(record) ? resultOf(record) : result
   } catch (error) {
-    // A store that is away must not make a request that goes on here look like one that failed.
+    // An unavailable store must not make a running request look failed.
     core.settings.logger.warn({ ...entry.request.ids, cause: error }, 'the record of a request could not be read')
     return result
   }

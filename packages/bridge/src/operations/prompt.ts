@@ -16,7 +16,7 @@ import { joinEarlier, takeUp } from './join.ts'
 import { refuseEntry, refusedRun, tellRefusal, textIn } from './refuse.ts'
 import { workOnPrompt } from './work-on.ts'
 
-/** One prompt in a session that is open, or answers to what its request waits for. */
+/** Sends a prompt to an open session, or answers to its waiting request. */
 export function prompt(desk: Desk, input: PromptInput): BridgeRun {
   const { core, book } = desk
   try {
@@ -37,7 +37,7 @@ export function prompt(desk: Desk, input: PromptInput): BridgeRun {
   }
 }
 
-/** What can refuse the call stands before what it would change; the session's own compare-and-set accepts it. */
+/** Runs all checks that can refuse the call before changing anything. The session's compare-and-set accepts the prompt. */
 async function admit(desk: Desk, entry: BookEntry, call: RequestCall, input: PromptInput): Promise<void> {
   const { core, book, admission, sessions } = desk
   if (call.isRepeatable && (await joinEarlier(desk, entry, call))) return
@@ -62,7 +62,7 @@ async function admit(desk: Desk, entry: BookEntry, call: RequestCall, input: Pro
   await workOnPrompt(desk, entry, live, { prompt: text, runtimeParams: structuredClone(runtimeParams) })
 }
 
-/** Throws when the session takes no prompt. One that a request left busy whose bridge is gone is looked after. */
+/** Throws if the session accepts no prompt. If a request of a dead bridge left the session busy, takes that request over first. */
 async function checkFree(desk: Desk, live: LiveSession): Promise<void> {
   const { currentRequestId, owner } = live.stored.value
   if (currentRequestId !== undefined && !desk.book.entry({ owner, id: currentRequestId })) {
@@ -76,7 +76,7 @@ async function checkFree(desk: Desk, live: LiveSession): Promise<void> {
   withPrompt(record, '', 0)
 }
 
-/** What a request waits for, here or in another process. */
+/** Returns the open questions of a request, in this process or another. */
 async function pendingIn({ book }: Desk, key: Owned): Promise<readonly PendingInput[]> {
   const entry = book.entry(key)
   const record = entry && !entry.isElsewhere ? entry.stored?.value : (await book.read(key))?.value

@@ -5,13 +5,13 @@ import { BridgeError } from '../errors.ts'
 import { Episode } from '../requests/episode.ts'
 import type { BookEntry, RequestBook } from '../requests/request-book.ts'
 
-/** A field of an input that may be anything. */
+/** Returns a text field of an unchecked input. */
 export function textIn(input: unknown, name: string): string | undefined {
   const value = typeof input === 'object' && input !== null ? (input as Readonly<Record<string, unknown>>)[name] : undefined
   return typeof value === 'string' ? value : undefined
 }
 
-/** What a call that changed nothing holds. */
+/** Returns the run of a call that was refused and changed nothing. */
 export function refusedRun(ids: { readonly requestId: string; readonly sessionId: string }, error: BridgeError): BridgeRun {
   const episode = new Episode()
   episode.settle({ ok: false, error })
@@ -22,7 +22,7 @@ export function tellRefusal({ observer }: Core, call: string, { code, details }:
   observer.notify({ type: 'refused', call, code, ...(details.reason !== undefined && { reason: details.reason }) })
 }
 
-/** The call of this entry changed nothing, and whoever joined it is told so too. */
+/** Refuses the call of this entry, and with it all calls that joined it. */
 export function refuseEntry(core: Core, book: RequestBook, entry: BookEntry, error: unknown): void {
   const refusal = asTold(core, error)
   tellRefusal(core, entry.request.kind, refusal)
@@ -30,7 +30,7 @@ export function refuseEntry(core: Core, book: RequestBook, entry: BookEntry, err
   book.leave(entry, { ok: false, error: refusal })
 }
 
-/** What the caller is told of anything that was thrown. */
+/** Converts anything thrown to the error that the caller gets. */
 export function asTold(core: Core, error: unknown): BridgeError {
   return BridgeError.isInstance(error) ? error : internalError(core, error)
 }

@@ -3,10 +3,10 @@ import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { settlesWithin } from '../settles-within.ts'
 import type { Desk } from './desk.ts'
 
-/** After the deadline: once for hooks that are still at it, once for the executors. */
+/** Extra time after the deadline, granted twice: to unfinished hooks, and to the executors. */
 export const stopMarginMs = 450
 
-/** Cancels what runs, waits for it until the deadline, then ends the sessions. Durable ones are let go of. */
+/** Cancels running requests, waits for them until the deadline, then ends the sessions. Durable sessions are detached instead. */
 export async function stopWork({ core, book, sessions }: Desk, deadlineAt: number): Promise<void> {
   const { clock, logger } = core.settings
   const running = book.entries()
@@ -18,7 +18,7 @@ export async function stopWork({ core, book, sessions }: Desk, deadlineAt: numbe
   await settlesWithin(clock, leftMs(), core.attempt('the sessions were not closed', () => Promise.all(ending)))
 }
 
-/** A durable session is let go of, any other ends. */
+/** Detaches a durable session; ends any other. */
 export async function endWithBridge(sessions: SessionRegistry, live: LiveSession, withinMs?: number): Promise<void> {
   if (live.found.agent.durable) return sessions.detach(live)
   if (await sessions.end(live, 'shutdown')) await sessions.takeDown(live, 'shutdown', withinMs)

@@ -29,7 +29,7 @@ export interface Opening {
   readonly open: () => Promise<LiveSession>
 }
 
-/** The accepted prompt, from its turn in the queue until its outcome is recorded and its session free. Never rejects. */
+/** Runs an accepted prompt: from the queue until its outcome is recorded and its session is free. Never rejects. */
 export async function workOnPrompt(desk: Desk, entry: BookEntry, live: LiveSession, work: Work): Promise<void> {
   const { core, book, sessions } = desk
   const early = await turnComes(desk, entry)
@@ -43,12 +43,12 @@ export async function workOnPrompt(desk: Desk, entry: BookEntry, live: LiveSessi
   leave(desk, entry, result)
 }
 
-/** The accepted delegation: a session of its own, opened, prompted and closed. Never rejects. */
+/** Runs an accepted delegation: opens a session, prompts it and closes it. Never rejects. */
 export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
   const { core, book, sessions } = desk
   const early = await turnComes(desk, entry)
   const session = early ?? (await openedInTime(desk, entry, open))
-  // Its hook may go on for ever; whatever it opens in the end is closed at once.
+  // The hook may never return, so its slot is released now. If it does open the session later, that session is closed at once.
   if ('cause' in session) releaseSlot()
   if ('cause' in session || BridgeError.isInstance(session)) {
     const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
@@ -65,7 +65,7 @@ export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, re
   leave(desk, entry, result)
 }
 
-/** That an agent is durable may show only once its session is open. */
+/** Some agents are known to be durable only once their session is open. */
 function withDurability(record: RequestRecord, { context, found }: LiveSession, work: Work): RequestRecord | undefined {
   if (record.durable || !found.agent.durable) return undefined
   return { ...record, durable: true, work: { session: context, ...work } }
@@ -76,7 +76,7 @@ function leave({ book }: Desk, entry: BookEntry, result: BridgeResult): void {
   book.leave(entry, result)
 }
 
-/** Gives the interruption that came while the request stood in the queue. */
+/** Waits in the queue. Returns the interruption if one came first. */
 async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interruption | undefined> {
   const { request, place } = entry
   if (!place || place.taken) {
@@ -91,13 +91,13 @@ async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interr
   return early ?? request.watch.interruption
 }
 
-/** The session, or what came before it was there. */
+/** Returns the opened session, or the interruption or error that came first. */
 async function openedInTime({ core, sessions }: Desk, entry: BookEntry, open: () => Promise<LiveSession>): Promise<LiveSession | Interruption | BridgeError> {
   const { request } = entry
   const opening = open().catch((error: unknown) => asBridgeError(core, error, request))
   const opened = await Promise.race([opening, request.watch.fired])
   if ('cause' in opened && !BridgeError.isInstance(opened)) {
-    // The hook still runs: the session that it may yet open must not stay.
+    // The hook is still running. If it opens the session later, the session must be closed.
     void core.attempt('an abandoned session was not closed', async () => {
       const late = await opening
       if (BridgeError.isInstance(late)) return
@@ -121,18 +121,18 @@ async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt,
   return end
 }
 
-/** The agent waits. After a crash it may ask for what was answered before. */
+/** Handles an agent that waits for input. After a crash, it may ask for input that was already given. */
 async function wait(desk: Desk, entry: BookEntry, settled: Settled): Promise<void> {
   const { pending = [] } = settled.result
   const known = takeKnown(entry.unsure, pending)
   if (known.length === 0) return pause(desk, entry, settled)
-  // Where they start a new prompt, it says what is still open.
+  // If the answers start a new prompt, that prompt asks the remaining questions itself.
   const isTaken = await entry.work?.answer(known)
   const open = pending.filter(({ id }) => known.every((answer) => answer.id !== id))
   if (isTaken && open.length > 0) await pause(desk, entry, waitingFor(open, settled.result.text))
 }
 
-/** Nobody works on the request until its answers come. */
+/** Pauses the request until its answers arrive. */
 export async function pause({ book, core }: Desk, entry: BookEntry, settled: Settled): Promise<void> {
   const { request, place } = entry
   request.watch.pause(true)
@@ -142,7 +142,7 @@ export async function pause({ book, core }: Desk, entry: BookEntry, settled: Set
   request.pause(result)
 }
 
-/** The end of a request whose agent was not asked. */
+/** Returns the end of a request that was interrupted before its agent was prompted. */
 function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption: Interruption): WorkEnd {
   const { ids } = request
   if (interruption.cause === 'timeout') return { result: timedOut(ids, interruption.stage, true), settled: true, detached: false }
@@ -150,7 +150,7 @@ function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption:
   return { result: abortedResult(ids), settled: true, detached: false }
 }
 
-/** What the outcome makes of the session. */
+/** Returns whether the session stays valid after the outcome, and its error. */
 export function sessionAfter(result: BridgeResult, settled: boolean): { readonly valid: boolean; readonly error?: BridgeError } {
   if (result.ok) return settled ? { valid: true } : { valid: false, error: didNotStop(result) }
   return { valid: isSessionValid(result.error), error: result.error }

@@ -10,17 +10,17 @@ const touchEveryMs = 10_000
 export interface ProcessesOptions {
   readonly store: StateStore
   readonly clock: Clock
-  /** False if only this bridge uses the store. */
+  /** False if this bridge is the only user of the store. */
   readonly isShared: boolean
   readonly onError: (error: unknown) => void
 }
 
 /**
- * Which bridges on one store still live: what a dead one left must be told to whoever asks. A bridge is dead when its
- * record has run out, or at once when its process is seen to be gone on this machine.
+ * Tracks which bridges on a store are alive, so that requests of dead ones can be taken over or reported as lost. A bridge is dead
+ * if its record has expired, or, on the same machine, if its process is gone.
  */
 export class Processes {
-  /** This bridge. */
+  /** Id of this bridge. */
   readonly id = randomUUID()
   readonly #options: ProcessesOptions
   #cancelTimer = (): void => {}
@@ -68,7 +68,7 @@ export class Processes {
 
   async #touch(): Promise<void> {
     try {
-      // A machine that slept finds its record gone.
+      // After sleep of the machine, the record may have expired.
       if (!(await this.#options.store.touch(space, this.id, lifeMs)) && this.#running) await this.#write()
     } catch (error) {
       this.#options.onError(error)

@@ -2,7 +2,7 @@ import type { JSONValue } from '@bowline/llm'
 import type { StateStore, TimeToLive } from '@bowline/sessions'
 import { ownerKey } from '../owner-key.ts'
 
-/** A record as it was read or written last. Its value must never be changed in place. */
+/** A record as last read or written. Its value must never be modified in place. */
 export interface Stored<T> {
   readonly version: number
   readonly value: T
@@ -13,13 +13,13 @@ export interface Owned {
   readonly id: string
 }
 
-/** The records of one space of a state store. Each change is a compare-and-set on the version. */
+/** Records of one space of a state store. Each change is a compare-and-set on the version. */
 export class RecordTable<T extends object> {
   readonly #store: StateStore
   readonly #space: string
   readonly #lifeOf: (value: T) => TimeToLive
 
-  /** `lifeOf` says how long a record stays once it has this value. */
+  /** `lifeOf` returns the TTL of a record with this value. */
   constructor(store: StateStore, space: string, lifeOf: (value: T) => TimeToLive) {
     this.#store = store
     this.#space = space
@@ -31,15 +31,15 @@ export class RecordTable<T extends object> {
     return read.status === 'found' ? stored<T>(read.value) : undefined
   }
 
-  /** Undefined: there is one already. */
+  /** Returns undefined if the record exists already. */
   async insert(key: Owned, value: T): Promise<Stored<T> | undefined> {
     const written = await this.#write(key, null, value)
     return written.ok ? { version: written.version, value } : undefined
   }
 
   /**
-   * Applies `change` to the newest value until no other writer comes between; it gives undefined to leave the record as it
-   * is, and may throw. `known` spares a reading. Undefined: there is no such record.
+   * Compare-and-set with retry. `change` may return undefined to leave the record unchanged, and may throw. `known` saves a read.
+   * Returns undefined if the record does not exist.
    */
   async change(key: Owned, known: Stored<T> | undefined, change: (value: T) => T | undefined): Promise<Change<T> | undefined> {
     let current = known ?? (await this.read(key))
@@ -57,7 +57,7 @@ export class RecordTable<T extends object> {
     await this.#store.delete(this.#space, storeId(key))
   }
 
-  /** All records of an owner, a page of them in memory at a time. */
+  /** Yields all records of an owner. Loads one page at a time. */
   async *list(owner: string): AsyncGenerator<T> {
     let page: string | undefined
     do {
@@ -77,7 +77,7 @@ export interface Change<T> {
   readonly stored: Stored<T>
 }
 
-/** Of what this process holds for a record. */
+/** Returns a key for maps in this process. */
 export function mapKey({ owner, id }: Owned): string {
   return JSON.stringify([owner, id])
 }

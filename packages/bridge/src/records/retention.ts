@@ -7,10 +7,10 @@ export interface RetentionOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** What is over is kept for a while, and not too much of it: oldest first it is forgotten. */
+/** Keeps ended records for a limited time and number; drops the oldest first. */
 export class Retention {
   readonly #options: RetentionOptions
-  /** In order of their end. */
+  /** Ordered by the time of their end. */
   readonly #kept = new Map<number, { readonly endedAt: number; readonly forget: () => Promise<void> }>()
   #next = 0
 

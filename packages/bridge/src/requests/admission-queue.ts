@@ -3,9 +3,9 @@ import { Claim } from './claim.ts'
 import type { Place } from './claim.ts'
 
 export interface AdmissionLimits {
-  /** Requests that may run at once. */
+  /** Maximum number of running requests. */
   readonly maxInFlight: number
-  /** Requests that may wait for a place. */
+  /** Maximum number of waiting requests. */
   readonly maxQueued: number
   readonly ofOwner: {
     maxInFlight(owner: string): number
@@ -13,7 +13,7 @@ export interface AdmissionLimits {
   }
 }
 
-/** The requests of one owner that run, and those that wait. */
+/** Number of running and waiting requests of one owner. */
 export interface OwnerLoad {
   readonly inFlight: number
   readonly queued: number
@@ -22,16 +22,16 @@ export interface OwnerLoad {
 const retryWhenFullMs = 1000
 
 /**
- * Decides which requests may run. Those that wait come in by their order for each owner, and owners take turns; an owner
- * at its own limit is passed over. What an owner runs above its limit takes no place from others.
+ * Decides which requests may run. Waiting requests of one owner keep their order, and owners take turns. An owner at its own limit
+ * is skipped. Requests above an owner's limit do not count against the total.
  */
 export class AdmissionQueue {
   readonly #limits: AdmissionLimits
-  /** In order of the owner's turn. */
+  /** Ordered by whose turn is next. */
   readonly #queues = new Map<string, Claim[]>()
   readonly #running = new Map<string, number>()
   #inFlight = 0
-  /** Running requests up to the limit of their owner. */
+  /** Running requests, counted for each owner only up to its limit. */
   #counted = 0
   #queued = 0
 
@@ -61,7 +61,7 @@ export class AdmissionQueue {
     return claim
   }
 
-  /** Counts a request that an earlier bridge accepted. Never refused. */
+  /** Counts a request that an earlier bridge accepted. Never refuses it. */
   hold(owner: string): Place {
     const claim = this.#claimFor(owner)
     this.#enter(owner, claim)
@@ -127,13 +127,13 @@ export class AdmissionQueue {
     this.#queued -= 1
   }
 
-  /** The owner whose turn it is. */
+  /** Returns the owner whose turn is next. */
   #nextOwner(): string | undefined {
     if (this.#counted >= this.#limits.maxInFlight) return undefined
     return [...this.#queues.keys()].find((owner) => this.#isFree(owner))
   }
 
-  /** Afterwards the owner has the last turn. */
+  /** Removes the owner's first request from the queue and moves the owner to the end. */
   #takeFirst(owner: string): Claim {
     const queue = this.#queues.get(owner) as Claim[]
     const claim = queue.shift() as Claim

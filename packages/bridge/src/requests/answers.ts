@@ -5,16 +5,16 @@ import { namesOf } from '../missing-agent.ts'
 import type { RequestRecord } from './request-record.ts'
 
 export interface CheckedAnswers {
-  /** Those that were not given before. */
+  /** Answers that were not given before. */
   readonly fresh: readonly Answer[]
-  /** What was waited for. */
+  /** Questions before these answers. */
   readonly pending: readonly PendingInput[]
-  /** What is still waited for. */
+  /** Questions that stay open. */
   readonly remaining: readonly PendingInput[]
   readonly answered: Readonly<Record<string, Answer>>
 }
 
-/** Judges answers as a whole, before any is passed on. Throws `NOT_FOUND` or `PROTOCOL`, with the ids that are at fault. */
+/** Checks all answers before any is passed on. Throws `NOT_FOUND` or `PROTOCOL` with the ids of the wrong ones. */
 export function checkAnswers(record: RequestRecord, answers: readonly Answer[]): CheckedAnswers {
   const answered = record.answered ?? {}
   const pending = new Map((record.outcome?.pending ?? record.asked ?? []).map((input) => [input.id, input]))
@@ -40,7 +40,7 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
   }
 }
 
-/** Takes out what is asked for now: whoever asks for it once more wants another answer. */
+/** Removes and returns the known answers to these questions. A question that is asked once more needs a new answer. */
 export function takeKnown(answers: Map<string, Answer>, pending: readonly PendingInput[]): readonly Answer[] {
   return pending.flatMap(({ id }) => {
     const known = answers.get(id)

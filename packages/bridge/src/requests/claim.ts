@@ -1,12 +1,15 @@
-/** One request's claim to run. */
+/** Place of one request in the admission queue. */
 export interface Place {
-  /** False while it waits in the queue. */
+  /** False while the request is queued. */
   readonly taken: boolean
-  /** Resolves when the request may run. */
+  /** Resolves once the request may run. */
   readonly entered: Promise<void>
-  /** The request waits for input, so another one may run. Entering again is never refused. */
+  /**
+   * With true, pauses the request while it waits for input, so that another one may run. With false, it runs again; that is never
+   * refused.
+   */
   step(out: boolean): void
-  /** The request is over, also in the queue. Repeatable. */
+  /** Gives up the place, running or queued. Repeatable. */
   release(): void
 }
 

@@ -2,7 +2,7 @@ import type { BridgeEvent } from '../agent.ts'
 import type { BridgeResult } from '../bridge-contract.ts'
 import { createEventReaders } from './event-readers.ts'
 
-/** A stretch of work on a request: until it ends, or waits for input. */
+/** Work on a request until it ends or waits for input. */
 export class Episode {
   readonly #readers = createEventReaders()
   readonly #result = Promise.withResolvers<BridgeResult>()

@@ -4,7 +4,7 @@ import { BridgeError } from '../errors.ts'
 
 const maxQueuedEvents = 10_000
 
-/** The readers of one request. Without readers nothing is kept; each reader sees what comes after its first step. */
+/** Readers of one request. Events are not stored: each reader sees the events after its first step. */
 export interface EventReaders {
   publish(event: BridgeEvent): void
   end(): void
@@ -43,8 +43,8 @@ export function createEventReaders(): EventReaders {
 }
 
 /**
- * What a slow reader has not read yet. Text grows in place, and deltas of the loop may be lost, since the event that
- * closes them holds the whole; a reader that lags further is ended with `CAPACITY`. The request does not wait for it.
+ * Events that a slow reader has not read yet. Text deltas are merged. If the queue is full, deltas of the loop are dropped, because
+ * their closing event has the whole content; any other event ends the reader with `CAPACITY`. The request never waits for a reader.
  */
 class ReaderQueue {
   readonly #events: BridgeEvent[] = []

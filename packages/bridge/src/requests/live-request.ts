@@ -13,7 +13,7 @@ export interface RequestIdentity {
   readonly ids: RequestIds
 }
 
-/** A request that this process works on, to those who wait for it: ids, events, result. */
+/** A request that this process works on, as its callers see it: ids, events, result. */
 export class LiveRequest {
   readonly owner: string
   readonly kind: RequestKind
@@ -46,12 +46,12 @@ export class LiveRequest {
     return this.#accepted.promise
   }
 
-  /** Resolves once it is over and all that hung on it is settled. */
+  /** Resolves once the request has ended and its cleanup is done. */
   get ended(): Promise<void> {
     return this.#ended.promise
   }
 
-  /** What callers hold: the stretch of work that goes on now. */
+  /** Returns a handle of the current episode of work. */
   run(): BridgeRun {
     const episode = this.#episode
     const ids = (): RequestIds => this.#ids
@@ -68,7 +68,7 @@ export class LiveRequest {
     }
   }
 
-  /** It turned out to be this earlier request. */
+  /** Takes over the ids of the earlier request that this one joins, or the agent id once it is known. */
   become(ids: RequestIds): void {
     this.#ids = ids
   }
@@ -87,12 +87,12 @@ export class LiveRequest {
     this.#episode.publish(event)
   }
 
-  /** Somebody works on it again. */
+  /** Starts a new episode when work resumes. */
   goOn(): void {
     if (this.#episode.settled) this.#episode = new Episode()
   }
 
-  /** It waits for input. */
+  /** Settles the current episode, because the request waits for input. */
   pause(result: BridgeResult): void {
     this.#settle(result)
   }
@@ -104,7 +104,7 @@ export class LiveRequest {
     this.#ended.resolve()
   }
 
-  /** Ends when it waits for input or is over, when the time is, or with the signal. */
+  /** Resolves when the request waits for input or has ended, after `waitMs`, or when the signal is aborted. */
   async wait(waitMs: number, signal?: AbortSignal): Promise<void> {
     if (!this.#episode.settled) await this.#waiters.wait(waitMs, signal)
   }

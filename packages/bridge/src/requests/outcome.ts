@@ -19,8 +19,8 @@ export function outcomeResult(ids: RequestIds, { status, result }: Settled): Bri
 }
 
 /**
- * Usage as callers and sums expect it: input, output and total where there is any count. A count that nobody reported is 0,
- * and a total that nobody reported is the sum of the two.
+ * Completes usage for callers and sums. If there is any count, input, output and total are always present: missing counts are 0, a
+ * missing total is the sum.
  */
 export function withCounts(usage: Usage | undefined): { readonly usage?: Usage } {
   if (!usage || Object.keys(usage).length === 0) return {}
@@ -28,19 +28,19 @@ export function withCounts(usage: Usage | undefined): { readonly usage?: Usage }
   return { usage: { ...usage, inputTokens, outputTokens, totalTokens: usage.totalTokens ?? inputTokens + outputTokens } }
 }
 
-/** What the caller gets when the time was over. `settled`: the agent stopped when it was told. */
+/** Returns the result of a timeout. `settled`: whether the agent stopped in time. */
 export function timedOut(ids: RequestIds, stage: 'total' | 'inactivity', settled: boolean): BridgeResult {
   const details = { ...ids, stage, sessionValid: settled }
   return { ok: false, error: new BridgeError('TIMEOUT', `Agent ${ids.agentId} took too long`, { details }) }
 }
 
-/** What the caller gets when the bridge stops and the agent goes on without it. */
+/** Returns the result if the bridge stops and the agent continues without it. */
 export function detached(ids: RequestIds): BridgeResult {
   const details = { ...ids, reason: 'shutdown', outcome: 'unknown' as const }
   return { ok: false, error: new BridgeError('TRANSPORT', 'The bridge stopped; the work goes on', { retryable: true, details }) }
 }
 
-/** What the caller gets when the agent did nothing, or nothing more than this text. */
+/** Returns the result of a cancelled request, with the text so far. */
 export function abortedResult(ids: RequestIds, text = ''): BridgeResult {
   return outcomeResult(ids, { status: 'aborted', result: { text, stopReason: 'cancelled' } })
 }

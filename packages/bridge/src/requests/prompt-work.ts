@@ -22,25 +22,25 @@ export interface WorkInput {
   readonly runtimeParams: PromptContext['runtimeParams']
 }
 
-/** One prompt to an agent; `answers` when it goes on with what it waited for. */
+/** One prompt to an agent; with `answers` if it continues after waiting. */
 export type Leg = Pick<PromptContext, 'prompt' | 'answers'>
 
 export interface WorkEnd {
   readonly result: BridgeResult
-  /** False: the agent did not stop when it was told to. */
+  /** False if the agent did not stop in time. */
   readonly settled: boolean
-  /** The agent goes on without this process, and so does the record. */
+  /** Whether the agent continues without this process, so that the record stays open. */
   readonly detached: boolean
 }
 
-/** An agent's work on one request: prompts, and in between the waiting for answers. Ends once. */
+/** The work of an agent on one request: its prompts, and the waits for answers in between. Ends once. */
 export class PromptWork {
   readonly #core: Core
   readonly #input: WorkInput
-  /** Called when the agent waits for input, with what it has said so far. */
+  /** Called when the agent waits for input, with its output so far. */
   readonly #onWaiting: (settled: Settled) => void
   readonly #abort = new AbortController()
-  /** Answers for the next prompt. */
+  /** Answers to send with the next prompt. */
   readonly #answers: Answer[] = []
   #wake = (): void => {}
   #reading: Reading | undefined
@@ -66,7 +66,7 @@ export class PromptWork {
     }
   }
 
-  /** True: the open prompt took them. Else they go with the next one. */
+  /** Returns true if the open prompt took the answers; else they are sent with the next prompt. */
   async answer(answers: readonly Answer[]): Promise<boolean> {
     const { found, session, request } = this.#input
     const { requestId } = request.ids
@@ -108,7 +108,7 @@ export class PromptWork {
     this.#reading = reading
     try {
       const interruption = await Promise.race([this.#over(reading), request.watch.fired]).catch((error: unknown) => {
-        // A result is known: a stream that breaks afterwards changes nothing.
+        // The result is complete, so a later failure of the stream is ignored.
         if (!this.#collector.complete) throw error
         return undefined
       })
@@ -120,7 +120,7 @@ export class PromptWork {
     }
   }
 
-  /** The end of the stream, which is not waited for long once the result is there. */
+  /** Waits for the end of the stream, or for the grace period once the result is complete. */
   async #over(reading: Reading): Promise<undefined> {
     const { clock, cancelGraceMs } = this.#core.settings
     const complete = new Promise<void>((resolve) => (this.#onComplete = resolve))
@@ -173,7 +173,7 @@ export class PromptWork {
     }
   }
 
-  /** True when the agent stopped within the grace. */
+  /** Returns true if the agent stopped within the grace period. */
   async #stopAgent(interruption: Interruption): Promise<boolean> {
     const ended = this.#reading?.ended.catch(() => {})
     const settling = this.#tellAgent(interruption.cause).then(() => ended)
@@ -193,7 +193,7 @@ export class PromptWork {
     await this.#core.attempt('onCancel failed', () => found.executor.cancel({ session, requestId: request.ids.requestId, reason }))
   }
 
-  /** The agent still runs although its answer is known. A detached one may. */
+  /** Cancels an agent that still runs although its result is known, unless it is detached, and stops reading. */
   #letGo(reading: Reading): void {
     const isTold = this.#abort.signal.aborted
     if (!isTold && !this.#isDetached(this.#input.request.watch.interruption)) void this.#tellAgent('closing')
@@ -215,13 +215,13 @@ export class PromptWork {
   }
 }
 
-/** Whose work failed, as far as it has ids. */
+/** Owner and known ids of the work that failed. */
 export interface FailedWork {
   readonly owner: string
   readonly ids: Partial<RequestIds> & Pick<RequestIds, 'agentId'>
 }
 
-/** What an agent threw, as its caller may know it. */
+/** Converts anything that an agent threw to the error that the caller gets. */
 export function asBridgeError({ settings, redaction }: Core, error: unknown, { ids, owner }: FailedWork): BridgeError {
   if (BridgeError.isInstance(error)) {
     const { code, retryable, details } = error

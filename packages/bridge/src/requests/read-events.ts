@@ -1,23 +1,23 @@
 import type { BridgeEvent } from '../agent.ts'
 
-/** One reading of a prompt's events. */
+/** One read of a prompt's event stream. */
 export interface Reading {
-  /** Settles with the stream; rejects with what it or `onEvent` threw. */
+  /** Settles with the stream. Rejects with the error of the stream or of `onEvent`. */
   readonly ended: Promise<void>
-  /** The agent has not ended the stream. */
+  /** Whether the agent has not ended the stream yet. */
   readonly open: boolean
-  /** Lets go of the stream: what comes later is `onLate`. */
+  /** Stops reading; a later event goes to `onLate`. */
   stop(): void
 }
 
 export interface ReadingListeners {
-  /** When it throws, reading ends and the stream is still open. */
+  /** If it throws, reading ends and the stream stays open. */
   onEvent(event: BridgeEvent): void
-  /** The first event after `stop`. */
+  /** Called with the first event after `stop`. */
   onLate(): void
 }
 
-/** Starts to read at once. `openStream` may throw, which is a failed reading too. */
+/** Starts reading immediately. If `openStream` throws, `ended` rejects. */
 export function readEvents(openStream: () => AsyncIterable<BridgeEvent>, listeners: ReadingListeners): Reading {
   let iterator: AsyncIterator<BridgeEvent> | undefined
   let open = true
@@ -51,7 +51,8 @@ export function readEvents(openStream: () => AsyncIterable<BridgeEvent>, listene
     },
     stop() {
       stopped = true
-      // A generator that waits inside does not hear this before it goes on, so nobody waits for the answer or minds its failure.
+      // A generator that is awaiting something handles `return()` only afterwards. So neither its completion nor its failure
+      // matters here.
       void (async () => iterator?.return?.())().catch(() => {})
     },
   }

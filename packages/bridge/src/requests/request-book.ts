@@ -13,40 +13,40 @@ import { idsOf, isEnded, resultOf, withResult } from './request-record.ts'
 import type { RequestRecord } from './request-record.ts'
 import { watchRequest } from './watch.ts'
 
-/** A request that this process is at. */
+/** A request that this process knows: it works on it, or follows it in another process. */
 export interface BookEntry {
   readonly request: LiveRequest
-  /** As it was seen last; undefined before it is accepted. */
+  /** Record as last seen; undefined before acceptance. */
   stored: Stored<RequestRecord> | undefined
   place: Place | undefined
   work: PromptWork | undefined
-  /** Answers that were recorded before a crash, and of which nobody knows whether they reached the agent. */
+  /** Answers recorded before a crash. It is unknown whether they reached the agent. */
   readonly unsure: Map<string, Answer>
-  /** The agent may be at it already: whatever interrupts the request must reach it. */
+  /** The agent may already be working on it, so an interruption must always reach the agent. */
   isResumed: boolean
-  /** Another process works on it, and this one only watches its record. */
+  /** Whether another process works on it and this one only polls its record. */
   isElsewhere: boolean
-  /** False: its agent was told to stop and did not. */
+  /** False if the agent was told to stop and did not. */
   settled: boolean
-  /** The changes of its record, one after the other. */
+  /** Serialises the changes of its record. */
   writing: Promise<unknown>
 }
 
 export interface RequestCall extends RequestIdentity {
   readonly deadlineAt: number
-  /** The caller named it, so that there may be an earlier one. */
+  /** Whether the caller chose the id, so that an earlier call may exist. */
   readonly isRepeatable: boolean
   readonly abortSignal: AbortSignal | undefined
 }
 
-/** One record per request and owner, and what this process is at: a repeat joins what it repeats. */
+/** Keeps one record per request and owner, and the requests of this process. A repeated call joins the earlier one. */
 export class RequestBook {
   readonly #core: Core
   readonly #table: RecordTable<RequestRecord>
   readonly #onOver: (forget: () => Promise<void>) => void
   readonly #live = new Map<string, BookEntry>()
 
-  /** `onOver` is told of each record of a request that has ended. */
+  /** `onOver` is called for the record of each ended request, with a function that removes it. */
   constructor(core: Core, onOver: (forget: () => Promise<void>) => void) {
     this.#core = core
     this.#onOver = onOver
@@ -61,7 +61,7 @@ export class RequestBook {
     return this.#live.get(mapKey(key))
   }
 
-  /** The request that this call repeats, if this process is at it. Throws `PROTOCOL` when the payload is another. */
+  /** Returns the entry of the request that this call repeats, if this process has it. Throws `PROTOCOL` if the payload differs. */
   join(call: RequestCall): BookEntry | undefined {
     const entry = this.entry(keyOfCall(call))
     if (!entry) return undefined
@@ -70,7 +70,7 @@ export class RequestBook {
     return entry
   }
 
-  /** From now on repeats join this one. */
+  /** Adds an entry. From now on, repeated calls join it. */
   open(call: RequestCall): BookEntry {
     const { clock } = this.#core.settings
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
@@ -85,24 +85,24 @@ export class RequestBook {
     return this.#table.read(key)
   }
 
-  /** The records of an owner, a page of them in memory at a time. */
+  /** Yields the records of an owner. Loads one page at a time. */
   list(owner: string): AsyncGenerator<RequestRecord> {
     return this.#table.list(owner)
   }
 
-  /** False: there is one already. */
+  /** Returns false if the record exists already. */
   async insert(entry: BookEntry, record: RequestRecord): Promise<boolean> {
     entry.stored = await this.#table.insert(keyOfRecord(record), record)
     return entry.stored !== undefined
   }
 
-  /** The call was refused after its record was written. */
+  /** Removes the record of a call that was refused after its record was written. */
   async withdraw(entry: BookEntry): Promise<void> {
     if (entry.stored) await this.#table.remove(keyOfRecord(entry.stored.value))
     entry.stored = undefined
   }
 
-  /** One change after the other. Gives whether it changed. */
+  /** Changes the record; changes run one after the other. Resolves with whether the record changed. */
   change(entry: BookEntry, change: (record: RequestRecord) => RequestRecord | undefined): Promise<boolean> {
     const changing = entry.writing.then(() => this.#change(entry, change))
     entry.writing = changing.catch(() => {})
@@ -119,7 +119,7 @@ export class RequestBook {
     return result.changed
   }
 
-  /** Records the end, unless one is recorded: the first stays, and is given. Never rejects. */
+  /** Records the end and returns the recorded result. If an end is recorded already, that one stays. Never rejects. */
   async recordEnd(entry: BookEntry, given: BridgeResult): Promise<BridgeResult> {
     const result = withEntryFacts(entry, given)
     try {
@@ -135,7 +135,7 @@ export class RequestBook {
     }
   }
 
-  /** Lets go of it: whoever asks from now on is told by the record. */
+  /** Removes the entry. Later queries are answered from the record. */
   leave(entry: BookEntry, given: BridgeResult): void {
     const result = withEntryFacts(entry, given)
     this.#live.delete(mapKey({ owner: entry.request.owner, id: entry.request.ids.requestId }))
@@ -143,7 +143,7 @@ export class RequestBook {
     entry.request.end(result)
   }
 
-  /** A closure of its own: what is kept for a day must not keep the outcome in memory. */
+  /** A separate function, so that the closure, which is kept for up to a day, does not keep the outcome in memory. */
   #keepFor(key: Owned): void {
     this.#onOver(() => this.#table.remove(key))
   }
@@ -162,7 +162,7 @@ export function keyOfCall({ owner, ids }: RequestIdentity): Owned {
   return { owner, id: ids.requestId }
 }
 
-/** Throws `PROTOCOL` when one id was used for two different calls. */
+/** Throws `PROTOCOL` if one id was used for two different calls. */
 export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRecord, 'kind' | 'payloadHash'>): void {
   if (call.kind === earlier.kind && call.payloadHash === earlier.payloadHash) return
   const { requestId } = call.ids
@@ -170,21 +170,21 @@ export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRec
   throw new BridgeError('PROTOCOL', `The request id ${requestId} was used for another request`, { details })
 }
 
-/** A failure names what it is about. The session of a delegation is closed by the end of its request. */
+/** Adds ids and `sessionValid` to a failure. The session of a delegation always ends with its request. */
 function withEntryFacts({ request, stored }: BookEntry, result: BridgeResult): BridgeResult {
   if (result.ok) return result
   const { sessionId, agentId, requestId } = request.ids
   if (request.kind !== 'prompt') {
     return { ...result, error: withFacts(result.error, { ...(stored ? request.ids : { agentId }), endsSession: true }) }
   }
-  // A refused prompt has no record, and changed nothing in a session that was found free.
+  // A refused prompt has no record and changed nothing in the session.
   if (!stored) return { ...result, error: withFacts(result.error, { sessionId, agentId, ...(agentId !== '' && { sessionValid: true }) }) }
   return { ...result, error: withFacts(result.error, { sessionId, agentId, requestId, sessionValid: isSessionValid(result.error) }) }
 }
 
 const harmlessCodes: readonly string[] = ['AUTH', 'CONFIG', 'CAPACITY']
 
-/** Whether a session goes on after the failure of its prompt. */
+/** Returns whether a session stays valid after the failure of its prompt. */
 export function isSessionValid({ code, retryable, details }: BridgeError): boolean {
   return details.sessionValid ?? (retryable || harmlessCodes.includes(code))
 }

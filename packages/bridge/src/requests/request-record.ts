@@ -8,7 +8,7 @@ import { BridgeError } from '../errors.ts'
 
 export type RequestKind = 'prompt' | 'delegate' | 'create'
 
-/** A request as it is stored, from acceptance on. */
+/** A request as stored, from acceptance on. */
 export interface RequestRecord {
   readonly requestId: string
   readonly owner: string
@@ -19,18 +19,18 @@ export interface RequestRecord {
   readonly status: RequestStatus
   readonly createdAt: number
   readonly deadlineAt: number
-  /** How the prompt begins, so that a request can be told from others. */
+  /** Start of the prompt, so that people can tell requests apart. */
   readonly begins: string
   readonly durable: boolean
-  /** The bridge that works on it. */
+  /** Id of the bridge that works on it. */
   readonly home: string
-  /** What it takes to ask the agent again: of durable agents only. */
+  /** Input needed to prompt the agent again; only for durable agents. */
   readonly work?: { readonly session: SessionContext; readonly prompt: string; readonly runtimeParams: RuntimeParams }
   readonly outcome?: PromptResult
   readonly error?: StoredError
-  /** What is still asked while the agent works with some of the answers. */
+  /** Questions that are still open while the agent works with some of the answers. */
   readonly asked?: readonly PendingInput[]
-  /** The answers that were given, by id. */
+  /** Answers given so far, by id. */
   readonly answered?: Readonly<Record<string, Answer>>
 }
 
@@ -46,7 +46,7 @@ export function idsOf({ sessionId, agentId, requestId }: RequestRecord): Request
   return { sessionId, agentId, requestId }
 }
 
-/** What a record says to whoever asks. */
+/** Converts a record to the result that callers get. */
 export function resultOf(record: RequestRecord): BridgeResult {
   const { status, error, outcome, agentId } = record
   if (status === 'error') return { ok: false, error: error ? errorFrom(error) : new BridgeError('INTERNAL', 'Internal error'), agentId }
@@ -59,13 +59,13 @@ export function beginOf(prompt: string): string {
   return prompt.length <= shownCharacters ? prompt : `${prompt.slice(0, shownCharacters).toWellFormed()}…`
 }
 
-/** The request in a list. */
+/** Converts a record to its form in lists. */
 export function summaryOf(record: RequestRecord): RequestSummary {
   const { status, createdAt, begins } = record
   return { ...idsOf(record), status, createdAt, prompt: begins }
 }
 
-/** The record once this is its result. Undefined: it has ended before, and that stays. */
+/** Returns the record with this result, or undefined if it has already ended: the first end stays. */
 export function withResult(record: RequestRecord, result: BridgeResult): RequestRecord | undefined {
   if (isEnded(record)) return undefined
   const { outcome: _before, asked: _asked, work, ...rest } = record
@@ -75,7 +75,7 @@ export function withResult(record: RequestRecord, result: BridgeResult): Request
   return isEnded(next) ? next : { ...next, ...(work && { work }), ...askedAnew(rest.answered, outcome.pending) }
 }
 
-/** What is asked once more takes an answer once more. */
+/** Removes answers to questions that the agent asks again, so that they can be answered anew. */
 function askedAnew(answered: RequestRecord['answered'], pending: readonly PendingInput[] = []): Pick<RequestRecord, 'answered'> {
   if (!answered) return {}
   const asked = new Set(pending.map(({ id }) => id))
@@ -86,7 +86,7 @@ export function withStatus(record: RequestRecord, status: 'running'): RequestRec
   return isEnded(record) ? undefined : { ...record, status }
 }
 
-/** What became of a request whose bridge is gone, and of whose agent nobody else knows. */
+/** Returns the record of a request whose bridge is gone and whose work no other process can resume. */
 export function lostRequest(record: RequestRecord): RequestRecord | undefined {
   const details = { ...idsOf(record), outcome: 'unknown' as const, reason: 'bridge-lost', sessionValid: false }
   const error = new BridgeError('TRANSPORT', 'The bridge ended before the request', { retryable: false, details })

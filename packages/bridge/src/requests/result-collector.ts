@@ -5,19 +5,19 @@ import { BridgeError } from '../errors.ts'
 import { hasSettled, isWaiting, lastText, settledRun } from './run-result.ts'
 import type { Settled, TurnEnd } from './run-result.ts'
 
-/** Makes one result of the events of a prompt. A `result` event wins over loop events, those over text deltas. */
+/** Folds the events of a prompt into one result. A `result` event takes precedence over loop events, and those over text deltas. */
 export interface ResultCollector {
-  /** The agent has said how it ended; what comes after does not count. */
+  /** Whether the agent has sent its result; later events are ignored. */
   readonly complete: boolean
-  /** UTF-16 units of text so far. */
+  /** Length of the text so far in UTF-16 units. */
   readonly chars: number
-  /** So far. */
+  /** Text so far. */
   readonly text: string
-  /** Throws when the result grows too large or the event is none. */
+  /** Throws if the result is too large or the event is invalid. */
   add(event: BridgeEvent): void
-  /** Throws when the agent failed. */
+  /** Throws if the agent failed. */
   finish(): Settled
-  /** The outcome of a cancelled prompt: what had arrived. */
+  /** Returns the outcome of a cancelled prompt, with the text so far. */
   finishCancelled(): Settled
 }
 
@@ -81,7 +81,7 @@ export function collectResult(agentId: string, maxResultBytes: number): ResultCo
     },
     finish,
     finishCancelled() {
-      // A run that ended before the cancel reached it keeps its own end.
+      // If a run ended before the cancel reached it, its own end stays.
       if (hasSettled(view) && !isWaiting(view)) return finish()
       const soFar = result?.text ?? (view === emptyView ? text : lastText(view))
       checkSize(Buffer.byteLength(soFar))
@@ -115,12 +115,12 @@ function settledResult(result: PromptResult): Settled {
   return { status: status === 'awaiting-tools' ? statusOfPending(result.pending ?? []) : status, result }
 }
 
-/** With a tool among them it is tools that are waited for. */
+/** If any tool result is pending, the status is `awaiting-tools`. */
 function statusOfPending(pending: readonly PendingInput[]): 'awaiting-tools' | 'awaiting-approval' {
   return pending.length > 0 && pending.every(({ kind }) => kind === 'approval') ? 'awaiting-approval' : 'awaiting-tools'
 }
 
-/** It has said so much, and asks this. */
+/** Returns the state of an agent that waits for input, with its text so far. */
 export function waitingFor(pending: readonly PendingInput[], text: string): Settled {
   return { status: statusOfPending(pending), result: { text, stopReason: 'needs_input', pending } }
 }
@@ -129,13 +129,13 @@ function resultBytes({ text, structured }: PromptResult, agentId: string): numbe
   return Buffer.byteLength(text) + (structured === undefined ? 0 : Buffer.byteLength(textOf(structured, agentId)))
 }
 
-/** What can be written but is not JSON, like a date, is found when the result is stored. */
+/** Values that JSON.stringify accepts but that are not JSON, such as dates, are detected when the result is stored. */
 function textOf(structured: unknown, agentId: string): string {
   try {
     const text = JSON.stringify(structured) as string | undefined
     if (text !== undefined) return text
   } catch {
-    // A bigint, or a value in itself.
+    // A bigint or a circular value.
   }
   throw fault(agentId, 'a result that is not JSON')
 }

@@ -6,25 +6,25 @@ import type { SettledStatus } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { modelFailure } from '../model-failure.ts'
 
-/** How one prompt of an agent ended. */
+/** Outcome of one prompt. */
 export interface Settled {
   readonly status: SettledStatus
   readonly result: PromptResult
 }
 
-/** True once the events told how the run ended or what it waits for. */
+/** Returns whether the events show that the run has ended or waits. */
 export function hasSettled(view: RunView): boolean {
   return view.phase === 'idle' && view.outcome !== undefined
 }
 
-/** It asks somebody, or the agents below it are at work. */
+/** Returns whether the run waits for a user or for subagents. */
 export function isWaiting({ status }: Pick<RunView, 'status'>): boolean {
   return status === 'waiting-for-user' || status === 'waiting-for-subagent'
 }
 
 export type TurnEnd = Extract<AgentEvent, { readonly type: 'turn-end' }>
 
-/** Returns what the folded events of a run say. `end` is the last end of a turn among them. Throws if the run failed. */
+/** Returns the outcome of the folded events of a run. `end` is its last `turn-end`. Throws if the run failed. */
 export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settled {
   const result = (stopReason: StopReason): PromptResult => ({
     text: lastText(view),
@@ -71,7 +71,7 @@ interface HeldRun {
   readonly message: string
 }
 
-/** No answer lets such a run go on: only `recover`, a call of the runtime that has it. */
+/** Answers cannot continue such a run. Only `recover`, a call of its runtime, can. */
 export function heldFailure(agentId: string, held: readonly HeldRun[]): BridgeError {
   const [first] = held
   const below = first && first.agent.length > 0 ? ` of ${first.agent.join('/')}` : ''
@@ -83,12 +83,12 @@ export function heldFailure(agentId: string, held: readonly HeldRun[]): BridgeEr
 function failedRun(error: ModelError | AgentErrorData | undefined, agentId: string): BridgeError {
   if (error && 'kind' in error) return modelFailure(error, agentId)
   return new BridgeError('UPSTREAM', `Agent ${agentId} failed`, {
-    // The run has ended as its journal says, and takes nothing with it.
+    // A failed run has ended properly in its journal, so the session stays valid.
     details: { agentId, sessionValid: true, ...(error && { upstreamCode: error.code }) },
   })
 }
 
-/** The text of the answer: of the message being streamed, else of the last one. */
+/** Returns the text of the answer: of the open message while streaming, else of the last message. */
 export function lastText(view: RunView): string {
   if (view.open) return joinText(view.open.blocks)
   const message = view.messages.findLast((each) => each.role === 'assistant')
@@ -112,7 +112,7 @@ function withPending(pending: readonly PendingInput[]): Pick<PromptResult, 'pend
   return pending.length > 0 ? { pending } : {}
 }
 
-/** What a run waits for, tools first. */
+/** Returns the open questions of a run, tools first. */
 export function pendingInputs({
   pendingToolCalls,
   pendingApprovals,

@@ -5,7 +5,7 @@ interface Waiter {
   readonly wake: () => void
 }
 
-/** Everybody who waits for one thing, each for as long as they like, with one timer. */
+/** All waiters for one event, with individual time limits and a single timer. */
 export class Waiters {
   readonly #clock: Clock
   readonly #waiting = new Set<Waiter>()
@@ -15,7 +15,7 @@ export class Waiters {
     this.#clock = clock
   }
 
-  /** Resolves with `wakeAll`, when the time is over, or when the signal is aborted. */
+  /** Resolves on `wakeAll`, after `waitMs`, or when the signal is aborted. */
   async wait(waitMs: number, signal?: AbortSignal): Promise<void> {
     if (waitMs <= 0 || signal?.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 
-/** Why the bridge stops waiting for an agent. */
+/** Reason for which the bridge stops waiting for an agent. */
 export type Interruption =
   | { readonly cause: 'caller' | 'closing' }
   | { readonly cause: 'timeout'; readonly stage: 'total' | 'inactivity' }
@@ -14,13 +14,13 @@ export interface Watch {
   interrupt(interruption: Interruption): void
   /** Aborting the signal interrupts as `caller`. */
   follow(signal: AbortSignal): void
-  /** The agent said something. */
+  /** Resets the inactivity timeout, because the agent sent something. */
   touch(): void
-  /** From now on, or no longer, somebody else must say something: only the deadline counts. */
+  /** Pauses or resumes the inactivity timeout, for example while the agent waits for input. The deadline still applies. */
   pause(paused: boolean): void
-  /** So much silence is too much; 0 is never, which holds until it is said. */
+  /** Sets the inactivity timeout in ms; 0, the initial value, disables it. */
   limitSilence(inactivityMs: number): void
-  /** Nothing fires any more. */
+  /** Cancels all timers and listeners. */
   dispose(): void
 }
 
@@ -29,7 +29,7 @@ export interface WatchOptions {
   readonly deadlineAt: number
 }
 
-/** One timer, armed for whichever limit comes first; `touch` moves no timer. */
+/** Uses one timer, for the earliest limit. `touch` does not rearm it. */
 export function watchRequest({ clock, ...options }: WatchOptions): Watch {
   const { promise, resolve } = Promise.withResolvers<Interruption>()
   const signals = new Map<AbortSignal, () => void>()

@@ -6,18 +6,18 @@ import type { SessionRecord } from './session-record.ts'
 /** A session that this process holds open with its executor. */
 export interface LiveSession {
   readonly context: SessionContext
-  /** What it was opened on stays its agent. */
+  /** The agent with which it was opened; it never changes. */
   readonly found: FoundAgent
-  /** As it was seen last. */
+  /** Record as last seen. */
   stored: Stored<SessionRecord>
-  /** This process writes its end, and takes it down. */
+  /** Whether this process is ending it and will take it down. */
   isEnding: boolean
-  /** Opened by a delegation. */
+  /** Whether it was opened by a delegation. */
   readonly isForOneRequest: boolean
-  /** Set once it is being taken down. */
+  /** Set once taking it down has begun. */
   leaving: Promise<void> | undefined
   /** Resolves when no agent works in it any more. */
   quiet: Promise<void>
-  /** Gives back its place among the sessions of its executor. Repeatable. */
+  /** Frees its slot of the executor. Repeatable. */
   readonly releaseSlot: () => void
 }

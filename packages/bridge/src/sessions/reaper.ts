@@ -4,7 +4,7 @@ import { expiryOf, isExpired } from './session-record.ts'
 
 const sweepEveryMs = 60_000
 
-/** Ends sessions whose time has passed, while there are any that can run out. One sweep at a time. */
+/** Ends expired sessions. Its timer runs only while some session can expire. Sweeps do not overlap. */
 export class Reaper {
   readonly #core: Core
   readonly #sessions: SessionRegistry
@@ -17,7 +17,7 @@ export class Reaper {
     this.#sessions = sessions
   }
 
-  /** To be called when sessions have come or gone. */
+  /** Arms or cancels the timer. Call it when sessions were added or removed. */
   look(): void {
     if (this.#stopped || this.#sweeping) return
     const isNeeded = this.#sessions.live().some(({ stored }) => Number.isFinite(expiryOf(stored.value)))

@@ -4,7 +4,7 @@ import { BridgeError } from '../errors.ts'
 import { namesOf } from '../missing-agent.ts'
 import type { SessionRecord } from './session-record.ts'
 
-/** The same for a session that never was, that is over, and that is somebody else's. */
+/** Returns the same error for sessions that never existed, have ended, or belong to another owner. */
 export function missingSession(sessionId: string): BridgeError {
   return new BridgeError('NOT_FOUND', 'Session not found', { details: { sessionId, reason: 'no-session', sessionValid: false } })
 }
@@ -31,7 +31,7 @@ export function busySession({ sessionId, agentId, currentRequestId }: SessionRec
   return new BridgeError('BUSY', 'The session has a running request', { details })
 }
 
-/** The session is busy until somebody answers: to wait does not help. */
+/** Returns the error for a session whose request waits for answers. Not retryable, because waiting alone does not help. */
 export function awaitingSession({ sessionId, agentId, currentRequestId }: SessionRecord, pending: readonly PendingInput[]): BridgeError {
   const asked = pending.map(({ id, kind, toolName }) => `${kind === 'approval' ? 'the approval' : 'the result'} ${id} of ${toolName}`)
   const details = { sessionId, agentId, reason: 'awaiting-input', sessionValid: true, pending: pending.map(asJson), ...(currentRequestId !== undefined && { requestId: currentRequestId }) }

@@ -6,22 +6,22 @@ import type { BridgeError, BridgeErrorBody } from '../errors.ts'
 import type { ExecutorLimits } from '../executors/executor.ts'
 import { busySession, failedSession, overSession } from './session-errors.ts'
 
-/** Why a session is no more. */
+/** Reason of the end of a session. */
 export type SessionEnd = 'closed' | 'expired' | 'shutdown'
 
-/** A session as it is stored. Once it is over it stays a while, so that calls can be told so. */
+/** A session as stored. Its record is kept for a while after its end, so that later calls get the reason. */
 export interface SessionRecord extends SessionContext {
   readonly status: SessionStatus | 'over'
   readonly lastActivityAt: number
-  /** Creation, or the last end of a prompt. */
+  /** Time of its creation, or of the end of its last prompt. */
   readonly idleSince: number
   readonly ttlMs: number
   readonly idleMs: number
   readonly durable: boolean
-  /** The bridge that holds it. */
+  /** Id of the bridge that holds it. */
   readonly home: string
   readonly currentRequestId?: string
-  /** The request of the last prompt, also when it has ended. */
+  /** Request of the last prompt, also after it has ended. */
   readonly lastRequestId?: string
   readonly lastError?: BridgeErrorBody
   readonly end?: SessionEnd
@@ -33,7 +33,7 @@ export interface NewSession {
   readonly durable: boolean
   readonly home: string
   readonly now: number
-  /** Opened for this request, which runs in it from the start. */
+  /** Request for which it is opened and which runs in it from the start. */
   readonly requestId: string | undefined
 }
 
@@ -41,7 +41,7 @@ export function newSessionRecord({ context, limits, durable, home, now, requestI
   const { sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path } = context
   return {
     ...{ sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path, durable, home },
-    // A hook may have taken its time: that was no activity of the session.
+    // The idle time starts now; time spent in the create hook is not activity of the session.
     ...{ lastActivityAt: createdAt, idleSince: now, ttlMs: limits.ttlMs ?? 0, idleMs: limits.idleMs ?? 0 },
     ...(requestId === undefined ? { status: 'active' } : { status: 'busy', currentRequestId: requestId, lastRequestId: requestId }),
   }
@@ -51,7 +51,7 @@ export function contextOf({ sessionId, conversationId, agentId, owner, metadata,
   return { sessionId, conversationId, agentId, owner, metadata, createdAt, depth, path }
 }
 
-/** What callers see. Throws what a call on this session answers with once it is over. */
+/** Returns the session as callers see it. Throws the error of an ended session. */
 export function sessionView(record: SessionRecord): BridgeSession {
   const { sessionId, agentId, createdAt, lastActivityAt, currentRequestId, lastError, metadata } = record
   const expiresAt = expiryOf(record)
@@ -69,19 +69,19 @@ function statusOf(record: SessionRecord): SessionStatus {
   return record.status
 }
 
-/** The last moment at which it is there; Infinity without limits. A busy session is never idle. */
+/** Returns the time after which it has expired; Infinity without limits. A busy session is never idle. */
 export function expiryOf({ status, createdAt, idleSince, ttlMs, idleMs }: SessionRecord): number {
   const ofAge = ttlMs > 0 ? createdAt + ttlMs : Number.POSITIVE_INFINITY
   const ofIdleness = idleMs > 0 && status !== 'busy' ? idleSince + idleMs : Number.POSITIVE_INFINITY
   return Math.min(ofAge, ofIdleness)
 }
 
-/** A busy session stays until its outcome is recorded. */
+/** Returns whether it has expired. A busy session stays until its outcome is recorded. */
 export function isExpired(record: SessionRecord, now: number): boolean {
   return record.status !== 'over' && record.status !== 'busy' && now > expiryOf(record)
 }
 
-/** The session takes this prompt. Throws when it cannot. */
+/** Returns the record with this prompt running. Throws if the session does not accept it. */
 export function withPrompt(record: SessionRecord, requestId: string, now: number): SessionRecord {
   switch (record.status) {
     case 'active':
@@ -105,13 +105,13 @@ export function withPrompt(record: SessionRecord, requestId: string, now: number
 export interface PromptEnd {
   readonly requestId: string
   readonly now: number
-  /** Of a prompt that failed. */
+  /** Error of a failed prompt. */
   readonly error?: BridgeError
-  /** Whether the session takes another prompt. */
+  /** Whether the session accepts another prompt. */
   readonly valid: boolean
 }
 
-/** The prompt is over. Undefined: it is not this session's prompt any more. */
+/** Returns the record after its prompt has ended, or undefined if another prompt is running. */
 export function withoutPrompt(record: SessionRecord, { requestId, now, error, valid }: PromptEnd, redaction: BridgeRedaction): SessionRecord | undefined {
   if (record.status !== 'busy' || record.currentRequestId !== requestId) return undefined
   const { currentRequestId: _over, ...rest } = record
@@ -119,13 +119,13 @@ export function withoutPrompt(record: SessionRecord, { requestId, now, error, va
   return { ...rest, status: valid ? 'idle' : 'failed', ...lastError, lastActivityAt: now, idleSince: now }
 }
 
-/** It can no longer be prompted. Undefined: it is over, or its prompt will say so. */
+/** Returns the record of a failed session. Undefined if it has ended, or if its prompt will report the failure. */
 export function asFailed(record: SessionRecord, { error, now }: Pick<PromptEnd, 'now'> & { readonly error: BridgeError }, redaction: BridgeRedaction): SessionRecord | undefined {
   if (record.status !== 'active' && record.status !== 'idle') return undefined
   return { ...record, status: 'failed', lastError: errorBody(error, redaction), lastActivityAt: now }
 }
 
-/** Undefined: it was over before. */
+/** Returns the ended record, or undefined if it had already ended. */
 export function asOver(record: SessionRecord, end: SessionEnd, now: number): SessionRecord | undefined {
   if (record.status === 'over') return undefined
   const { currentRequestId: _none, ...rest } = record

@@ -20,14 +20,14 @@ export interface OpenSession {
   readonly context: SessionContext
   readonly found: FoundAgent
   readonly releaseSlot: () => void
-  /** Opened for this request, which runs in it from the start. */
+  /** Request for which it is opened and which runs in it from the start. */
   readonly requestId?: string
 }
 
-/** The sessions: what their records say, and those that this process holds open with their executors. */
+/** All sessions: their records, and those that this process holds open with their executors. */
 export class SessionRegistry {
   readonly slots: Slots
-  /** Told when sessions came or went. */
+  /** Called when sessions were added or removed. */
   onLiveChange = (): void => {}
   readonly #core: Core
   readonly #directory: AgentDirectory
@@ -37,7 +37,7 @@ export class SessionRegistry {
   readonly #attaching = new Map<string, Promise<LiveSession>>()
   readonly #unattached: UnattachedSessions
 
-  /** `onOver` is told of each record that is kept only so that calls can be told that the session is over. */
+  /** `onOver` is called for the record of each ended session, with a function that removes it. */
   constructor(core: Core, directory: AgentDirectory, onOver: (forget: () => Promise<void>) => void) {
     this.#core = core
     this.#directory = directory
@@ -54,7 +54,10 @@ export class SessionRegistry {
     return [...this.#live.values()]
   }
 
-  /** Throws `CAPACITY`. Returns what frees the slot. What an earlier process left in the store counts for its owner. */
+  /**
+   * Takes a slot and returns a function that frees it. Throws `CAPACITY`. Durable sessions that an earlier process left in the
+   * store count for their owner.
+   */
   async takeSlot(executor: BridgeExecutor, owner: string): Promise<() => void> {
     if (!this.#core.processes.isShared || !this.slots.isLimited(executor, owner)) return this.slots.take(executor, owner)
     const isCounted = (agentId: string): boolean => this.#directory.executorOf(agentId) === executor
@@ -64,7 +67,7 @@ export class SessionRegistry {
     return this.slots.take(executor, owner, await this.#unattached.count(owner, isCounted))
   }
 
-  /** Rejects with what the agent's hook threw; then nothing remains. */
+  /** Opens a session. Rejects with the error of the agent's hook; then nothing remains. */
   async open({ context, found: wanted, releaseSlot, requestId }: OpenSession): Promise<LiveSession> {
     try {
       await inSession(context, requestId, () => wanted.executor.open(context, 'create'))
@@ -90,12 +93,12 @@ export class SessionRegistry {
     return live
   }
 
-  /** Also a session that is over, as long as its record is kept. */
+  /** Returns the record of a session, also after its end for as long as the record is kept. */
   async find(key: Owned): Promise<SessionRecord | undefined> {
     return (await this.#newest(key))?.value
   }
 
-  /** Throws `NOT_FOUND`, or `EXPIRED`. */
+  /** Returns the record of an open session. Throws `NOT_FOUND` or `EXPIRED`. */
   async read(key: Owned): Promise<SessionRecord> {
     const record = await this.find(key)
     if (!record) throw missingSession(key.id)
@@ -103,7 +106,7 @@ export class SessionRegistry {
     return record
   }
 
-  /** Those of an owner that are not over. */
+  /** Yields the open sessions of an owner. */
   async *list(owner: string): AsyncGenerator<SessionRecord> {
     for await (const record of this.#table.list(owner)) {
       const due = await this.#dueEnd(record)
@@ -111,7 +114,7 @@ export class SessionRegistry {
     }
   }
 
-  /** The session, held open here: a durable one of another process is attached. Throws `NOT_FOUND`, `EXPIRED`. */
+  /** Returns an open session of this process. A durable session of another process is attached. Throws `NOT_FOUND` or `EXPIRED`. */
   async held(key: Owned): Promise<LiveSession> {
     const record = await this.read(key)
     const id = mapKey(key)
@@ -130,7 +133,7 @@ export class SessionRegistry {
     try {
       await inSession(context, undefined, () => found.executor.open(context, 'attach'))
       const stored = await this.#table.read(keyOf(context))
-      // It may have ended meanwhile.
+      // The session may have ended in the meantime.
       if (!stored || stored.value.status === 'over') {
         found.executor.detach?.(context)
         throw stored ? overSession(stored.value) : missingSession(context.sessionId)
@@ -145,14 +148,14 @@ export class SessionRegistry {
     }
   }
 
-  /** The session takes the prompt. Throws `BUSY`, `NOT_FOUND`, `EXPIRED`, or `UPSTREAM` when it has failed. */
+  /** Starts a prompt in the session. Throws `BUSY`, `NOT_FOUND`, `EXPIRED`, or `UPSTREAM` if the session has failed. */
   async take(live: LiveSession, requestId: string): Promise<void> {
     const home = this.#core.processes.id
     const taken = await this.#change(live, (record) => ({ ...withPrompt(record, requestId, this.#now()), home }))
     if (!taken) throw missingSession(live.context.sessionId)
   }
 
-  /** The prompt is over, wherever it ran; a session whose time passed meanwhile leaves now. */
+  /** Records the end of a prompt, in whichever process it ran. If the session has expired in the meantime, ends it. */
   async settle(key: Owned, end: PromptEnd): Promise<void> {
     const live = this.#live.get(mapKey(key))
     if (!live) return void (await this.#table.change(key, undefined, (record) => withoutPrompt(record, end, this.#core.redaction)))
@@ -165,20 +168,20 @@ export class SessionRegistry {
     if (live) await this.#change(live, (record) => asFailed(record, { error, now: this.#now() }, this.#core.redaction))
   }
 
-  /** True for the one caller that ended it. From then on it takes no prompt. */
+  /** Ends the session; from then on it accepts no prompt. Returns true only to the caller that ended it. */
   async end(live: LiveSession, end: SessionEnd): Promise<boolean> {
     live.isEnding = true
     const ended = await this.#change(live, (record) => asOver(record, end, this.#now()))
     return ended?.changed ?? false
   }
 
-  /** Ends the session if its time has passed and nobody works in it, and waits for the hook. */
+  /** Ends the session if it has expired and is not busy, and waits for its hook. */
   async expire(live: LiveSession): Promise<void> {
     if (isExpired(live.stored.value, this.#now())) await this.#endDue(keyOf(live.context), live.stored, 'expired')
     if (live.stored.value.end === 'expired') await live.leaving
   }
 
-  /** Waits until nobody works in it, then calls the close hook, once. Waits no longer than `withinMs`. Never rejects. */
+  /** Waits until no agent works in the session, then calls the close hook once. Waits at most `withinMs`. Never rejects. */
   async takeDown(live: LiveSession, reason: CloseReason, withinMs = hookMs): Promise<void> {
     live.leaving ??= this.#takeDown(live, reason)
     await settlesWithin(this.#core.settings.clock, withinMs, live.leaving)
@@ -192,7 +195,7 @@ export class SessionRegistry {
     await settlesWithin(this.#core.settings.clock, hookMs, closing)
   }
 
-  /** Lets go of a session that goes on without this process. */
+  /** Releases a session that continues without this process. */
   detach(live: LiveSession): void {
     this.#forget(live)
     live.found.executor.detach?.(live.context)
@@ -204,10 +207,10 @@ export class SessionRegistry {
     this.onLiveChange()
   }
 
-  /** The record, once what has run out or was left behind is ended. */
+  /** Returns the current record. If the session has expired or its bridge is gone, ends it first. */
   async #newest(key: Owned): Promise<Stored<SessionRecord> | undefined> {
     const live = this.#live.get(mapKey(key))
-    // Nobody else writes what only this process can hold.
+    // Only this process writes the record of its non-durable sessions, so no read is needed.
     const stored = live && !live.stored.value.durable ? live.stored : await this.#table.read(key)
     if (!stored) return undefined
     if (live) this.#see(live, stored)
@@ -215,7 +218,7 @@ export class SessionRegistry {
     return due ? this.#endDue(key, stored, due) : stored
   }
 
-  /** One that another process ended is not held open any longer. */
+  /** Updates the session to a read record. Detaches it if another process ended it. */
   #see(live: LiveSession, stored: Stored<SessionRecord>): void {
     live.stored = stored
     if (stored.value.status !== 'over' || live.isEnding) return
@@ -262,13 +265,13 @@ export class SessionRegistry {
     if (value.status !== 'over') return
     this.#unattached.remove(value)
     const agent = live?.found.agent
-    // Nobody comes back to the session of a delegation, unless its conversation may go on.
+    // The session of a delegation is removed at once, unless its conversation can be continued.
     const isOfNoUse = value.end === 'closed' && live?.isForOneRequest && agent !== undefined && !(agent.resumable ?? agent.durable)
     if (isOfNoUse) void this.#core.attempt('the closed session was not removed', () => this.#table.remove(keyOf(value)))
     else this.#keepFor(keyOf(value))
   }
 
-  /** A closure of its own: what is kept for a day must not keep the whole record in memory. */
+  /** A separate function, so that the closure, which is kept for up to a day, does not keep the record in memory. */
   #keepFor(key: Owned): void {
     this.#onOver(() => this.#table.remove(key))
   }

@@ -10,7 +10,7 @@ interface Taken {
   readonly byOwner: Map<string, number>
 }
 
-/** Counts the sessions of each executor, in all and by owner. */
+/** Counts the sessions of each executor, in total and by owner. */
 export class Slots {
   readonly #limits: OwnerLimits
   readonly #taken = new Map<BridgeExecutor, Taken>()
@@ -20,8 +20,8 @@ export class Slots {
   }
 
   /**
-   * Throws `CAPACITY`. Returns what frees the slot, once. `unattached`: sessions of this owner that are in the store only
-   * and count towards the limit of the owner.
+   * Takes a slot and returns a function that frees it; repeated calls of that function have no effect. Throws `CAPACITY`.
+   * `unattached`: number of the owner's sessions that are only in the store; they count towards its limit.
    */
   take(executor: BridgeExecutor, owner: string, unattached = 0): () => void {
     const capacity = capacityOf(executor)
@@ -33,7 +33,7 @@ export class Slots {
     return this.hold(executor, owner)
   }
 
-  /** The owner may not use all that the executor takes. */
+  /** Returns whether the limit of the owner is below that of the executor. */
   isLimited(executor: BridgeExecutor, owner: string): boolean {
     return this.#limits.maxSessions(owner, executor) < capacityOf(executor)
   }
@@ -42,7 +42,7 @@ export class Slots {
     return this.takenBy(owner, executor) + unattached >= this.#limits.maxSessions(owner, executor)
   }
 
-  /** Counts a session that was accepted before, by this process or another. Never refused. */
+  /** Counts a session that this process or another accepted earlier. Never refuses it. */
   hold(executor: BridgeExecutor, owner: string): () => void {
     this.#change(executor, owner, 1)
     let held = true

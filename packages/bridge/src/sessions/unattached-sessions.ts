@@ -3,18 +3,18 @@ import type { SessionRecord } from './session-record.ts'
 const maxOwners = 10_000
 
 export interface UnattachedOptions {
-  /** The records of an owner that are not over. */
+  /** Yields the records of an owner's open sessions. */
   readonly list: (owner: string) => AsyncIterable<SessionRecord>
   readonly isAttached: (record: SessionRecord) => boolean
 }
 
 /**
- * The durable sessions of each owner that this process does not hold open: an earlier process left them in the store. They
- * are read once per owner, and once more before an owner is refused because of them.
+ * Counts the durable sessions that an earlier process left in the store and this process has not attached. Their records are read
+ * once per owner, and again before an owner is refused because of them.
  */
 export class UnattachedSessions {
   readonly #options: UnattachedOptions
-  /** The owner that was read first is forgotten first. */
+  /** Ordered by the time of reading; the first entry is evicted first. */
   readonly #known = new Map<string, Promise<Map<string, SessionRecord>>>()
 
   constructor(options: UnattachedOptions) {
@@ -26,12 +26,12 @@ export class UnattachedSessions {
     return [...known.values()].filter((record) => isCounted(record.agentId) && !this.#options.isAttached(record)).length
   }
 
-  /** Reads the records of the owner anew with the next count. */
+  /** Discards the cached records, so that the next count reads them again. */
   forget(owner: string): void {
     this.#known.delete(owner)
   }
 
-  /** The session is over. */
+  /** Removes an ended session. */
   remove({ owner, sessionId }: Pick<SessionRecord, 'owner' | 'sessionId'>): void {
     void this.#known.get(owner)?.then((known) => known.delete(sessionId), () => {})
   }

@@ -5,44 +5,47 @@ import type { Answer, BridgeAgent, BridgeEvent, PendingInput, PromptContext, Pro
 
 /** Id and recorder of a `kitAgent`. */
 export interface KitAgentOptions {
-  /** Default `kit`. */
+  /** Id of the agent. Default `kit`. */
   readonly id?: string
-  /** Told what the agent goes through: `create`, `created`, `prompt <text>`, `answers`, `abort`, `cancel <reason>`, `close <reason>`. */
+  /**
+   * Called with each step of the agent: `create`, `created`, `prompt <text>`, `answers`, `abort`, `cancel <reason>`, `close
+   * <reason>`.
+   */
   readonly note: (line: string) => void
 }
 
 /** First word of a prompt to the agent under test: it selects the behaviour. */
 export type KitWord =
-  /** The rest of the prompt, as an answer. */
+  /** Answers with the rest of the prompt. */
   | 'say'
-  /** The other words as deltas, and no result. */
+  /** Sends the other words as deltas, and no result. */
   | 'stream'
-  /** A delta, some progress, then `kitResult`. */
+  /** Sends a delta, some progress, then `kitResult`. */
   | 'result'
-  /** The result `first`, and more after it. */
+  /** Sends the result `first`, then further events. */
   | 'more'
-  /** The context of the prompt, as a structured result. */
+  /** Returns the context of the prompt as a structured result. */
   | 'see'
-  /** As many characters as the next word says. */
+  /** Answers with as many characters as the next word says. */
   | 'long'
-  /** A delta `waiting`, then nothing until it is stopped. */
+  /** Sends a delta `waiting`, then nothing until it is stopped. */
   | 'wait'
-  /** As `wait`, and then a result nevertheless. */
+  /** Like `wait`, but sends a result after it was stopped. */
   | 'late'
-  /** A delta `waiting`, then nothing, also when it is stopped. */
+  /** Sends a delta `waiting`, then nothing, even if it is stopped. */
   | 'stubborn'
-  /** Throws something with a secret. */
+  /** Throws an untyped error that contains a secret. */
   | 'fail'
-  /** Throws a typed error that says that a repeat may help. */
+  /** Throws a typed error that is retryable. */
   | 'refuse'
-  /** Throws a typed error that says that the session is no more. */
+  /** Throws a typed error that makes the session invalid. */
   | 'break'
-  /** Ends its turn with `kitApproval` pending; the next turn says what was decided. */
+  /** Ends its turn with `kitApproval` pending; the next turn reports the decision. */
   | 'ask'
-  /** Waits for the decision on `kitApproval` with its stream open, then says it. */
+  /** Waits for the decision on `kitApproval` with its stream open, then reports it. */
   | 'hold'
 
-/** The question that a `kitAgent` asks for an approval. */
+/** The approval that a `kitAgent` asks for. */
 export const kitApproval: PendingInput = { id: 'approval-1', kind: 'approval', toolName: 'pay', input: { amount: 5, note: null } }
 
 /** The complete result that a `kitAgent` returns, which must reach the caller unchanged. */
@@ -53,11 +56,11 @@ export const kitResult: PromptResult = {
   usage: { inputTokens: 12, outputTokens: 3 },
 }
 
-/** Takes the answers of a session whose stream is open. */
+/** Callbacks for answers, of sessions whose stream is open. */
 type Held = Map<string, (answers: readonly Answer[]) => void>
 
 /**
- * Creates an agent that behaves as the prompt says. Its `metadata` decide about its hooks: `create` may be `refuse` or `hang`,
+ * Creates an agent that behaves as the prompt says. The session `metadata` control its hooks: `create` may be `refuse` or `hang`,
  * `close` may be `throw`.
  */
 export function kitAgent(options: KitAgentOptions): BridgeAgent {
@@ -94,7 +97,7 @@ export function kitAgent(options: KitAgentOptions): BridgeAgent {
 async function create({ metadata }: SessionContext, note: (line: string) => void): Promise<void> {
   note('create')
   if (metadata['create'] === 'hang') await never
-  // Whoever does not wait for the hook is ahead of it.
+  // Gives code that does not wait for the hook a chance to run first.
   await new Promise((resolve) => setImmediate(resolve))
   if (metadata['create'] === 'refuse') throw new BridgeError('CAPACITY', 'No room', { retryable: false, details: { reason: 'kit' } })
   note('created')

@@ -6,7 +6,7 @@ const options = [
   { optionId: 'deny', name: 'Deny', kind: 'reject_once' as const },
 ]
 
-/** Asks a client of the plain protocol. Undefined when there is something that it cannot answer, or when it cancelled. */
+/** Asks a plain ACP client for decisions. Returns undefined if it cancelled or cannot answer one of the questions. */
 export async function askApprovals(client: AgentContext, sessionId: string, pending: readonly PendingInput[]): Promise<readonly Answer[] | undefined> {
   if (pending.some(({ kind }) => kind !== 'approval')) return undefined
   const answers: Answer[] = []

@@ -1,11 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** 256 random bits. */
+/** Returns 256 random bits. */
 export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** What only a process that was given the token can say to this challenge. */
+/** Returns the response to the challenge, which needs the token. */
 export function proofOf(token: string, challenge: string): string {
   return createHmac('sha256', token).update(challenge).digest('base64url')
 }

@@ -3,7 +3,7 @@ import type { Agent, AgentInput, Answers, ApprovalDecision, Journal, SubmittedRe
 import { defineBridgeAgent } from '../agent.ts'
 import type { Answer, BridgeAgent, BridgeEvent, PromptContext } from '../agent.ts'
 
-/** An agent of the loop, with one conversation in memory for each session. */
+/** Wraps an agent of the loop, with one in-memory conversation per session. */
 export function loopAgent(agent: Agent): BridgeAgent {
   const journals = new Map<string, Journal>()
 
@@ -34,7 +34,7 @@ export function loopAgent(agent: Agent): BridgeAgent {
   })
 }
 
-/** An approval has a decision; a call is named by its path and its id. */
+/** Converts answers: a decision answers an approval; any other answer names a tool call by path and id. */
 function loopAnswers(answers: readonly Answer[]): Answers {
   const approvals: ApprovalDecision[] = []
   const toolResults: SubmittedResult[] = []

@@ -1,21 +1,21 @@
 import type { JSONObject } from '@bowline/llm'
 import type { AgentInfo, AgentProvider, Answer, BridgeEvent, CancelReason, CloseReason, PromptResult } from '../agent.ts'
 
-// What Bowline says besides the Agent Client Protocol: under `_meta.bowline`, and as requests of its own.
+// Bowline's extension of the Agent Client Protocol: data under `_meta.bowline`, and requests of its own.
 
 export const acpVersion = 1
 export const wireVersion = 1
 export const pingMethod = '_bowline/ping'
 export const answerMethod = '_bowline/answer'
-/** The first line to a worker that must prove itself: a notification with its `token`. */
+/** Notification with the `token`: the first line to a worker that must prove its identity. */
 export const tokenMethod = '_bowline/token'
 
-/** In `initialize`. */
+/** `_meta.bowline` in `initialize`. */
 export interface HelloMeta {
   readonly challenge: string
 }
 
-/** In the answer to `initialize`. */
+/** `_meta.bowline` in the response to `initialize`. */
 export interface WorkerMeta {
   readonly protocol: typeof wireVersion
   readonly proof?: string
@@ -24,11 +24,11 @@ export interface WorkerMeta {
   readonly providers?: readonly AgentProvider[]
   readonly maxConcurrentSessions?: number
   readonly durable: boolean
-  /** It answers pings. */
+  /** The worker answers pings. */
   readonly ping: true
 }
 
-/** In `session/new` and `session/resume`. What is optional goes to workers that speak this protocol only. */
+/** `_meta.bowline` in `session/new` and `session/resume`. Optional fields are sent only to workers that use `serveWorker`. */
 export interface SessionMeta {
   readonly agentId: string
   readonly metadata: JSONObject
@@ -41,7 +41,7 @@ export interface SessionMeta {
   readonly createdAt?: number
 }
 
-/** In `session/prompt`. */
+/** `_meta.bowline` in `session/prompt`. */
 export interface PromptMeta {
   readonly requestId: string
   readonly runtimeParams: JSONObject
@@ -49,40 +49,40 @@ export interface PromptMeta {
   readonly answers?: readonly Answer[]
 }
 
-/** In `session/update`: an event whole, or a part of the JSON of one that is too long for a line. */
+/** `_meta.bowline` in `session/update`: an event, or a part of the JSON of an event that is too long for one line. */
 export interface UpdateMeta {
   readonly requestId: string
   readonly event?: BridgeEvent
   readonly part?: string
-  /** The event is complete. */
+  /** Whether this part completes the event. */
   readonly last?: boolean
 }
 
-/** In the answer to `session/prompt`. Without a result the events say how it ended. */
+/** `_meta.bowline` in the response to `session/prompt`. Without a result, the events contain the outcome. */
 export interface AnswerMeta {
   readonly result?: PromptResult
 }
 
-/** In `session/cancel`. */
+/** `_meta.bowline` in `session/cancel`. */
 export interface CancelMeta {
   readonly requestId: string
   readonly reason: CancelReason
 }
 
-/** In `session/close`. A detached session ends without its hook. */
+/** `_meta.bowline` in `session/close`. A detached session ends without its hook. */
 export interface CloseMeta {
   readonly reason?: CloseReason
   readonly detach?: boolean
 }
 
-/** Parameters of `_bowline/answer`, which says whether the answers were taken. */
+/** Parameters of `_bowline/answer`. Its response says whether the prompt took the answers. */
 export interface AnswerParams {
   readonly sessionId: string
   readonly requestId: string
   readonly answers: readonly Answer[]
 }
 
-/** What stands under `_meta.bowline`; empty when nothing does. It came from another process: nothing in it is sure. */
+/** Returns `_meta.bowline`, or an empty object. It comes from another process, so its contents are unchecked. */
 export function bowlineMeta(holder: unknown): Readonly<Record<string, unknown>> {
   return recordOf(recordOf(recordOf(holder)['_meta'])['bowline'])
 }

@@ -14,18 +14,18 @@ import { createServedSessions } from './served-sessions.ts'
 import type { ServedSessions } from './served-sessions.ts'
 import { workerApp } from './worker-app.ts'
 
-// The bridge waits 2 s after it has closed stdin, the guard 1.5 s when the bridge is gone.
+// After closing stdin, the bridge waits 2 s. If the bridge is gone, the guard waits 1.5 s. This must be shorter.
 const finishMs = 1200
 
 /** Session limit of a worker process. */
 export interface ServeWorkerOptions {
-  /** How many sessions this process takes. Default: the bridge decides. */
+  /** Maximum number of sessions of this process. Default: the bridge decides. */
   readonly maxConcurrentSessions?: number
 }
 
 /**
- * Serves an agent over the Agent Client Protocol on stdin and stdout, and ends the process when stdin ends. From then on other
- * writes to stdout go to stderr. Call it once, before the agent does anything.
+ * Serves an agent over the Agent Client Protocol on stdin and stdout. Exits the process when stdin ends. Other writes to stdout go
+ * to stderr from then on. Call it once, before the agent runs any code.
  */
 export function serveWorker(agent: BridgeAgent | Agent, options: ServeWorkerOptions = {}): void {
   checkServed(agent)
@@ -49,7 +49,7 @@ function isLoopAgent(agent: BridgeAgent | Agent): agent is Agent {
 }
 
 async function serve(start: Promise<OwnStart>, given: BridgeAgent | Agent, options: ServeWorkerOptions): Promise<void> {
-  // Who has an agent of the loop has loaded the loop.
+  // A program that passes a loop agent has already loaded the loop, so this import is cheap.
   const agent = isLoopAgent(given) ? (await import('./loop-agent.ts')).loopAgent(given) : given
   const sessions = createServedSessions(agent)
   const { token, protocol } = await start
@@ -58,7 +58,7 @@ async function serve(start: Promise<OwnStart>, given: BridgeAgent | Agent, optio
   await finish(sessions, agent)
 }
 
-/** Written is what the pipe has taken, so that an agent is asked for no more than is read. */
+/** Returns a stream whose writes finish once the pipe has taken them, so that the agent is not read faster than the bridge reads. */
 function webWritable(target: Writable): WritableStream<Uint8Array> {
   target.on('error', () => {})
   return new WritableStream({
@@ -69,7 +69,7 @@ function webWritable(target: Writable): WritableStream<Uint8Array> {
   })
 }
 
-/** What runs is told to stop. Sessions end with the process, but for those of an agent that goes on with them in another. */
+/** Aborts running prompts and closes the sessions, unless the agent is durable and continues them in another process. */
 async function finish(sessions: ServedSessions, { durable }: BridgeAgent): Promise<void> {
   const ended = sessions.all().map(async (session) => {
     session.current?.abort.abort()

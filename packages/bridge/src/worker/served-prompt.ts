@@ -13,7 +13,7 @@ import { createSender } from './update-sender.ts'
 import type { UpdateSender } from './update-sender.ts'
 import { requestErrorOf } from './wire-error.ts'
 
-/** What one `session/prompt` is served with. */
+/** Agent, session and client of one `session/prompt`. */
 export interface PromptService {
   readonly agent: BridgeAgent
   readonly session: ServedSession
@@ -21,7 +21,10 @@ export interface PromptService {
   readonly ours: boolean
 }
 
-/** Runs a prompt and gives its answer. A cancelled one is answered as the protocol wants it, whatever the agent then says. */
+/**
+ * Runs a prompt and returns its response. A cancelled prompt gets the response that the protocol requires, whatever the agent
+ * returns.
+ */
 export async function servePrompt(service: PromptService, params: PromptRequest): Promise<PromptResponse> {
   const { session } = service
   if (session.current) throw RequestError.invalidRequest(undefined, 'the session has a prompt under way')
@@ -53,14 +56,14 @@ async function answer(service: PromptService, request: PromptContext): Promise<P
   return { stopReason, ...withBowline(meta) }
 }
 
-/** One leg of the agent: its events go out, its result comes back. */
+/** Runs the agent once: sends its events and returns its result. */
 async function runAgent({ agent, session, client, ours }: PromptService, request: PromptContext, sender: UpdateSender): Promise<PromptResult | undefined> {
   const inside = <T>(work: () => T): T => inContext(session.context, request.requestId, work)
   const events = inside(() => eventsOf(agent.onPrompt(request))[Symbol.asyncIterator]())
   for (let step = await inside(() => events.next()); !step.done; step = await inside(() => events.next())) {
     const event: BridgeEvent = step.value
     if (event.type === 'result') {
-      // What comes behind it does not count.
+      // Events after the result are ignored.
       void inside(async () => events.return?.()).catch(() => {})
       return event.result
     }
@@ -70,7 +73,7 @@ async function runAgent({ agent, session, client, ours }: PromptService, request
   return undefined
 }
 
-/** A client of the plain protocol reads no results: it gets the text, and is asked for approvals as the protocol does it. */
+/** Answers a plain ACP client, which cannot read results: sends the text, and asks for approvals with the protocol's own requests. */
 async function answerForeign(service: PromptService, request: PromptContext, sender: UpdateSender, result: PromptResult): Promise<PromptResponse> {
   const { client, session } = service
   if (request.abortSignal.aborted) return { stopReason: 'cancelled' }

@@ -15,19 +15,19 @@ export interface ServedSession {
 export interface ServedPrompt {
   readonly requestId: string
   readonly abort: AbortController
-  /** Resolves when it is over; never rejects. */
+  /** Resolves when the prompt has ended; never rejects. */
   readonly ended: Promise<void>
 }
 
 export interface ServedSessions {
-  /** Runs the create hook; when it throws there is no session. */
+  /** Creates a session and runs the create hook. If the hook throws, the session does not exist. */
   create(params: object): Promise<ServedSession>
-  /** A session that was created before, in this process or another. */
+  /** Adds a session that was created before, in this process or another. */
   resume(sessionId: string, params: object): ServedSession
-  /** Throws what the protocol has for a session that is not there. */
+  /** Throws the protocol's error if the session does not exist. */
   get(sessionId: string): ServedSession
   close(session: ServedSession, reason: CloseReason): Promise<void>
-  /** Ends it without its hook. */
+  /** Removes the session without running its hook. */
   forget(session: ServedSession): void
   all(): readonly ServedSession[]
 }
@@ -71,13 +71,13 @@ export function createServedSessions(agent: BridgeAgent): ServedSessions {
   }
 }
 
-/** Code of the agent runs with what is known of its work, so that what it delegates knows where it comes from. */
+/** Runs agent code in the context of its session, so that delegations know their origin. */
 export function inContext<T>(context: SessionContext, requestId: string | undefined, work: () => T): T {
   const { owner, sessionId, agentId, depth, path } = context
   return withWorkContext({ owner, sessionId, agentId, depth, path, ...(requestId !== undefined && { requestId }) }, work)
 }
 
-/** As the bridge has it. A client of the plain protocol says nothing of the kind. */
+/** Reads the context that the bridge sent. A plain ACP client sends none, so defaults apply. */
 function contextOf(agent: BridgeAgent, params: object): SessionContext {
   const meta = bowlineMeta(params)
   const text = (name: string, standard: string): string => (typeof meta[name] === 'string' ? meta[name] : standard)

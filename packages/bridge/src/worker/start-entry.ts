@@ -1,5 +1,5 @@
-// The program of a worker with an `entry`. It runs that module after the token has left stdin and stdout is kept for the
-// protocol: neither the imports of the module nor its top level can see the token or disturb the protocol.
+// The program of a worker with an `entry`. It runs that module after the token is removed from stdin and stdout is reserved for the
+// protocol. So neither the imports of the module nor its top level can see the token or disturb the protocol.
 import { pathToFileURL } from 'node:url'
 import { prepareStart } from './own-start.ts'
 

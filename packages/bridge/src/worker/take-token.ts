@@ -4,15 +4,16 @@ import { recordOf, tokenMethod } from './meta.ts'
 const newline = 10
 
 /**
- * Takes the token if the first line is the notification with the token. Any other line stays in the stream. A pipe is read
- * once, so that neither the environment of this process nor what other processes see of it holds the token.
+ * Reads the token if the first line is the token notification; any other line stays in the stream. The token comes through a pipe,
+ * because a pipe is read only once, while other processes could read an environment variable.
  */
 export function takeToken(stdin: Readable): Promise<string | undefined> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     const done = (token?: string): void => {
       stdin.off('readable', read).off('end', ended).off('error', ended)
-      // A program that never reads on can end. The stream takes the pause once it has noticed that nothing listens.
+      // Lets a program exit that never reads stdin again. The stream can be paused only after it has noticed that it has no
+      // listeners.
       setImmediate(() => {
         stdin.pause()
         resolve(token)
@@ -29,7 +30,7 @@ export function takeToken(stdin: Readable): Promise<string | undefined> {
   })
 }
 
-/** Must run in the tick of the reading: a stream that is empty ends after it. */
+/** Must run in the same tick as the read: otherwise an empty stream ends before `unshift`. */
 function takeFirstLine(stdin: Readable, head: Buffer): string | undefined {
   const end = head.indexOf(newline)
   const token = tokenIn(head.subarray(0, end).toString('utf8'))
@@ -45,7 +46,7 @@ function tokenIn(line: string): string | undefined {
     const { token } = recordOf(params)
     return method === tokenMethod && typeof token === 'string' ? token : undefined
   } catch (error) {
-    // The protocol refuses such a line.
+    // The protocol connection refuses such a line.
     if (error instanceof SyntaxError) return undefined
     throw error
   }

@@ -3,16 +3,16 @@ import type { BridgeEvent, PromptResult } from '../agent.ts'
 import { withBowline } from './meta.ts'
 import type { UpdateMeta } from './meta.ts'
 
-// The bridge takes lines of up to 4 MiB; a character in them takes up to 3 bytes, or 6 when it is escaped.
+// The bridge accepts lines of up to 4 MiB. A character takes up to 3 bytes, or 6 if it is escaped.
 const maxDeltaCharacters = 512 * 1024
 const maxJsonCharacters = 1024 * 1024
 
-/** Tells the client what an agent says in one prompt. Each promise is kept once the pipe has taken it. */
+/** Sends the events of one prompt to the client. Each promise resolves once the pipe has taken the data. */
 export interface UpdateSender {
   send(event: BridgeEvent): Promise<void>
-  /** True when the result is too long to stand in the answer and has been sent before it. */
+  /** Sends a result that is too long for the response. Returns false if it is short enough; then nothing is sent. */
   sendLong(result: PromptResult): Promise<boolean>
-  /** Some text has been sent. */
+  /** Whether any text has been sent. */
   readonly hasText: boolean
 }
 
@@ -20,7 +20,7 @@ export interface SenderOptions {
   readonly client: AgentContext
   readonly sessionId: string
   readonly requestId: string
-  /** The client speaks our protocol, so that events can go as they are. */
+  /** Whether the client is a bridge, so that events can be sent unchanged. */
   readonly ours: boolean
 }
 
@@ -57,7 +57,7 @@ export function createSender({ client, sessionId, requestId, ours }: SenderOptio
     else await update('', { requestId, event })
   }
 
-  /** Of what only Bowline knows, a client of the plain protocol gets the words. */
+  /** Sends a plain ACP client the text of an event, if it has any. */
   async function sendForeign(event: BridgeEvent): Promise<void> {
     if (event.type === 'agent-event' && event.event.type === 'text-delta') return sendText(event.event.delta)
     if (event.type !== 'progress' || !event.message) return

@@ -7,14 +7,14 @@ import { recordOf } from './meta.ts'
 const internalError = -32603
 const authRequired = -32000
 
-/** An error of an agent as it goes to the bridge: its own whole, any other without its text. */
+/** Converts an error of an agent for the wire: a `BridgeError` completely, any other without its text. */
 export function requestErrorOf(error: unknown): RequestError {
   if (!BridgeError.isInstance(error)) return new RequestError(internalError, 'Agent failed', { bowline: {} })
   const { code, message, retryable, details } = error
   return new RequestError(internalError, message, { bowline: { code, message, retryable, details } })
 }
 
-/** Whose call failed. */
+/** The failed call. */
 export interface FailedCall {
   readonly agentId: string
   readonly sessionId?: string
@@ -22,8 +22,8 @@ export interface FailedCall {
 }
 
 /**
- * The same error on the side of the bridge; of a foreign worker, what it said. Any other error of an agent of ours is an
- * untyped one here too, of which the bridge says no more than that the agent failed.
+ * Restores the error in the bridge. For a foreign worker, uses the worker's message. An untyped error of a `serveWorker` agent
+ * becomes an untyped error again, so callers only learn that the agent failed.
  */
 export function bridgeErrorOf(error: RequestError, call: FailedCall): Error {
   const { bowline } = recordOf(error.data)

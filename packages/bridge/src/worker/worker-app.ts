@@ -16,7 +16,7 @@ export interface WorkerAppOptions {
   readonly maxConcurrentSessions?: number | undefined
 }
 
-/** An agent behind the Agent Client Protocol. A bridge is told by its challenge; with others it speaks the plain protocol. */
+/** Serves an agent over the Agent Client Protocol. A bridge is recognised by its challenge; other clients get the plain protocol. */
 export function workerApp(options: WorkerAppOptions): AgentApp {
   const { agent, sessions } = options
   let ours = false
@@ -66,7 +66,7 @@ function greeting({ agent, token, maxConcurrentSessions }: WorkerAppOptions, par
   }
 }
 
-/** One that names a request which is over is late. */
+/** Cancels the current prompt. A cancel for an earlier request is ignored. */
 async function cancel(agent: BridgeAgent, session: ServedSession, meta: Readonly<Record<string, unknown>>): Promise<void> {
   const { context, current } = session
   if (!current || (meta['requestId'] !== undefined && meta['requestId'] !== current.requestId)) return

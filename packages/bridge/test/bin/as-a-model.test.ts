@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { BridgeErrorBody } from '../../src/errors.ts'
 import { fixture, nodeArgs } from './command-support.ts'
 
-/** The command as the host of a model starts it. It ends with the test. */
+/** Connects to the command, started as an MCP host starts it. Closed after the test. */
 async function connected(): Promise<Client> {
   const client = new Client({ name: 'test', version: '1.0.0' })
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [...nodeArgs(), '--config', fixture('clients')], stderr: 'ignore' }))
@@ -14,7 +14,7 @@ async function connected(): Promise<Client> {
 
 type Content = Readonly<Record<string, unknown>>
 
-/** What a model knows: the tools, the instructions and the texts of the answers. */
+/** Everything that a model sees: tools, instructions and texts of responses. */
 async function modelOf(client: Client) {
   const { tools } = await client.listTools()
   const names = tools.map(({ name }) => name)
@@ -34,14 +34,14 @@ async function modelOf(client: Client) {
       const { isError, text } = await call(name, input)
       expect(isError, text).toBe(true)
       const { error } = JSON.parse(text) as { readonly error: BridgeErrorBody }
-      // Advice that names a tool names one that there is.
+      // Advice must name existing tools only.
       for (const [tool] of error.next.matchAll(/\b(?:bridge|agents|sessions|tasks)_\w+/g)) expect(names).toContain(tool)
       return error
     },
   }
 }
 
-/** What the message lists after these words, each without what is said of it. */
+/** Returns the items that the message lists after these words, without the remarks in parentheses. */
 function listed({ message }: BridgeErrorBody, after: string): readonly string[] {
   const [, list = ''] = message.split(after)
   return list.replaceAll(/ \([^)]*\)/g, '').split(', ').map((name) => name.trim())

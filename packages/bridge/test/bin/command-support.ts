@@ -8,7 +8,7 @@ import { nodeFlags } from '../../../../scripts/programs.ts'
 import { runCommand } from '../../src/bin/run-command.ts'
 import { fixtureFile, programFile } from '../programs.ts'
 
-/** What starts the command: a client of stdio takes it apart. */
+/** Arguments that start the command; a stdio client passes them to Node. */
 export const nodeArgs = (): readonly string[] => [...nodeFlags, programFile('bin/bowline-bridge')]
 
 export function fixture(name: string): string {
@@ -17,12 +17,12 @@ export function fixture(name: string): string {
 
 export interface Command {
   readonly child: ChildProcessWithoutNullStreams
-  /** What stderr said so far. */
+  /** Returns the stderr output so far. */
   stderr(): string
   stdout(): string
-  /** Resolves with the first match once stderr has said it. Rejects when the process ends before. */
+  /** Resolves with the first match in stderr. Rejects if the process ends first. */
   says(text: string | RegExp): Promise<string>
-  /** The next line of stdout. */
+  /** Resolves with the next line of stdout. */
   line(): Promise<string>
   readonly lines: readonly string[]
   readonly exit: Promise<[code: number | null, signal: NodeJS.Signals | null]>
@@ -33,7 +33,7 @@ export interface CommandOptions {
   readonly folder?: string
 }
 
-/** It ends with the test. */
+/** Starts the command; killed after the test. */
 export function startCommand(args: readonly string[], options: CommandOptions = {}): Command {
   const command = spawnCommand(args, options)
   onTestFinished(() => void command.child.kill('SIGKILL'))
@@ -76,7 +76,7 @@ export interface Outcome {
   readonly stderr: string
 }
 
-/** Runs a command that ends by itself in this process, where it costs no start. */
+/** Runs a command that ends by itself in this process, which is faster than starting one. */
 export async function runHere(args: readonly string[], { environment = {}, folder }: CommandOptions = {}): Promise<Outcome> {
   let stdout = ''
   let stderr = ''
@@ -97,12 +97,12 @@ export type HttpCommand = Command & { readonly url: string }
 
 const onAnyPort = ['--http', '127.0.0.1:0'] as const
 
-/** A bridge over HTTP in a process of its own, which ends with the test. */
+/** Starts a bridge over HTTP in its own process; killed after the test. */
 export async function startHttpCommand(args: readonly string[], options: CommandOptions = {}): Promise<HttpCommand> {
   return listening(startCommand([...onAnyPort, ...args], options))
 }
 
-/** The same for all tests of a file: what starts it ends it. */
+/** Like `startHttpCommand`, but shared by all tests of a file. The caller must kill it. */
 export async function startSharedHttpCommand(args: readonly string[]): Promise<HttpCommand> {
   return listening(spawnCommand([...onAnyPort, ...args], {}))
 }

@@ -27,7 +27,7 @@ function start(...args: string[]): Command {
   return startCommand(args, { environment: { STORE_FILE: join(folder, 'sessions.db') }, folder })
 }
 
-/** In this process. */
+/** Runs the command in this process. */
 function run(...args: string[]): Promise<Outcome> {
   return runHere(args, { folder })
 }
@@ -361,7 +361,7 @@ describe('bowline-bridge --http', () => {
     const result = await client.callTool({ name: 'tasks_delegate', arguments: { prompt: 'hi' } })
     expect(result.structuredContent).toMatchObject({ status: 'completed', text: 'echo: hi' })
     expect(command.stderr()).not.toContain('a-token-of-this-test')
-    // The command has one owner, which may use all of it.
+    // The command has a single owner, which may use the whole capacity.
     const health = (await client.callTool({ name: 'bridge_health', arguments: {} })).structuredContent
     expect(health).toMatchObject({ requests: { capacity: 50 }, owner: { requests: { capacity: 50 }, sessions: { capacity: 100 } } })
   })

@@ -5,7 +5,7 @@ import { connect, connectTo } from './support.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Every schema inside, with its path. */
+/** Yields every nested schema with its path. */
 function* schemasIn(schema: unknown, path: string): Generator<readonly [string, Schema]> {
   if (typeof schema !== 'object' || schema === null) return
   yield [path, schema as Schema]

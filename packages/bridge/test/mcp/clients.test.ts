@@ -11,7 +11,7 @@ import { foreignClients, type ForeignClient, type Target } from './foreign-clien
 
 const config = (): readonly string[] => ['--config', fixture('clients')]
 
-/** All clients over HTTP, and the inspector, use one bridge. */
+/** One bridge for all HTTP clients and the inspector. */
 let http: HttpCommand
 beforeAll(async () => {
   http = await startSharedHttpCommand(config())
@@ -30,7 +30,7 @@ const newRequestId = (): string => `r${(lastRequest += 1)}`
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a client makes of a success: both forms say the same. */
+/** Calls a tool, checks that text and structured content agree, and returns the content. */
 async function ask(client: ForeignClient, name: string, input: object = {}): Promise<Fields> {
   const { text, structured, isError } = await client.call(name, input)
   expect(isError, text).toBe(false)
@@ -73,7 +73,8 @@ describe.each(cases)('B110: $name over $transport', ({ connect, target, transpor
   it('B50, B61, B62: a cancel reaches the agent, once', async () => {
     const controller = new AbortController()
     const told = abortTells[transport]
-    // Who loses its connection to work that it could find again only detaches.
+    // A lost connection cancels the work only if the client could not find it again. So, if the test aborts, it gives no request
+    // id.
     const requestId = newRequestId()
     const input = { prompt: requestId, agentId: 'waiting', ...(!told && { requestId }) }
     const calling = client.call('tasks_delegate', input, { signal: controller.signal })
@@ -133,7 +134,7 @@ describe('the command line of the inspector', () => {
     expect((JSON.parse(stdout) as { tools: object[] }).tools).toHaveLength(bridgeTools.length)
     expect(stderr).not.toMatch(/^(Error|Warning): tool/m)
     expect(await call(target, 'tasks_delegate', { prompt: 'hi', requestId })).toMatchObject({ text: 'echo: hi' })
-    // Each call is a start of the inspector.
+    // Each call starts the inspector anew, so the rest runs only in long tests.
     if (rounds({ short: 0, long: 1 }) === 0) return
     const { sessionId } = (await call(target, 'sessions_create')) as { sessionId: string }
     expect(await call(target, 'sessions_prompt', { sessionId, prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })
@@ -148,7 +149,7 @@ describe('the command line of the inspector', () => {
   })
 
   it('B110: over stdio it delegates', async () => {
-    // What stands behind -- or looks like a flag would be the inspector's own.
+    // The inspector would take arguments after `--`, or that look like flags, for its own.
     const target = ['-e', `BOWLINE_BRIDGE_CONFIG=${fixture('clients')}`, process.execPath, ...nodeArgs()]
     expect(await call(target, 'tasks_delegate', { prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })
   })

@@ -8,7 +8,7 @@ import { fixture, startHttpCommand } from '../bin/command-support.ts'
 
 const conformance = join(import.meta.dirname, '../../node_modules/.bin/conformance')
 
-/** The scenarios for what a bridge offers. */
+/** Scenarios that apply to a bridge. They must pass. */
 const applies = ['dns-rebinding-protection', 'ping', 'server-initialize', 'tools-list']
 
 const noResources = 'the bridge has no resources'
@@ -16,7 +16,7 @@ const noPrompts = 'the bridge has no prompts'
 const ownTool = 'calls a tool that only the reference server has'
 const asksClient = 'calls a tool that asks the client something, which no tool of the bridge does'
 
-/** All others, with why they do not pass. That they do not is checked too: one that begins to pass belongs above. */
+/** Scenarios that do not apply, with the reason. The suite also checks that they fail; one that passes belongs in the list above. */
 const doesNotApply: Readonly<Record<string, string>> = {
   'completion-complete': 'completes arguments of prompts and resources, of which there are none',
   'elicitation-sep1034-defaults': asksClient,
@@ -54,7 +54,7 @@ it('B110: the conformance suite of the protocol passes but for features that are
   const baseline = join(folder, 'expected.yml')
   await writeFile(baseline, ['server:', ...Object.keys(doesNotApply).map((name) => `  - ${name}`), ''].join('\n'))
   const { url } = await startHttpCommand(['--config', fixture('clients')])
-  // It exits with another code when a scenario fails that should not, or passes that should not.
+  // Exits with an error if an expected scenario fails or an unexpected one passes.
   const { stdout } = await promisify(execFile)(
     conformance,
     ['server', '--url', url, '--suite', 'all', '--expected-failures', baseline, '--output-dir', folder],

@@ -6,7 +6,7 @@ import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js
 import { StdioClientTransport as OlderStdioTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OlderHttpTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
-/** Clients of MCP that others wrote, made equal for the tests. */
+/** A uniform interface over MCP clients of other vendors. */
 export interface ForeignClient {
   tools(): Promise<readonly string[]>
   call(name: string, input: object, options?: ForeignCallOptions): Promise<ForeignResult>
@@ -24,14 +24,14 @@ export interface ForeignResult {
   readonly structured: unknown
 }
 
-/** How to reach a server: the arguments that Node starts it with, or where it listens. */
+/** Address of a server: arguments for Node that start it, or its URL. */
 export type Target = { readonly args: readonly string[] } | { readonly url: string }
 
 export interface ForeignClientKind {
   readonly name: string
   readonly connect: (target: Target) => Promise<ForeignClient>
   readonly hasProgress: boolean
-  /** Whether to abort a call tells the server, by a notice or by closing the stream of the answer. */
+  /** Whether an abort reaches the server, as a notification or by closing the response stream. */
   readonly abortTells: { readonly stdio: boolean; readonly http: boolean }
 }
 

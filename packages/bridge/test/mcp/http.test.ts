@@ -13,7 +13,7 @@ async function serve(agents: readonly BridgeAgent[], options: Partial<HttpOption
   const errors: unknown[] = []
   const settings = { host: '127.0.0.1', port: 0, allowedHosts: [], token: undefined, onerror: (error: unknown) => void errors.push(error) }
   const server = await startHttpServer(started.bridge, { ...settings, ...options })
-  // No connection that is kept open is waited for longer than by the clock of the bridge.
+  // Advances the bridge's clock, which limits how long `close` waits for kept-alive connections.
   onTestFinished(async () => {
     let isClosed = false
     const closing = server.close().finally(() => (isClosed = true))
@@ -29,7 +29,7 @@ async function serve(agents: readonly BridgeAgent[], options: Partial<HttpOption
   return { ...started, ...server, errors, connect }
 }
 
-/** The status of a request with headers that `fetch` would not send. */
+/** Returns the status of a request with headers that `fetch` would not send. */
 async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number | undefined> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} })
   const standard = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -41,7 +41,7 @@ async function statusOf(url: string, headers: Record<string, string> = {}): Prom
   return response.statusCode
 }
 
-/** A `fetch` for a client, and the first bytes of the answer to a call of a tool, as text. */
+/** Returns a `fetch` for a client, and a promise of the first bytes of the response to a tool call, as text. */
 function firstBytes() {
   const first = Promise.withResolvers<string>()
   const recording: typeof fetch = async (url, init) => {

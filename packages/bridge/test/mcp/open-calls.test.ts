@@ -5,7 +5,7 @@ import { connect, contentOf, errorOf, heldAgent, type Connected, type WireMessag
 
 const running = { status: 'running', sessionId: expect.any(String), requestId: expect.any(String) }
 
-/** Lets what was sent arrive on both sides. */
+/** Lets sent messages arrive on both sides. */
 async function settle({ clock }: Connected): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await clock.advance(0)
 }
@@ -73,7 +73,7 @@ describe('how long a call stays open', () => {
     const { call, clock } = connected
     clock.setTimer(clock.now() + 600_000, () => finish('ten minutes later'))
     const clientTimeoutMs = 60_000
-    /** One call of such a client. The clock goes on until it is answered. */
+    /** Makes one call of such a client and advances the clock until it is answered. */
     const patientCall = async (name: string, input: object) => {
       const limit = new AbortController()
       const cancelTimer = clock.setTimer(clock.now() + clientTimeoutMs, () => limit.abort())
@@ -106,7 +106,7 @@ describe('how long a call stays open', () => {
 })
 
 describe('progress', () => {
-  /** An agent whose events the test gives. */
+  /** An agent whose events the test supplies. */
   function toldAgent() {
     const events: BridgeEvent[] = []
     let more = Promise.withResolvers<void>()

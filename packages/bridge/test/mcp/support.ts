@@ -6,7 +6,7 @@ import type { BridgeAgent, BridgeOptions } from '../../src/index.ts'
 import { createBridgeMcpServer, type BridgeUser } from '../../src/mcp/index.ts'
 import { startBridge, testAgent, type TestBridge } from '../support.ts'
 
-/** A message as it went to the client. */
+/** A message as sent to the client. */
 export interface WireMessage {
   readonly id?: number
   readonly method?: string
@@ -16,14 +16,14 @@ export interface WireMessage {
 
 export interface Connected extends TestBridge {
   readonly client: Client
-  /** All that went to the client. */
+  /** All messages sent to the client. */
   readonly wire: readonly WireMessage[]
   call(name: string, input?: object, options?: CallOptions): Promise<CallToolResult>
 }
 
 type CallOptions = Parameters<Client['callTool']>[1]
 
-/** A client in this process, of a bridge whose clock stands still. */
+/** Connects a client in this process to a bridge with a manual clock. */
 export async function connect(agents: readonly BridgeAgent[], options: BridgeOptions = {}, user: BridgeUser = {}): Promise<Connected> {
   const started = await startBridge(agents, options)
   return { ...started, ...(await connectTo(started, user)) }
@@ -60,7 +60,7 @@ export interface ErrorEnvelope {
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** The error of a failed call, from the text alone. */
+/** Returns the error of a failed call, read from its text only. */
 export function errorOf(result: CallToolResult): ErrorEnvelope {
   if (!result.isError) throw new Error(`expected a failure, got ${textOf(result)}`)
   return (JSON.parse(textOf(result)) as { error: ErrorEnvelope }).error
@@ -75,9 +75,9 @@ export interface HeldAgent {
   readonly agent: BridgeAgent
   /** Resolves when a prompt has begun. */
   readonly began: Promise<void>
-  /** Lets it answer. */
+  /** Makes the agent answer. */
   finish(text: string): void
-  /** Why it was told to stop, every time it was. */
+  /** Reasons of all cancels so far. */
   readonly cancels: readonly string[]
   readonly cancelled: Promise<void>
 }

@@ -9,7 +9,7 @@ const asking = () =>
       answers ? answer('done') : { text: '', stopReason: 'needs_input', pending: [{ id: 'q1', kind: 'approval', toolName: 'pay', input: { amount: 5 } }] },
   })
 
-/** Each failing call of a connection that has one idle session. */
+/** Failing calls of a connection that has one idle session. */
 const failing: readonly (readonly [string, string, (ids: { sessionId: string }) => object, object])[] = [
   ['an unknown agent', 'tasks_delegate', () => ({ prompt: 'hi', agentId: 'nobody' }), { code: 'NOT_FOUND', details: { agentId: 'nobody', sessionValid: false } }],
   ['an unknown session', 'sessions_prompt', () => ({ sessionId: 'nope', prompt: 'hi' }), { code: 'NOT_FOUND', details: { sessionId: 'nope', sessionValid: false } }],
@@ -42,7 +42,7 @@ describe('B121: errors', () => {
     expect(error).toMatchObject({ retryable: expect.any(Boolean), next: expect.stringMatching(/^[A-Z].*\.$/), details: { sessionValid: expect.any(Boolean) } })
     const { details } = error
     const { sessionId } = details as { sessionId?: string }
-    // What it says of the session is true.
+    // `sessionValid` must be true to the facts.
     if (details['sessionValid'] === true) expect(contentOf(await call('sessions_prompt', { sessionId, prompt: 'more' }))).toMatchObject({ text: 'ok' })
     else if (sessionId !== undefined) expect((await call('sessions_prompt', { sessionId, prompt: 'more' })).isError).toBe(true)
   })

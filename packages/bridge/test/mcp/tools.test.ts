@@ -51,7 +51,7 @@ describe('what tools/list says', () => {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
       expect([...Object.keys(inputSchema.properties ?? {})].sort()).toEqual([...(inputs[name]?.all ?? [])].sort())
       expect(inputSchema.required).toEqual(inputs[name]?.required)
-      // More fields may come.
+      // Output schemas must allow further fields.
       expect({ additionalProperties: true, ...outputSchema }).toMatchObject({ type: 'object', additionalProperties: true })
     }
   })

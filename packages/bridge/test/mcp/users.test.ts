@@ -4,13 +4,13 @@ import { connect, connectTo, contentOf, errorOf, heldAgent, type Connected } fro
 
 type Ids = { readonly sessionId: string; readonly requestId: string }
 
-/** Somebody to whom only the agent `open` is there, on a bridge whose default is another. */
+/** Connects a user who may use only the agent `open`, to a bridge with another default agent. */
 async function limited() {
   const started = await connect([testAgent('hidden', { capabilities: ['c'] }), testAgent('open', { capabilities: ['c'] })])
   return { started, user: await connectTo(started, { mayUse: (agentId) => agentId === 'open' }) }
 }
 
-/** The answer to the same call about a thing that never was. */
+/** Expects the same response for this id as for one that never existed. */
 async function sameAsNever(call: Connected['call'], name: string, input: Readonly<Record<string, string>>, id: string): Promise<void> {
   const hidden = await call(name, input)
   const never = await call(name, Object.fromEntries(Object.entries(input).map(([key, value]) => [key, value === id ? 'never' : value])))

@@ -2,24 +2,27 @@ import type { BridgeAgent, BridgeEvent, PendingInput, PromptContext, SessionCont
 import { BridgeError } from '../../src/index.ts'
 import { testAgent } from '../support.ts'
 
-/** What a turn can be told to do next. */
+/** Commands that a turn accepts. */
 export const commands = ['say', 'hold', 'ask', 'finish', 'fail', 'break'] as const
 export type Command = (typeof commands)[number]
 
-/** An agent that does what a test tells it, turn by turn, and counts its sessions. */
+/** An agent that a test controls turn by turn. It counts its sessions. */
 export interface Puppet {
   readonly agent: BridgeAgent
-  /** Sessions that were let in, with the reasons of their ends so far. */
+  /** Created sessions, with the reasons of their ends so far. */
   readonly sessions: ReadonlyMap<string, readonly string[]>
-  /** Does nothing when no turn of this session waits for a command. */
+  /** Sends a command. Ignored if no turn of this session waits for one. */
   tell(sessionId: string, command: Command): void
-  /** The id of the question that was asked last, of all sessions. */
+  /** Id of the latest question, over all sessions. */
   readonly lastQuestion: string
-  /** Lets in those that wait in their create hook. */
+  /** Lets waiting create hooks finish. */
   letIn(): void
 }
 
-/** A session with `create: 'refuse'` is refused, one with `create: 'wait'` is let in later. A prompt `stubborn` does not stop. */
+/**
+ * Creates a puppet. A session with `create: 'refuse'` is refused; with `create: 'wait'` it waits for `letIn`. A prompt `stubborn`
+ * ignores cancels.
+ */
 export function puppet(id = 'puppet'): Puppet {
   const sessions = new Map<string, string[]>()
   const turns = new Map<string, Turn>()
@@ -33,7 +36,7 @@ export function puppet(id = 'puppet'): Puppet {
 
   async function* onPrompt(request: PromptContext): AsyncGenerator<BridgeEvent> {
     const { session, abortSignal, prompt, answers } = request
-    // Answers begin another leg of the same prompt.
+    // Answers continue the same prompt with another call of `onPrompt`.
     const turn = new Turn(abortSignal, answers ? turns.get(session.sessionId)?.stubborn === true : prompt === 'stubborn')
     turns.set(session.sessionId, turn)
     for (let command = await turn.next(); command; command = await turn.next()) {
@@ -84,7 +87,7 @@ function done(command: Command, ask: () => readonly PendingInput[]): BridgeEvent
   }
 }
 
-/** The commands to one turn, until it is stopped. */
+/** Commands for one turn, until it is stopped. */
 class Turn {
   readonly stubborn: boolean
   readonly #commands: Command[] = []
@@ -102,7 +105,7 @@ class Turn {
     this.#wake()
   }
 
-  /** Undefined: it was told to stop, and minds it. */
+  /** Returns undefined once it was told to stop, unless it is stubborn. */
   async next(): Promise<Command | undefined> {
     for (;;) {
       if (this.#signal.aborted && !this.stubborn) return undefined

@@ -2,7 +2,7 @@ import type { Command } from './puppet.ts'
 
 export const times = { ttlMs: 200_000, idleMs: 50_000, timeoutMs: 90_000, inactivityMs: 30_000, cancelGraceMs: 5000 }
 
-/** What a bridge must make of a session, in the plainest words. */
+/** Expected state of a session, in the simplest form. */
 export interface ModelSession {
   readonly sessionId: string
   readonly createdAt: number
@@ -14,15 +14,15 @@ export interface ModelSession {
 interface ModelRequest {
   readonly stubborn: boolean
   readonly deadlineAt: number
-  /** When it said something last. */
+  /** Time of its last output. */
   activeAt: number
   waiting: 'no' | 'hold' | 'ask'
   question: string
-  /** It was told to stop and does not: until then it is waited for. */
+  /** Set if it was told to stop and ignores that: time until which the bridge waits for it. */
   graceUntil: number | undefined
 }
 
-/** A session as its caller sees it, and when its time is over. */
+/** Expected behaviour of one session, as its caller sees it, including its expiry. */
 export class SessionModel {
   readonly session: ModelSession
 
@@ -34,7 +34,7 @@ export class SessionModel {
     return this.session.request?.waiting === 'no'
   }
 
-  /** What a prompt would be told now; undefined: it is taken. */
+  /** Error code that a prompt would get now; undefined if it is accepted. */
   get refusal(): 'BUSY' | 'UPSTREAM' | undefined {
     const { status } = this.session
     return status === 'busy' ? 'BUSY' : status === 'failed' ? 'UPSTREAM' : undefined
@@ -45,7 +45,7 @@ export class SessionModel {
     this.session.request = { stubborn, deadlineAt: now + times.timeoutMs, activeAt: now, waiting: 'no', question: '', graceUntil: undefined }
   }
 
-  /** Whether its agent hears a command. */
+  /** Whether its agent takes a command now. */
   get isListening(): boolean {
     const { request } = this.session
     return request?.waiting === 'no' && request.graceUntil === undefined
@@ -66,7 +66,7 @@ export class SessionModel {
     Object.assign(request, { waiting: 'no', activeAt: now })
   }
 
-  /** It is told to stop: what runs ends at once, unless it is stubborn. */
+  /** Stops the running request. It ends at once unless it is stubborn. */
   stop(now: number): void {
     const { request } = this.session
     if (!request || request.graceUntil !== undefined) return
@@ -74,7 +74,7 @@ export class SessionModel {
     else this.#end('idle', now)
   }
 
-  /** Time has passed. */
+  /** Applies all limits that have passed by `now`. */
   pass(now: number): void {
     const { request } = this.session
     if (!request) return

@@ -8,7 +8,7 @@ const sessionSteps: readonly string[] = [
 const going = ['queued', 'running', 'awaiting-approval', 'awaiting-tools']
 const ends = ['completed', 'aborted', 'error', 'halted', 'limit']
 
-/** Follows what a bridge tells of its sessions and requests, and remembers every step that must not be. */
+/** Follows the notices of a bridge and records every illegal transition of sessions and requests. */
 export class Transitions {
   readonly illegal: string[] = []
   readonly sessions = new Map<string, string>()

@@ -21,18 +21,18 @@ const maxInFlight = 4
 
 interface Place {
   model: SessionModel | undefined
-  /** What is told of the session that was here, and the id. */
+  /** The previous session of this place: its id, and the error that its callers get. */
   gone: { readonly sessionId: string; readonly code: 'NOT_FOUND' | 'EXPIRED' } | undefined
 }
 
-/** A bridge with places for eight sessions, and beside it what must be true of them. */
+/** A bridge with places for eight sessions, next to the model of what must be true of them. */
 export class World {
   readonly #bridge: Bridge
   readonly #clock: ManualClock
   readonly #puppet: Puppet
   readonly #transitions: Transitions
   readonly #places: Place[] = Array.from({ length: 8 }, () => ({ model: undefined, gone: undefined }))
-  /** Work that does not stop keeps the slot of its session after the close, and its own where it ran. */
+  /** Work that ignores cancels. It keeps the slot of its session after the close, and its own slot if it was running. */
   #closing: { readonly until: number; readonly isRunning: boolean }[] = []
   readonly #results: Promise<BridgeResult>[] = []
 
@@ -179,7 +179,7 @@ export class World {
     assert.deepEqual([active, this.#bridge.health().requests.inFlight], [wanted.length + this.#closing.length, this.#inFlight])
   }
 
-  /** Everything has ended, once, and nothing is left. */
+  /** Stops the bridge and checks that everything has ended exactly once and nothing is left. */
   async end(): Promise<void> {
     const stopping = this.#bridge.stop({ deadlineMs: 20_000 })
     await this.#clock.advance(30_000)

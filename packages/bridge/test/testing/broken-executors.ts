@@ -3,12 +3,12 @@ import type { BridgeAgent, BridgeEvent, BridgeExecutor, ExecutorLimits } from '.
 
 export interface BrokenExecutor {
   readonly fault: string
-  /** A rule whose test catches it. */
+  /** A rule whose test must catch the fault. */
   readonly rule: string
   readonly over: (agent: BridgeAgent, limits: ExecutorLimits) => BridgeExecutor
 }
 
-/** What is wrong with an executor that otherwise works. */
+/** The fault: members that replace those of a working executor. */
 type Change = (executor: BridgeExecutor) => Partial<BridgeExecutor>
 
 function broken(fault: string, rule: string, change: Change): BrokenExecutor {

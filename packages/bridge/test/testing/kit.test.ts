@@ -25,7 +25,7 @@ function testsOf(make: MakeExecutor, cannot: ExecutorKitOptions['cannot'] = {}):
   return { tests, skipped }
 }
 
-/** The names of the tests of a rule that this executor does not pass. Those that hang, as a broken executor can make them, are among them. */
+/** Returns the names of the rule's tests that this executor fails. A broken executor can make tests hang; those count as failed too. */
 async function failuresOf(make: MakeExecutor, rule = '', hangsAfterMs?: number): Promise<readonly string[]> {
   const tests = testsOf(make).tests.filter(({ name }) => name.includes(rule))
   const failed = new Set(tests.map(({ name }) => name))

@@ -22,7 +22,7 @@ describe('workers behind a bridge', () => {
     expect(bridge.discover().map(({ status }) => status)).toEqual(['starting', 'starting'])
     expect(bridge.health()).toMatchObject({ healthy: false, agents: { total: 2, ready: 0 } })
     const { call } = await connectTo({ bridge } as TestBridge)
-    // No path of this machine leaves the process.
+    // No path of this machine may leave the process.
     const reason = 'could not be started: there is no program "[path]"'
     const [served, other] = ((await call('agents_discover')).structuredContent as { agents: ListedAgent[] }).agents
     expect(served).toMatchObject({ id: 'served', status: 'ready', capabilities: ['obey'] })

@@ -62,7 +62,7 @@ describe('a worker that does not do as it should', () => {
     await becomes('ready', 2)
     expect(failed).toEqual([])
     expect(await failureOf(ask(executor, session, 'go'))).toMatchObject({ code: 'NOT_FOUND' })
-    // The new process would die of it too.
+    // The replayed call must not crash the new process too.
     await executor.close(session, 'closed')
     expect(executor.health()).toMatchObject({ workers: [{ state: 'ready', restarts: 1 }] })
   })

@@ -23,7 +23,10 @@ function ledgerWorker(env: Readonly<Record<string, string>>, durable: boolean): 
 const pidsOf = (told: readonly Told[]): number[] => told.flatMap(({ pid }) => (typeof pid === 'number' ? [pid] : []))
 const effectsOf = (told: readonly Told[], requestId: string): number => told.filter(({ effect }) => effect === requestId).length
 
-/** A result is the whole one, or says that nobody knows; an effect is there once at most, and once behind a result. */
+/**
+ * A result is either complete or says that the outcome is unknown. The effect happens at most once, and exactly once if there is a
+ * result.
+ */
 function checkOutcome(result: BridgeResult, told: readonly Told[], requestId: string): void {
   const effects = effectsOf(told, requestId)
   expect(effects).toBeLessThanOrEqual(1)
@@ -36,10 +39,10 @@ function checkOutcome(result: BridgeResult, told: readonly Told[], requestId: st
   if (effects === 1) expect(result.error.details.outcome).toBe('unknown')
 }
 
-/** As `accepted`: the request is known, and its effect is not there. */
+/** Phases equivalent to `accepted`, so only in long tests: the request is known, and its effect has not happened. */
 const alike = rounds({ short: 0, long: 1 }) === 1 ? (['event 1', 'event 3'] as const) : []
 
-/** Where in a request the worker is killed. */
+/** Phases of a request in which the worker is killed. */
 const workerPhases = ['before', 'opening', 'accepted', ...alike, 'event 5', 'settled', 'closing'] as const
 const roundsOfWorkers = workerPhases.length * rounds({ short: 1, long: 4 })
 
@@ -78,7 +81,7 @@ async function oneRequest(bridge: Bridge, requestId: string, at: (phase: string)
   const creating = bridge.createSession()
   at('opening')
   const session = await creating.catch(() => undefined)
-  // The worker may be lost while it opens the session: who asks again gets one.
+  // The worker may be lost while it opens the session. A second call then gets one.
   const { sessionId } = session ?? (await bridge.createSession())
   const run = bridge.prompt({ sessionId, prompt: 'hi', requestId })
   if (await run.accepted()) at('accepted')
@@ -94,7 +97,7 @@ async function oneRequest(bridge: Bridge, requestId: string, at: (phase: string)
 
 const bridgePhases = ['start', 'created', 'accepted', ...alike, 'event 5', 'settled', 'closed'] as const
 const victims = ['bridge', 'both'] as const
-/** By default each phase with each victim once, over both kinds of agents. */
+/** By default, each phase with each victim runs once, spread over both kinds of agents. */
 const passes = rounds({ short: 1, long: 6 })
 
 describe('a bridge that is killed at every phase, with its worker or alone', () => {
@@ -135,11 +138,11 @@ async function bridgeRound(phase: string, withWorker: boolean, durable: boolean)
 interface Victim {
   readonly file: string
   readonly options: WorkerOptions
-  /** Who dies with it. */
+  /** Further processes to kill with it. */
   readonly also: () => readonly number[]
 }
 
-/** Kills the process once it has told this phase. Gives what it had told by then. */
+/** Kills the process once it has reported this phase. Returns what it had reported by then. */
 async function killedAt(phase: string, { file, options, also }: Victim): Promise<{ sessionId?: string; result?: object }> {
   const child = fork(fixtureFile('worker/fixtures/rounds-process'), [file, JSON.stringify(options)], {
     execArgv: [...nodeFlags],

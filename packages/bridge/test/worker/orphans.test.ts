@@ -6,7 +6,7 @@ import { nodeFlags } from '../../../../scripts/programs.ts'
 import { fixtureFile } from '../programs.ts'
 import { atEnd, brokenWorker, eventually, foreignWorker, isRunning, servedWorker, toldFile } from './support.ts'
 
-/** Starts a process that holds an executor. Gives what it printed before it was ready. */
+/** Starts a process that holds an executor. Returns what it printed before it was ready. */
 async function startHost(worker: WorkerOptions, prompt = ''): Promise<{ readonly said: readonly string[]; kill(): void }> {
   const args = [...nodeFlags, fixtureFile('worker/fixtures/host'), prompt, JSON.stringify({ ...worker, id: 'w' })]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -14,12 +14,12 @@ interface PlainClient {
   readonly permissions: RequestPermissionRequest[]
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Closes stdin and gives the exit code. */
+  /** Closes stdin and returns the exit code. */
   end(): Promise<unknown>
   text(): string
 }
 
-/** The worker as any client of the protocol sees it: the SDK on the other end, and no bridge. */
+/** Starts the worker as any ACP client would: with the SDK on the other end, without a bridge. */
 async function startPlain(name: string, options: { env?: Record<string, string>; choose?: string } = {}): Promise<PlainClient> {
   const child = spawn(process.execPath, [...nodeFlags, fixtureFile(`worker/fixtures/${name}`)], { env: { ...process.env, ...options.env } })
   const exit = once(child, 'exit')

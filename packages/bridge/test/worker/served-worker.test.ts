@@ -9,7 +9,7 @@ import { nodeFlags } from '../../../../scripts/programs.ts'
 import { fixtureFile } from '../programs.ts'
 import { ask, failureOf, isRunning, eventually, newSession, openSession, reading, requestOf, servedWorker, sessionOf, sharedWorkers, startWorkers, summary, toldFile } from './support.ts'
 
-/** 256 bits as the handshake writes them. */
+/** 256 bits, encoded as in the handshake. */
 const tokenForm = /(?<![\w-])[\w-]{43}(?![\w-])/
 
 function namesOf(environ: readonly string[]): readonly string[] {
@@ -111,7 +111,7 @@ describe('a worker of our own', () => {
     const session = await newSession(executor, 'served')
     const own = await failureOf(ask(executor, session, 'bridgeError'))
     expect(own).toMatchObject({ code: 'CAPACITY', message: 'come back', retryable: true, details: { retryAfterMs: 5, reason: 'tired' } })
-    // The bridge makes "Agent served failed" of it, as of any error that is not of ours.
+    // The bridge turns it into "Agent served failed", like any untyped error.
     const other = ask(executor, session, 'plainError')
     await expect(other).rejects.toThrow('Agent served failed in its process, whose stderr says why')
     await expect(other).rejects.not.toBeInstanceOf(BridgeError)
@@ -197,7 +197,7 @@ describe('a worker of our own', () => {
     const seen = (await ask(executor, session, 'token')).text
     const { tokenAtImport, environ } = told()[0] as { tokenAtImport: unknown; environ: string[] }
     expect(tokenAtImport).toBeNull()
-    // /proc shows the variables that the process was started with: the inherited ones and the configured one.
+    // /proc shows the environment with which the process was started: inherited and configured variables.
     if (process.platform === 'linux') expect(namesOf(environ)).toEqual(Object.keys(workerEnvironment({ env }, process.env)).sort())
     for (const text of [seen, ...environ, JSON.stringify([logger.lines, notices])]) {
       expect(text).not.toMatch(tokenForm)

@@ -19,17 +19,17 @@ const fixture = (name: string): string => fixtureFile(`worker/fixtures/${name}`)
 
 export type Parts = Partial<Omit<WorkerOptions, 'command' | 'entry' | 'args'>>
 
-/** The agent that knows the protocol only. */
+/** The worker that knows only the plain protocol. */
 export function foreignWorker(features: readonly string[] = [], parts: Parts = {}): WorkerOptions {
   return { id: 'foreign', command: process.execPath, args: [...nodeFlags, fixture('foreign-agent'), ...features], ...parts }
 }
 
-/** One that speaks wrongly. */
+/** A worker that breaks the protocol. */
 export function brokenWorker(fault: string, parts: Parts = {}): WorkerOptions {
   return { id: 'broken', command: process.execPath, args: [...nodeFlags, fixture('broken-worker'), fault], ...parts }
 }
 
-/** An agent of our own behind `serveWorker`. */
+/** An agent served by `serveWorker`. */
 export function servedWorker(parts: Parts = {}, name = 'served-agent'): WorkerOptions {
   return { id: 'served', entry: fixture(name), ...parts }
 }
@@ -39,28 +39,28 @@ export interface TestWorkers {
   readonly notices: NoticeBody[]
   readonly failed: { readonly sessionId: string; readonly error: BridgeError }[]
   readonly logger: ReturnType<typeof recordingLogger>
-  /** Resolves with the first notice of this kind, also when it has been. */
+  /** Resolves with the first matching notice, past or future. */
   notice(matches: (notice: NoticeBody) => boolean): Promise<NoticeBody>
-  /** Until the worker has come to this state. */
+  /** Resolves once the worker reaches this state. */
   becomes(to: string, generation?: number): Promise<NoticeBody>
 }
 
-/** Done after the test, the last one first. */
+/** Runs cleanups after the test, in reverse order. */
 export function atEnd(cleanUp: () => Promise<unknown>): void {
   onTestFinished(async () => void (await cleanUp()))
 }
 
 type StartOptions = { readonly clock?: Clock } & Omit<WorkerExecutorOptions, 'workers'>
 
-/** A started executor, stopped after the test. Its clock is that of the machine unless another is given. */
+/** Starts an executor; stopped after the test. Uses the system clock unless another is given. */
 export async function startWorkers(workers: readonly WorkerOptions[], options: StartOptions = {}): Promise<TestWorkers> {
   const started = await launchWorkers(workers, options)
-  // No clock of a test must be needed to end its processes.
+  // With deadline 0, stopping does not need the clock of the test.
   atEnd(() => started.executor.stop({ deadlineMs: 0 }))
   return started
 }
 
-/** The same for tests beside each other that end nothing and count nothing, each with a session of its own. */
+/** Starts an executor shared by tests that neither end nor count anything, each with its own session. */
 export function sharedWorkers(workers: () => readonly WorkerOptions[]): () => TestWorkers {
   let started: TestWorkers
   beforeAll(async () => {
@@ -113,7 +113,7 @@ export async function openSession(executor: BridgeExecutor, agentId: string, ses
 
 let lastSession = 0
 
-/** A session that no other test has, closed after the test. */
+/** Opens a session for this test only; closed after the test. */
 export async function newSession(executor: BridgeExecutor, agentId: string, parts: Partial<SessionContext> = {}): Promise<SessionContext> {
   lastSession += 1
   const session = await openSession(executor, agentId, `bs_own_${lastSession}`, parts)
@@ -146,7 +146,7 @@ export function summary(events: readonly BridgeEvent[]): Prompted {
   return { events, text, result: last?.result }
 }
 
-/** One prompt read step by step. */
+/** Reads one prompt step by step. */
 export function reading(executor: BridgeExecutor, request: PromptContext) {
   const iterator = executor.prompt(request)[Symbol.asyncIterator]()
   return {
@@ -175,10 +175,10 @@ export async function failureOf(work: Promise<unknown>): Promise<BridgeError> {
 
 export const approve = (id: string): Answer => ({ id, decision: 'approve' })
 
-/** What a worker wrote down: an object with one field. */
+/** A record that a worker wrote: an object with one field. */
 export type Told = Readonly<Record<string, unknown>>
 
-/** A file in which a worker writes down what happens to it. */
+/** Creates a file in which a worker records what happens to it. */
 export async function toldFile(): Promise<{ readonly env: Record<string, string>; told(): Told[] }> {
   const folder = await mkdtemp(join(tmpdir(), 'bowline-worker-'))
   atEnd(() => rm(folder, { recursive: true }))
@@ -189,7 +189,7 @@ export async function toldFile(): Promise<{ readonly env: Record<string, string>
   }
 }
 
-/** One that has ended and that nobody has waited for yet does not run. */
+/** Returns whether the process runs. A zombie does not count. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -199,7 +199,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Looks again and again until it is so, and fails after the time. */
+/** Polls until the condition is true. Fails after the time limit. */
 export async function eventually(what: string, isSo: () => boolean, withinMs = 10_000): Promise<void> {
   for (let waitedMs = 0; !isSo(); waitedMs += 20) {
     if (waitedMs >= withinMs) throw new Error(`not within ${withinMs} ms: ${what}`)

@@ -16,7 +16,7 @@ testBridgeExecutor({
   executor(limits) {
     count += 1
     const file = join(folder, `notes-${count}.txt`)
-    // The guard is a process too, of which these tests say nothing.
+    // The guard is another process, which these tests do not cover.
     const worker = { id: 'kit', entry: fixtureFile('worker/fixtures/kit-worker'), env: { NOTES_FILE: file }, guard: false }
     return {
       executor: workerExecutor({ workers: [worker], ...limits }),

@@ -12,21 +12,21 @@ import { RemoteSession } from './remote-session.ts'
 
 /** Servers and limits of a remote executor. */
 export interface RemoteExecutorOptions extends ExecutorLimits {
-  /** Servers in order of precedence: for a repeated agent id the first wins. */
+  /** Servers in order of precedence. If two servers offer the same agent id, the first wins. */
   readonly servers: readonly RemoteServerOptions[]
 }
 
 const optionChecks: FieldChecks<RemoteExecutorOptions> = { ...limitChecks, servers: check.requiredList(check.record(serverChecks)) }
 
 /**
- * Creates an executor for agents of other Bowline servers. A session is one of that server, under an id that only this
- * executor knows. A request is a run there, which goes on if this process ends. Throws `CONFIG`.
+ * Creates an executor for agents of other Bowline servers. Each session is a session of that server, under an id that only this
+ * executor knows. Each request is a run of that server, which continues if this process ends. Throws `CONFIG`.
  */
 export function remoteExecutor(options: RemoteExecutorOptions): BridgeExecutor {
   return serversIn('remoteExecutor.options', options)
 }
 
-/** The same for options that errors name by another path. */
+/** Like `remoteExecutor`, but errors name the options by `path`. */
 export function serversIn(path: string, options: RemoteExecutorOptions): BridgeExecutor {
   check.record(optionChecks)(path, options)
   const { servers: given, ...limits } = options
@@ -55,7 +55,7 @@ export function serversIn(path: string, options: RemoteExecutorOptions): BridgeE
     limits: givenFields(limits),
     async start(host) {
       servers = given.map((options) => new RemoteServer(options, host))
-      // A server that cannot be reached is looked for again later.
+      // A server that is unreachable now is contacted again later.
       await Promise.all(servers.map((server) => server.refresh()))
       running = true
     },

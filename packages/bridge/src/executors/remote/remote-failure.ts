@@ -3,7 +3,7 @@ import type { JSONValue } from '@bowline/llm'
 import { BridgeError } from '../../errors.ts'
 import type { BridgeErrorCode } from '../../errors.ts'
 
-/** Codes that say more than their status. */
+/** Error codes of the server that are more specific than its HTTP status. */
 const codeByProblem: Readonly<Record<string, BridgeErrorCode>> = {
   busy: 'BUSY',
   'session-expired': 'EXPIRED',
@@ -25,21 +25,21 @@ const codeByStatus: Readonly<Record<number, BridgeErrorCode>> = {
   503: 'CAPACITY',
 }
 
-/** No prompt can succeed any more. */
+/** Errors after which no prompt can succeed in this session. */
 const endsSession: readonly string[] = ['session-missing', 'session-expired', 'session-deleted']
 
 export interface RemotePlace {
   readonly agentId: string
-  /** The server goes on with the work, and takes the same request again. */
+  /** Whether the server continues the work without this process and accepts the same request again. */
   readonly durable: boolean
 }
 
-/** What a server refused, or that it could not be reached. Its own words stay here. */
+/** Converts a refusal of the server, or a failed connection, to a `BridgeError` without the server's own text. */
 export function remoteFailure(error: unknown, { agentId, durable }: RemotePlace): unknown {
   if (!ClientError.isInstance(error)) return error
   const { code, status, retryAfterMs, retryable, problem } = decisive(error)
   const reached = status !== undefined
-  // Of a refusal that somebody else than the server wrote, only the status says something.
+  // If the refusal does not come from the server itself but, for example, from a proxy, only the status is reliable.
   const said = problem || !reached || status < 400 ? codeByProblem[code] : undefined
   const bridgeCode = said ?? (reached ? codeOfStatus(status) : 'TRANSPORT')
   return new BridgeError(bridgeCode, messageOf(agentId, code, status), {
@@ -58,7 +58,7 @@ export function isMissing(error: unknown): boolean {
   return ClientError.isInstance(error) && endsSession.includes(error.code)
 }
 
-/** Behind one that was given up stands what stood in the way: also a proxy may say that it is overloaded. */
+/** Returns the underlying refusal if the client gave up reconnecting, for example because a proxy is overloaded. */
 function decisive(error: ClientError): ClientError {
   const { cause } = error
   return error.code === 'disconnected' && ClientError.isInstance(cause) && cause.status !== undefined ? cause : error

@@ -12,21 +12,21 @@ import type { DiscoveredAgent, ExecutorHost } from '../executor.ts'
 export interface RemoteServerOptions {
   /** Name of the server in logs. */
   readonly id: string
-  /** http or https, without query. */
+  /** URL with http or https, without query. */
   readonly baseUrl: string
-  /** Sent to `baseUrl` only; a function is asked for each request. */
+  /** Bearer token, sent to `baseUrl` only. A function is called for each request. */
   readonly token?: ClientOptions['token']
-  /** Names at the server. Only these are offered, also while the server is out of reach. Default: all that it lists. */
+  /** Agent names on the server. Only these are offered, also while the server is unreachable. Default: all that it lists. */
   readonly agents?: readonly string[]
-  /** Prefix of the names of the server's agents. Default: none. */
+  /** Prefix of the ids of the server's agents. Default: none. */
   readonly agentIdPrefix?: string
-  /** Action on the server's session when the bridge session is closed. Default `keep`. */
+  /** What happens to the server's session when the bridge session is closed. Default `keep`. */
   readonly onClose?: 'keep' | 'delete'
-  /** False: the server keeps its sessions in memory, and a restart of it loses the runs. Default true. */
+  /** False if the server keeps its sessions in memory, so that its restart loses the runs. Default true. */
   readonly durable?: boolean
-  /** How long to try without contact. Default: two minutes. */
+  /** Limits of reconnecting after a lost connection. Default: two minutes. */
   readonly reconnect?: ReconnectOptions
-  /** Makes the requests. Default: the global one. */
+  /** Function that sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -45,10 +45,10 @@ export const serverChecks: FieldChecks<RemoteServerOptions> = {
 }
 
 const freshMs = 30_000
-/** For a look at the agents, whoever asks for them waits: a lost connection is tried again, but not for long. */
+/** Limits for listing agents: a lost connection is retried only briefly, because the caller waits. */
 const looking: ReconnectOptions = { baseMs: 100, maxMs: 250, maxDownMs: 1000, silenceMs: 5000 }
 
-/** One server and what is known of its agents. */
+/** One server, with the agents that it last listed. */
 export class RemoteServer {
   readonly options: RemoteServerOptions
   readonly durable: boolean
@@ -73,17 +73,17 @@ export class RemoteServer {
     return this.#reached
   }
 
-  /** Why its agents cannot be used. Undefined if it is reached. */
+  /** Reason why its agents cannot be used; undefined if the server is reachable. */
   get reason(): string | undefined {
     return this.#reached ? undefined : `the server ${this.options.id} is out of reach: ${this.#away}`
   }
 
-  /** Which agents it has is not known. */
+  /** Whether the agents of the server are not known yet. */
   get isUnknown(): boolean {
     return !this.#listed && !this.options.agents
   }
 
-  /** As last seen; what is older than 30 seconds is looked at anew, for whoever asks next. */
+  /** Returns the agents as last listed. If that list is older than 30 seconds, starts an update for the next call. */
   agents(): readonly DiscoveredAgent[] {
     if (this.#host.clock.now() - this.#lookedAt >= freshMs) void this.refresh()
     const { agents: wanted, agentIdPrefix = '' } = this.options
@@ -103,13 +103,13 @@ export class RemoteServer {
     })
   }
 
-  /** The name at the server. */
+  /** Returns the agent's name on the server. */
   nameOf(agentId: string): string | undefined {
     const { agentIdPrefix = '' } = this.options
     return this.agents().some(({ id }) => id === agentId) ? agentId.slice(agentIdPrefix.length) : undefined
   }
 
-  /** Never rejects. */
+  /** Lists the agents anew. Never rejects. */
   refresh(): Promise<void> {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
     return this.#looking
@@ -134,7 +134,7 @@ export class RemoteServer {
   }
 }
 
-/** Throws `CONFIG` for an address that is none, and for an id that is there twice. */
+/** Throws `CONFIG` for an invalid address and for a repeated server id. */
 export function checkServers(path: string, servers: readonly RemoteServerOptions[]): void {
   const ids = new Set<string>()
   for (const [place, { id, baseUrl }] of servers.entries()) {
@@ -149,7 +149,7 @@ export function checkServers(path: string, servers: readonly RemoteServerOptions
   }
 }
 
-/** The words of the server, or of something in between, stay here. */
+/** Leaves out texts of the server or a proxy: callers may see this reason. */
 function awayBecause(error: unknown): string {
   if (!ClientError.isInstance(error)) return 'the request failed'
   return error.status === undefined ? error.code : `it answered ${error.status} (${error.code})`

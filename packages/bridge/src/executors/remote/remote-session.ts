@@ -13,13 +13,13 @@ import type { RemoteServer } from './remote-server.ts'
 
 const stopWaitMs = 5000
 
-/** One conversation at a server. Nothing is kept here that the server does not have. */
+/** One conversation on a server. This process stores nothing that the server does not have. */
 export class RemoteSession {
   readonly #server: RemoteServer
   readonly #agentName: string
   readonly #context: SessionContext
   readonly #session: ClientSession
-  /** By request, while its first leg is read. */
+  /** Runs by request id, until a run ends or first waits. */
   readonly #runs = new Map<string, Run>()
 
   constructor(server: RemoteServer, agentName: string, context: SessionContext) {
@@ -29,7 +29,7 @@ export class RemoteSession {
     this.#session = server.client.session(sessionIdOf(context))
   }
 
-  /** Of a conversation that goes on. Where sessions are deleted when they are closed, one that is missing is over. */
+  /** Checks that the conversation to continue still exists. With `onClose: 'delete'`, a missing session means that it was closed. */
   async checkResumable(): Promise<void> {
     const { agentId } = this.#context
     if (this.#server.options.onClose !== 'delete') return
@@ -66,7 +66,7 @@ export class RemoteSession {
     })
   }
 
-  /** Makes the run, or joins the one that the server has under this id. */
+  /** Starts the run, or joins the run that already has this id on the server. */
   async *#begun({ prompt, requestId, runtimeParams }: PromptContext, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     const { metadata, depth } = this.#context
     const run = this.#session.send(prompt, {
@@ -89,7 +89,7 @@ export class RemoteSession {
     const result = await run.result()
     if (result.failure) throw result.failure
     this.#checkHeld({ pendingToolCalls: [], pendingApprovals: [], ...result })
-    // Events are missing: what the server says of the whole stands in place of their fold.
+    // Some events were skipped, so the result of the server replaces the one folded from events.
     if (resynced) yield { type: 'result', result: this.#resultOf(viewOfResult(result, counted)) }
   }
 
@@ -111,11 +111,11 @@ export class RemoteSession {
       yield waitingFor(after, '')
       return
     }
-    // Of answers that were taken before nobody knows how far the run has come since: all of it is told again.
+    // If no answer is new, the run may have advanced since they were accepted. So all its events are read again.
     yield* this.#followed(fresh ? { cursor: before.cursor } : { from: 'run' }, reading)
   }
 
-  /** Gives the events of the open run until it ends or asks something, and the log has no more of it. */
+  /** Yields the events of the open run until it ends or asks a question, and the log has no more of its events. */
   async *#followed(from: { readonly cursor: string } | { readonly from: 'run' }, reading: AbortSignal): AsyncGenerator<BridgeEvent> {
     let view = emptyView
     let resynced = false
@@ -130,10 +130,10 @@ export class RemoteSession {
       if (event.type !== 'save-point' && event.type !== 'resync' && !isBehind) continue
       if (!hasSettled(view) && !(event.type === 'resync' && !event.state.run)) continue
       if (!isWaiting(view)) break
-      // It may wait for agents below it, or for what has been answered since.
+      // The run may be waiting for subagents, or for a question that has been answered meanwhile.
       const state = await this.#state(reading)
       this.#checkHeld(state)
-      // The state of a later place says nothing about this one.
+      // A state at a later cursor says nothing about this point of the log.
       isBehind = state.cursor !== events.cursor
       if (isBehind || pendingInputs(state).length === 0) continue
       yield waitingFor(state, lastText(view))
@@ -142,7 +142,7 @@ export class RemoteSession {
     if (resynced) yield { type: 'result', result: this.#resultOf(endedView(view)) }
   }
 
-  /** Throws if the run waits for held runs alone. */
+  /** Throws if the run waits only for held runs. */
   #checkHeld(run: Pick<SessionView, 'heldRuns' | 'pendingToolCalls' | 'pendingApprovals'>): void {
     if (run.heldRuns && pendingInputs(run).length === 0) throw heldFailure(this.#context.agentId, run.heldRuns)
   }
@@ -162,12 +162,12 @@ export class RemoteSession {
 
 type LoopEvent = Extract<BridgeEvent, { type: 'agent-event' }>['event']
 
-/** Of the run, and known to this version. */
+/** True for events of a run whose type this version knows. */
 function isLoopEvent(event: ClientEvent): event is LoopEvent & ClientEvent {
   return event.type !== 'unknown' && event.type !== 'resync' && 'runId' in event
 }
 
-/** What was asked before is still asked. */
+/** Returns whether a question from before is still open. */
 function isLeftOver(after: SessionView, before: SessionView): boolean {
   const asked = new Set(pendingInputs(before).map(({ id }) => id))
   return pendingInputs(after).some(({ id }) => asked.has(id))
@@ -177,13 +177,13 @@ function waitingFor(state: SessionView, text: string): BridgeEvent {
   return { type: 'result', result: { text, stopReason: 'needs_input', pending: pendingInputs(state) } }
 }
 
-/** `counted`: its usage is that of the run, and not of all runs of the session. */
+/** `counted`: the usage in the result covers this run only, not all runs of the session. */
 function viewOfResult({ status, messages, usage, pendingToolCalls = [], pendingApprovals = [], error }: ExecuteResult, counted: boolean): RunView {
   const told = error && { error: error as NonNullable<RunView['error']> }
   return { ...emptyView, phase: 'idle', status: statusOf(status), outcome: status, messages, usage: counted ? usage : {}, pendingToolCalls, pendingApprovals, ...told }
 }
 
-/** The events that said how it ended are gone: the session says it. What all runs cost is not its own. */
+/** If the run's last events were skipped, the outcome comes from the session. Its usage covers all runs, so it is dropped. */
 function endedView(view: RunView): RunView {
   return view.runId === undefined ? { ...view, usage: {}, outcome: view.outcome ?? 'completed' } : view
 }
@@ -192,7 +192,7 @@ function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions,
   return { ...(model !== undefined && { model }), ...(Object.keys(runtimeParams).length > 0 && { runtimeParams }) }
 }
 
-/** Servers know sessions by ids of letters and digits; nobody else is to guess this one. */
+/** Servers allow only letters and digits in session ids. The hash also keeps others from guessing the id. */
 function sessionIdOf({ owner, conversationId }: SessionContext): string {
   return `bridge-${createHash('sha256').update(JSON.stringify([owner, conversationId])).digest('base64url')}`
 }

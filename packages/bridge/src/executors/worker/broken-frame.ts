@@ -1,4 +1,4 @@
-/** The worker said something that is no message of the protocol. Its text says what, without quoting it. */
+/** Thrown if a worker sends something that is not a protocol message. The text describes it without quoting it. */
 export class BrokenFrame extends Error {
   override readonly name = 'BrokenFrame'
 }

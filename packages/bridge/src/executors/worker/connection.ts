@@ -13,20 +13,20 @@ import { readUpdate } from './updates.ts'
 import type { Update } from './updates.ts'
 import { openWire } from './wire.ts'
 
-/** Where what a worker says of its own accord goes. */
+/** Receivers of messages that a worker sends unasked. */
 export interface ConnectionListeners {
-  /** While the promise is open nothing more is read from this worker. */
+  /** Nothing more is read from this worker until the returned promise settles. */
   onUpdate(update: Update, bytes: number): Promise<void> | undefined
   onPermission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>
 }
 
-/** The protocol with one worker process. Requests reject with a `RequestError` of the worker, or when the connection ends. */
+/** Protocol connection to one worker process. Requests reject with a `RequestError` of the worker, or when the connection ends. */
 export interface WorkerConnection {
-  /** Nothing is read because a reader is slow. */
+  /** Whether reading is paused because a consumer is slow. */
   readonly stalled: boolean
-  /** Resolves with why it ended: an error of the wire, else undefined. */
+  /** Resolves at the end of the connection: with the error of the wire, or undefined. */
   readonly closed: Promise<unknown>
-  /** Must come before anything else. */
+  /** Must be called before anything else. */
   sendToken(token: string): Promise<void>
   initialize(hello: HelloMeta): Promise<InitializeResponse>
   newSession(cwd: string, meta: SessionMeta): Promise<string>
@@ -41,7 +41,7 @@ export interface WorkerConnection {
 
 export function connectProcess({ stdin, stdout }: WorkerProcess, listeners: ConnectionListeners): WorkerConnection {
   const wire = openWire(stdout, stdin, (params, bytes) => listeners.onUpdate(readUpdate(params), bytes))
-  // Files and terminals are not offered: the connection answers such requests with "method not found".
+  // The bridge offers no files or terminals: the connection answers such requests with "method not found".
   const connection = client({ name: 'bowline' })
     .onRequest('session/request_permission', ({ params }) => listeners.onPermission(params))
     .onNotification('*', () => {})

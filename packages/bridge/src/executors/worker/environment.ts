@@ -1,9 +1,9 @@
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Enough to find and run programs, and no secrets. */
+/** Inherited variables: enough to find and run programs, but no secrets. */
 const inherited = new Set([
   ...['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR'],
-  // Without these Windows starts hardly any program.
+  // Windows starts hardly any program without these.
   ...['SYSTEMROOT', 'SYSTEMDRIVE', 'WINDIR', 'COMSPEC', 'PATHEXT', 'TEMP', 'TMP', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA'],
   ...['HOMEDRIVE', 'HOMEPATH', 'PROGRAMFILES', 'PROGRAMDATA', 'PROCESSOR_ARCHITECTURE', 'NUMBER_OF_PROCESSORS'],
 ])
@@ -13,7 +13,7 @@ export interface EnvironmentOptions {
   readonly inheritEnv?: boolean
 }
 
-/** What a worker finds in its environment: the configured variables over those it inherits. */
+/** Returns the environment of a worker: the inherited variables, overridden by the configured ones. */
 export function workerEnvironment({ env = {}, inheritEnv = false }: EnvironmentOptions, own: Environment): Record<string, string> {
   const passes = inheritEnv ? isNotOurs : isInherited
   const kept = Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined && passes(entry[0]))

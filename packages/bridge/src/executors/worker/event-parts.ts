@@ -4,9 +4,9 @@ import type { Update } from './updates.ts'
 
 const maxCharacters = 64 * 1024 * 1024
 
-/** Puts an event together that came in pieces. */
+/** Reassembles an event that was sent in parts. */
 export interface EventParts {
-  /** The event, when this was its last piece. Throws `BrokenFrame`. */
+  /** Returns the event after its last part. Throws `BrokenFrame`. */
   add(part: NonNullable<Update['part']>): BridgeEvent | undefined
 }
 

@@ -2,12 +2,15 @@ import type { BridgeEvent } from '../../agent.ts'
 
 const roomBytes = 256 * 1024
 
-/** What one prompt's reader has not read yet. Who adds to a full one waits, and with it the worker's pipe. */
+/**
+ * Events of one prompt that its reader has not read yet. If the queue is full, the writer waits, which stops reading from the
+ * worker's pipe.
+ */
 export interface EventQueue {
-  /** Undefined when there is room for more. */
+  /** Returns undefined if there is room for more, else a promise that resolves once there is. */
   push(event: BridgeEvent, bytes: number): Promise<void> | undefined
   end(error?: unknown): void
-  /** Nobody reads any more: what comes is let go. */
+  /** Discards all further events: there is no reader any more. */
   leave(): void
   next(): Promise<IteratorResult<BridgeEvent, undefined>>
 }

@@ -1,6 +1,6 @@
-// A program of its own, started by the bridge as the leader of a process group. It runs the worker with its own stdin,
-// stdout and stderr, and ends the whole group when the worker ends or when the bridge is gone, which the pipe tells that
-// only the bridge holds. It must need nothing but Node.
+// A separate program that the bridge starts as the leader of a process group. It runs the worker with its own stdin, stdout and
+// stderr. It ends the whole group when the worker ends or the bridge is gone. It notices the latter because only the bridge holds
+// the other end of the control pipe. It must need nothing but Node.
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { writeSync } from 'node:fs'
@@ -14,11 +14,11 @@ interface Order {
 }
 
 const controlPipe = 3
-// A worker whose stdin ends may finish; one that is asked to end, too. Both together stay far under 5 s.
+// First the worker may finish after its stdin ends, then after SIGTERM. Together this stays far below 5 s.
 const finishMs = 1500
 const politeMs = 1000
 
-// The group is asked to end by signals that also reach this process, and it must be the last to go.
+// Signals to the group also reach this process. It ignores them, because it must exit last.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 let worker: ChildProcess | undefined
@@ -39,7 +39,7 @@ function run({ command, args, env, cwd }: Order): ChildProcess {
   return child
 }
 
-/** The bridge hears how the worker ended, and nothing of its group outlives it. */
+/** Tells the bridge how the worker ended, then kills the rest of its process group. */
 function report(end: object): void {
   try {
     writeSync(controlPipe, `${JSON.stringify(end)}\n`)

@@ -4,7 +4,7 @@ import type { WorkerConnection } from './connection.ts'
 const everyMs = 10_000
 const maxMissed = 3
 
-/** Calls `onLost` when the worker has left three pings in a row unanswered. Gives what ends the watch. */
+/** Calls `onLost` after three unanswered pings in a row. Returns a function that stops the pings. */
 export function watchPings(connection: WorkerConnection, clock: Clock, onLost: () => void): () => void {
   let missed = 0
   let waiting = false
@@ -15,7 +15,7 @@ export function watchPings(connection: WorkerConnection, clock: Clock, onLost: (
   }
 
   function beat(): void {
-    // An answer that cannot be read, because a reader is slow, is not missed.
+    // If reading is paused because of a slow consumer, an answer is not counted as missed.
     missed = waiting && !connection.stalled ? missed + 1 : 0
     if (missed >= maxMissed) return onLost()
     cancel = setNext()
@@ -23,7 +23,7 @@ export function watchPings(connection: WorkerConnection, clock: Clock, onLost: (
     waiting = true
     connection.ping().then(
       () => (waiting = false),
-      // A worker that refuses the ping lives; a connection that ended is told elsewhere.
+      // A worker that refuses the ping is alive. A closed connection is handled elsewhere.
       () => (waiting = false),
     )
   }

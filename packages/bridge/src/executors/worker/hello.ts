@@ -5,13 +5,13 @@ import { isProof } from '../../worker/handshake.ts'
 import { acpVersion, bowlineMeta, recordOf, wireVersion } from '../../worker/meta.ts'
 import type { WorkerSettings } from './options.ts'
 
-/** What a worker said of itself, over which the configuration goes. */
+/** Self-description of a worker. The configuration overrides it. */
 export interface Hello {
   readonly info: AgentInfo
   readonly capabilities: readonly string[]
   readonly providers?: readonly AgentProvider[]
   readonly maxConcurrentSessions: number
-  /** It speaks our protocol besides ACP: whole results and events, answers, pings. */
+  /** Whether it speaks Bowline's extension of ACP: whole results and events, answers, pings. */
   readonly ours: boolean
   readonly durable: boolean
   readonly pings: boolean
@@ -19,7 +19,7 @@ export interface Hello {
   readonly reopens: 'resume' | 'load' | undefined
 }
 
-/** Throws `PROTOCOL` or `AUTH`: a start that no other start will better. */
+/** Reads the handshake. Throws `PROTOCOL` or `AUTH` for failures that a restart cannot fix. */
 export function readHello(settings: WorkerSettings, response: InitializeResponse, token: string, challenge: string): Hello {
   const { id } = settings
   const details = { agentId: id }

@@ -13,11 +13,11 @@ export interface Instances {
   settled(): Promise<unknown>
   health(): Omit<WorkerHealth, 'id'>
   describe(): DiscoveredAgent
-  /** Undefined while that instance is not ready. */
+  /** Returns undefined while that instance is not ready. */
   live(instance: number): LiveWorker | undefined
-  /** Waits until that instance is ready; rejects when it will not be soon. */
+  /** Waits until that instance is ready. Rejects if it is not expected to be ready soon. */
   ready(instance: number): Promise<LiveWorker>
-  /** Gives the ready instance with the fewest sessions a new one. Throws `CAPACITY` when all are full. */
+  /** Opens a session on the ready instance with the fewest sessions. Throws `CAPACITY` if all are full. */
   withLeast(open: (live: LiveWorker, instance: number) => Promise<void>): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export interface InstancesOptions {
   readonly onLost: (instance: number, reason: string) => void
 }
 
-// The state of a worker is that of the instance that fares best.
+// A worker has the state of its best instance; states from best to worst.
 const states: readonly WorkerHealth['state'][] = ['ready', 'starting', 'waiting', 'unavailable', 'stopped']
 
 export function createInstances({ settings, host, sessions, onLost }: InstancesOptions): Instances {
@@ -51,19 +51,19 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
   const supervisor = (instance: number): Supervisor => supervisors[instance] as Supervisor
   const hello = () => supervisors.find((each) => each.hello)?.hello
 
-  /** The instance that fares best. */
+  /** Returns the instance with the best state. */
   function best(): Supervisor {
     const state = states.find((each) => supervisors.some((one) => one.state === each))
     return supervisors.find((one) => one.state === state) as Supervisor
   }
 
-  /** A start after one that failed is no news until it is ready. */
+  /** While a failed instance is restarted, it stays `unavailable` until it is ready. */
   function status({ state, reason }: Supervisor): DiscoveredAgent['status'] {
     if (state === 'starting' && reason === undefined) return state
     return state !== 'ready' ? 'unavailable' : isBusy() ? 'busy' : 'ready'
   }
 
-  /** Of those that are ready, waiting for the first when none is. */
+  /** Returns the least loaded ready instance. Waits for the first one if none is ready. */
   async function least(): Promise<LiveWorker & { readonly instance: number }> {
     await Promise.any(supervisors.map((each) => each.ready())).catch(throwFirst)
     const ready = supervisors.flatMap(({ live }, instance) => (live ? [{ ...live, instance }] : []))
@@ -96,7 +96,7 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
         capabilities: known?.capabilities ?? settings.capabilities ?? [],
         status: status(best()),
         ...(reason !== undefined && { reason }),
-        // Not known before the first start has ended: read when it matters.
+        // Known only after the first start, so it is read lazily.
         get durable() {
           return hello()?.durable ?? false
         },
@@ -117,7 +117,7 @@ export function createInstances({ settings, host, sessions, onLost }: InstancesO
   }
 }
 
-/** Why one of several cannot be reached. */
+/** Rethrows the first of several errors. */
 function throwFirst(error: unknown): never {
   throw (error as AggregateError).errors[0]
 }

@@ -15,19 +15,19 @@ import { startFailure } from './start-failure.ts'
 const drainMs = 2000
 const startStderrBytes = 8 * 1024
 
-/** One start of a worker, from its process to the end of it. */
+/** One start of a worker, until its process ends. */
 export interface Launch {
   readonly connection: WorkerConnection
-  /** Rejects with a `BridgeError` when no other start would do better, else with another error. */
+  /** Rejects with a `BridgeError` if a restart cannot help, else with another error. */
   readonly ready: Promise<Hello>
-  /** Resolves when it can no longer be used. */
+  /** Resolves when the process can no longer be used. */
   readonly lost: Promise<void>
-  /** Why, as far as it is known by now. */
+  /** Returns the reason of the loss, as far as known yet. */
   loss(): string
-  /** The same for a process that was never ready, with its last words. Undefined if it was. */
+  /** Returns the reason and the last stderr lines of a process that was never ready. Undefined if it was ready. */
   startLoss(): string | undefined
   stderr(bytes: number): string
-  /** Resolves after the exit. */
+  /** Resolves after the process has exited. */
   end(): Promise<void>
   kill(): void
 }
@@ -56,7 +56,10 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     connection.close()
   }
 
-  /** What had been written before the exit still counts, but a child of the worker that kept the pipe holds nothing up. */
+  /**
+   * Closes the connection after remaining output has been read. The time limit covers children of the worker that keep the pipe
+   * open.
+   */
   function letDrain(): void {
     const cancel = clock.setTimer(clock.now() + drainMs, () => (connection.stalled ? letDrain() : connection.close()))
     void connection.closed.then(cancel)
@@ -100,7 +103,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
   }
 }
 
-/** Neither holds the token: other processes of the user can read the environment of a process. */
+/** The token is in neither environment, because other processes of the same user can read it there. */
 function environments(settings: WorkerSettings): { readonly env: Record<string, string>; readonly guardEnv: Record<string, string> } {
   return { env: workerEnvironment(settings, process.env), guardEnv: workerEnvironment({}, process.env) }
 }

@@ -3,7 +3,7 @@ import { BrokenFrame } from './broken-frame.ts'
 
 const newline = 0x0a
 
-/** Reads no more than is asked for, and never holds more than one line. */
+/** Reads only as fast as lines are consumed, and buffers at most one line. */
 export async function* readLines(source: Readable, maxBytes: number): AsyncGenerator<Buffer> {
   let parts: Buffer[] = []
   let length = 0

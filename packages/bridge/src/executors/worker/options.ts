@@ -12,9 +12,9 @@ import type { ExecutorLimits } from '../executor.ts'
 
 /** Programs and limits of a worker executor. */
 export interface WorkerExecutorOptions extends ExecutorLimits {
-  /** One for each program, with the id of its agent. */
+  /** One entry per program, with the id of its agent. */
   readonly workers: readonly WorkerOptions[]
-  /** How long a worker that was asked to end may take. Default 5,000. */
+  /** Time in ms that a worker has to exit after it was asked to. Default 5,000. */
   readonly cancelGraceMs?: number
 }
 
@@ -23,7 +23,7 @@ export type WorkerOptions = CommandWorkerOptions | EntryWorkerOptions
 
 /** A worker that is any program. */
 export interface CommandWorkerOptions extends CommonWorkerOptions {
-  /** Any program that speaks the Agent Client Protocol on stdin and stdout. No shell is used. */
+  /** A program that speaks the Agent Client Protocol on stdin and stdout. It is started without a shell. */
   readonly command: string
   /** Arguments of the program. Default: none. */
   readonly args?: readonly string[]
@@ -31,58 +31,64 @@ export interface CommandWorkerOptions extends CommonWorkerOptions {
 
 /** A worker that is a Node module. */
 export interface EntryWorkerOptions extends CommonWorkerOptions {
-  /** A module that calls `serveWorker`, run by the Node of this process. */
+  /** A module that calls `serveWorker`. It runs with the Node version of this process. */
   readonly entry: string
   /** Arguments of the program. Default: none. */
   readonly args?: readonly string[]
 }
 
 interface CommonWorkerOptions {
-  /** The id of its agent. */
+  /** Id of its agent. */
   readonly id: string
-  /** The folder in which it is started, and to which `entry` is relative. Default: that of the configuration file, else of this process. */
+  /**
+   * Working directory, and the base of a relative `entry`. Default: the folder of the configuration file, else that of this
+   * process.
+   */
   readonly cwd?: string
-  /** Environment variables in addition to the inherited ones; these win. */
+  /** Environment variables in addition to the inherited ones, which they override. */
   readonly env?: Readonly<Record<string, string>>
-  /** All variables of this process but `BOWLINE_*`. Default: only what programs need to run. */
+  /** Whether to inherit all variables of this process except `BOWLINE_*`. Default: only those that programs need to run. */
   readonly inheritEnv?: boolean
-  /** What its agent can do, shown by discovery. Default: what the worker says. */
+  /** Capabilities of its agent, shown by discovery. Default: those that the worker reports. */
   readonly capabilities?: readonly string[]
-  /** Processes of this worker. Default 1. */
+  /** Number of processes of this worker. Default 1. */
   readonly instances?: number
-  /** Open sessions of each process. Default: what the worker says. */
+  /** Maximum number of open sessions per process. Default: the number that the worker reports. */
   readonly maxConcurrentSessions?: number
   /**
-   * `token`: the worker must prove that it is the process that was started. It gets its token as the first line of stdin,
-   * the notification `_bowline/token`; `serveWorker` answers with the proof. Default with `entry`.
+   * `token`: the worker must prove that it is the started process. It gets a token as the first line of stdin, the notification
+   * `_bowline/token`; `serveWorker` answers with the proof. Default if `entry` is given.
    */
   readonly handshake?: 'acp' | 'token'
-  /** Ends the worker with all its children when this process is gone. Default true. */
+  /** Ends the worker with all its children if this process is gone. Default true. */
   readonly guard?: boolean
-  /** How long its start and handshake may take, in ms. Default 10,000. */
+  /** Time limit for start and handshake in ms. Default 10,000. */
   readonly startTimeoutMs?: number
-  /** What happens to a request for permission: somebody is asked, or it is refused. Default `ask`. */
+  /** Whether a permission request becomes a question to the caller (`ask`, the default) or is refused (`deny`). */
   readonly permissions?: 'ask' | 'deny'
-  /** How often a lost worker is started again, and after which pauses. */
+  /** Restart limits of a lost worker. */
   readonly restart?: Partial<RestartLimits>
 }
 
 /** Restart rate and pauses (ms) of a lost worker. */
 export interface RestartLimits {
-  /** Starts within `windowMs`; with one more the worker is unavailable until the window has passed. Default 5. */
+  /**
+   * Maximum number of restarts within `windowMs`. If it is exceeded, the worker is unavailable until the window has passed. Default
+   * 5.
+   */
   readonly maxRestarts: number
-  /** The time over which starts are counted. Default 60,000. */
+  /** Period in ms over which restarts are counted. Default 60,000. */
   readonly windowMs: number
-  /** The first pause; each one after it is twice as long. Default 250. */
+  /** First pause in ms; each further pause is twice as long. Default 250. */
   readonly backoffMs: number
-  /** The longest pause. Default 10,000. */
+  /** Longest pause in ms. Default 10,000. */
   readonly maxBackoffMs: number
 }
 
-/** One worker with all its options decided. */
+/** Options of one worker with defaults applied. */
 export interface WorkerSettings {
   readonly id: string
-  /** A module that this Node runs. */
+  /** Whether it is a module that the Node of this process runs. */
   readonly isEntry: boolean
   readonly command: string
   readonly args: readonly string[]
@@ -98,7 +104,7 @@ export interface WorkerSettings {
   readonly permissions: 'ask' | 'deny'
   readonly restart: RestartLimits
   readonly cancelGraceMs: number
-  /** Returns which folder or file is not there now, by the path as it was given. Undefined if both are. */
+  /** Returns the configured path of a missing folder or file; undefined if nothing is missing. */
   missing(): string | undefined
 }
 
@@ -127,7 +133,7 @@ const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
   restart: check.optionalRecord<Partial<RestartLimits>>(restartChecks),
 }
 
-/** `programOf` refuses both and neither. */
+/** Exactly one of the two is required; `programOf` checks it again. */
 export const checkWorker = withSchema({ oneOf: [{ required: ['command'] }, { required: ['entry'] }] }, check.record(workerChecks))
 
 const optionChecks: FieldChecks<WorkerExecutorOptions> = {
@@ -138,15 +144,15 @@ const optionChecks: FieldChecks<WorkerExecutorOptions> = {
 
 const standardRestart: RestartLimits = { maxRestarts: 5, windowMs: 60_000, backoffMs: 250, maxBackoffMs: 10_000 }
 
-/** Where options were written. */
+/** Origin of options. */
 export interface OptionsPlace {
-  /** The path of the options, as errors name it. */
+  /** Path of the options, as errors name it. */
   readonly path: string
-  /** Relative paths are resolved against it. */
+  /** Base of relative paths. */
   readonly folder: string
 }
 
-/** Throws `CONFIG` for anything that could not work. */
+/** Applies defaults. Throws `CONFIG` for options that can never work. */
 export function workerSettings(options: WorkerExecutorOptions, { path: given, folder }: OptionsPlace): readonly WorkerSettings[] {
   check.record(optionChecks)(given, options)
   const { workers, cancelGraceMs = 5000 } = options

@@ -3,20 +3,20 @@ import type { JSONValue } from '@bowline/llm'
 import type { Answer, PendingInput } from '../../agent.ts'
 import { BridgeError } from '../../errors.ts'
 
-/** The requests for permission of one prompt that nobody has answered yet. */
+/** Unanswered permission requests of one prompt. */
 export interface OpenPermissions {
-  /** Resolves with the decision. It must never be allowed without one. */
+  /** Resolves with the decision. Must never resolve with a permission that was not given. */
   ask(request: RequestPermissionRequest): Promise<RequestPermissionResponse>
   readonly pending: readonly PendingInput[]
-  /** False when one of the ids is not known here; then none is taken. Throws `PROTOCOL`. */
+  /** Returns false and uses no answer if one of the ids is unknown. Throws `PROTOCOL`. */
   answer(answers: readonly Answer[]): boolean
-  /** The prompt is over. */
+  /** Cancels all requests, because the prompt is over. */
   cancel(): void
 }
 
 export function createPermissions(onAsked: () => void): OpenPermissions {
   const open = new Map<string, { readonly input: PendingInput; readonly options: readonly PermissionOption[]; settle(response: RequestPermissionResponse): void }>()
-  // What was asked before may be answered once more, by somebody who was told late.
+  // A repeated answer to an earlier request is accepted: its sender may not know yet that it was answered.
   const answered = new Set<string>()
   let asked = 0
   let over = false
@@ -56,7 +56,7 @@ export function createPermissions(onAsked: () => void): OpenPermissions {
 
 const cancelled: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } }
 
-/** A refusal; without an option that says so the call is cancelled. */
+/** Refuses the request. If the worker offers no option for that, cancels it. */
 export function refused(options: readonly PermissionOption[]): RequestPermissionResponse {
   return choose(options, ['reject_once', 'reject_always'])
 }

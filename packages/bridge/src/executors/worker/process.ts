@@ -12,30 +12,30 @@ export interface ProcessOptions {
   readonly args: readonly string[]
   readonly cwd?: string
   readonly env: Readonly<Record<string, string>>
-  /** Under the small program that ends the worker when this process is gone. */
+  /** Whether to run it under the guard, a small program that ends the worker if this process is gone. */
   readonly guard: boolean
-  /** What the guard itself needs; the variables of the worker are not its. */
+  /** Environment of the guard, without the configured variables of the worker. */
   readonly guardEnv: Readonly<Record<string, string>>
   readonly cancelGraceMs: number
-  /** Returns which folder or file is not there. */
+  /** Returns the path of a missing folder or file. */
   readonly missing: () => string | undefined
   readonly clock: Clock
 }
 
-/** A worker's process and all that it started. */
+/** The process of a worker, with its children. */
 export interface WorkerProcess {
   readonly stdin: Writable
   readonly stdout: Readable
-  /** Resolves with how it ended, once nothing of its process group runs. */
+  /** Resolves with a description of the end, once no process of its group is running. */
   readonly exited: Promise<string>
   stderrTail(bytes: number): string
-  /** Asks ever more firmly, and resolves after the exit. */
+  /** Ends the process in steps: end of stdin, SIGTERM, SIGKILL. Resolves after it has exited. */
   end(): Promise<void>
-  /** Ends it at once. */
+  /** Kills the process at once. */
   kill(): void
 }
 
-/** No shell is used. Whether the command can be started is told by `exited`. */
+/** Starts the command without a shell. `exited` reports a failed start. */
 export function startProcess(options: ProcessOptions): WorkerProcess {
   const { clock, cancelGraceMs } = options
   const child = options.guard ? spawnGuarded(options) : spawnBare(options)
@@ -79,7 +79,7 @@ function spawnGuarded({ command, args, cwd, env, guardEnv }: ProcessOptions): Ch
   return child
 }
 
-/** What the guard says of the worker goes before what is known of the guard. */
+/** Prefers the guard's report about the worker to the exit of the guard itself. */
 async function exitOf(child: ChildProcess, options: ProcessOptions): Promise<string> {
   let said = ''
   const control = child.stdio[3] as Readable | undefined
@@ -95,7 +95,7 @@ async function exitOf(child: ChildProcess, options: ProcessOptions): Promise<str
   return told ? describeEnd(told, options) : own
 }
 
-/** Undefined: the guard was killed before it had said all. */
+/** Returns undefined if the guard was killed before it had reported. */
 function endTold(said: string): End | undefined {
   try {
     return said === '' ? undefined : (JSON.parse(said) as End)
@@ -119,7 +119,7 @@ function describeEnd({ error, code, signal }: End, { command, missing }: Process
   return signal ? `ended by ${signal}` : `exited with ${code}`
 }
 
-/** Also when the leader is gone: the group keeps its number while anything of it runs. */
+/** Signals the group even if its leader is gone: the group id stays valid while any of its processes runs. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   const { pid } = child
   if (pid === undefined) return
@@ -127,7 +127,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === 'win32') child.kill(signal)
     else process.kill(-pid, signal)
   } catch (error) {
-    // Nothing of it is left. macOS says EPERM of a group that has ended and was not waited for.
+    // No process of the group is left. For a zombie group, macOS reports EPERM.
     if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }

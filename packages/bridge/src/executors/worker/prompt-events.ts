@@ -18,7 +18,7 @@ export interface PromptOptions {
   readonly host: ExecutorHost
 }
 
-/** The events of one prompt, over all the processes that it takes. Its `return` also ends a reading that waits. */
+/** Returns the events of one prompt, across restarts of the worker. `return()` also ends a pending read. */
 export function promptEvents(options: PromptOptions): AsyncIterable<BridgeEvent> {
   const leaving = new AbortController()
   const stop = AbortSignal.any([leaving.signal, options.request.abortSignal])
@@ -35,7 +35,7 @@ export function promptEvents(options: PromptOptions): AsyncIterable<BridgeEvent>
   }
 }
 
-/** Asks again in a new process only an agent that then goes on with what it had begun. */
+/** Repeats the prompt in a new process only for durable agents, which then continue the work. */
 async function* readPrompt(options: PromptOptions, stop: AbortSignal): AsyncGenerator<BridgeEvent, undefined> {
   const { session, settings } = options
   for (let losses = 0; ; losses += 1) {
@@ -46,7 +46,7 @@ async function* readPrompt(options: PromptOptions, stop: AbortSignal): AsyncGene
       return
     } catch (error) {
       if (!(error instanceof LostWorker)) throw error
-      // Whoever cancelled has what it wanted.
+      // The prompt was cancelled, so there is nothing to repeat.
       if (stop.aborted) return
       if (!live.hello.durable || losses >= settings.restart.maxRestarts) {
         throw lostError(settings.id, error.message, { durable: live.hello.durable, sessionValid: session.reopens })
@@ -69,7 +69,7 @@ async function* readTurn({ request, session, settings, host }: PromptOptions, li
   }
 }
 
-/** The process with the session in it. Undefined when the prompt was cancelled before there was one. */
+/** Returns the process that has the session. Undefined if the prompt was cancelled first. */
 async function processOf(options: PromptOptions, stop: AbortSignal): Promise<LiveWorker | undefined> {
   const { instances, session } = options
   const live = await untilAborted(instances.ready(session.instance), stop)
@@ -78,7 +78,7 @@ async function processOf(options: PromptOptions, stop: AbortSignal): Promise<Liv
     await reopen(options, live)
     return live
   } catch (error) {
-    // That process is gone as well.
+    // That process is gone too.
     if (live.gone.aborted) return processOf(options, stop)
     throw notReopened(error, options.settings.id)
   }

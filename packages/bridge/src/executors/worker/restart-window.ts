@@ -1,14 +1,14 @@
 import type { RestartLimits } from './options.ts'
 
-/** What comes after a loss: another start after a pause, and for how long the worker is out of reach before it. */
+/** What follows a loss: a restart after `delayMs`, and the state of the worker until then. */
 export interface NextStart {
   readonly state: 'waiting' | 'unavailable'
   readonly delayMs: number
 }
 
-/** Counts the restarts of one worker process. */
+/** Counts the restarts of one worker instance. */
 export interface RestartWindow {
-  /** Since the executor was started. */
+  /** Restarts since the executor was started. */
   readonly total: number
   next(now: number): NextStart
   restarted(now: number): void

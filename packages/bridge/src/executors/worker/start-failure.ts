@@ -4,13 +4,13 @@ const maxCharacters = 200
 
 interface FailedStart {
   readonly stderr: string
-  /** A module of ours was run, which must call `serveWorker`. */
+  /** Whether the program is a module that must call `serveWorker`. */
   readonly isEntry: boolean
-  /** Returns which folder or file is not there. */
+  /** Returns the path of a missing folder or file. */
   readonly missing: () => string | undefined
 }
 
-/** Why a worker did not become ready, with the error that its stderr shows, or with what is probably missing. */
+/** Describes why a worker did not become ready: with the error in its stderr, or with the likely cause. */
 export function startFailure(loss: string, { stderr, isEntry, missing }: FailedStart): string {
   if (loss.startsWith('could not be started')) return loss
   const absent = missing()
@@ -21,7 +21,7 @@ export function startFailure(loss: string, { stderr, isEntry, missing }: FailedS
   return `${loss}: ${isEntry ? 'does the entry call serveWorker?' : 'does it speak the Agent Client Protocol on stdin and stdout?'}`
 }
 
-/** The first line of the last error, without the stack. */
+/** Returns the first line of the last error, without the stack. */
 function lastError(stderr: string): string | undefined {
   const lines = standardRedaction.text(stderr).split('\n').map((line) => line.trim())
   const line = lines.findLast((each) => /^(?:Uncaught )?(?:\[?[A-Za-z]*(?:Error|Exception))\b.*:/.test(each))

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 
 const ringBytes = 64 * 1024
 
-/** The last words of a worker. */
+/** The most recent stderr output of a worker. */
 export interface StderrRing {
   tail(bytes: number): string
 }

@@ -8,13 +8,13 @@ import type { Launch } from './launch.ts'
 import type { WorkerSettings } from './options.ts'
 import { createRestartWindow } from './restart-window.ts'
 
-/** One process of a worker that is ready. */
+/** A ready process of a worker. */
 export interface LiveWorker {
-  /** Counts the starts of this instance. */
+  /** Number of this start of the instance. */
   readonly generation: number
   readonly connection: WorkerConnection
   readonly hello: Hello
-  /** Aborted, with why, when the process can no longer be used. */
+  /** Aborted with the reason once the process can no longer be used. */
   readonly gone: AbortSignal
 }
 
@@ -23,29 +23,29 @@ export interface SupervisorOptions {
   readonly instance: number
   readonly host: ExecutorHost
   readonly listeners: (generation: number) => ConnectionListeners
-  /** The process that was ready is gone, and with it all that it had under way. */
+  /** Called when a ready process is lost, together with its running work. */
   readonly onLost: (reason: string) => void
 }
 
 type State = WorkerHealth['state']
 
-/** Keeps one instance of a worker running: starting → ready → waiting → starting … until it is stopped or of no use. */
+/** Keeps one instance of a worker running: starting → ready → waiting → starting …, until it is stopped or a restart cannot help. */
 export interface Supervisor {
   readonly state: State
   readonly restarts: number
   readonly live: LiveWorker | undefined
-  /** Why it is not ready, if a start has failed or the process was lost. */
+  /** Reason why it is not ready, if a start failed or the process was lost. */
   readonly reason: string | undefined
-  /** Resolves when no start is under way. */
+  /** Resolves once no start is in progress. */
   settled(): Promise<void>
-  /** What the newest process that was ready said of itself. */
+  /** Handshake of the most recent process that was ready. */
   readonly hello: Hello | undefined
   start(): void
-  /** The ready process. Waits while one is being started; rejects when none will be soon. */
+  /** Returns the ready process. Waits while one is being started. Rejects if none is expected soon. */
   ready(): Promise<LiveWorker>
-  /** Resolves after the exit. */
+  /** Resolves after the process has exited. */
   stop(): Promise<void>
-  /** Ends the process at once. */
+  /** Kills the process at once. */
   kill(): void
 }
 
@@ -76,7 +76,7 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     host.notify({ type: 'worker-changed', ...about, ...(reason !== undefined && { reason }) })
   }
 
-  /** Whoever waits for a process need not wait on. */
+  /** Rejects all callers that wait for a process. */
   function refuse(error: BridgeError): void {
     refusal = error
     waiting.reject(error)
@@ -88,7 +88,7 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
       const end = await runOnce()
       if (stopping) return
       if (BridgeError.isInstance(end)) {
-        // Another start would end in the same way.
+        // A restart would fail in the same way.
         become('unavailable', end.code)
         return refuse(end)
       }
@@ -97,7 +97,7 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
     }
   }
 
-  /** From one start to the end of that process. Gives why it ended; an error is one for good. */
+  /** Starts a process and waits for its end. Returns the reason; a `BridgeError` means that a restart cannot help. */
   async function runOnce(): Promise<string | BridgeError> {
     generation += 1
     refusal = undefined
@@ -188,7 +188,7 @@ export function superviseWorker({ settings, instance, host, listeners, onLost }:
   }
 }
 
-/** Nobody may be waiting for it. */
+/** Ignores the rejection if no caller is waiting. */
 function nextWaiting(): PromiseWithResolvers<LiveWorker> {
   const waiting = Promise.withResolvers<LiveWorker>()
   waiting.promise.catch(() => {})

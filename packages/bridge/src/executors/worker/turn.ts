@@ -13,16 +13,16 @@ import type { LiveWorker } from './supervisor.ts'
 import type { Update } from './updates.ts'
 
 const requestCancelled = -32800
-// Beyond this the text of a worker is not kept here to be told again: the bridge has it from the deltas.
+// Above this size, the text of a foreign worker is not kept for the result: the bridge already has it from the deltas.
 const maxKeptCharacters = 16 * 1024 * 1024
 
-/** One prompt under way in one process. */
+/** One running prompt in one process. */
 export interface Turn {
   readonly requestId: string
   readonly live: LiveWorker
-  /** Ends with the prompt; rejects with the worker's error, or with a `LostWorker`. */
+  /** Done at the end of the prompt. Rejects with the worker's error, or with a `LostWorker`. */
   next(): Promise<IteratorResult<BridgeEvent, undefined>>
-  /** Nobody reads any more. */
+  /** Discards further events: there is no reader any more. */
   leave(): void
   onUpdate(update: Update, bytes: number): Promise<void> | undefined
   onPermission(request: RequestPermissionRequest): Promise<RequestPermissionResponse>
@@ -30,7 +30,7 @@ export interface Turn {
   cancel(reason: CancelReason): Promise<void>
 }
 
-/** The process went away while the prompt ran. */
+/** Thrown if the process is lost while the prompt runs. */
 export class LostWorker extends Error {
   override readonly name = 'LostWorker'
 }
@@ -40,7 +40,7 @@ export interface TurnOptions {
   readonly acpId: string
   readonly request: PromptContext
   readonly permissions: 'ask' | 'deny'
-  /** It was answered when nobody read any more. */
+  /** Called if an answer arrives after the reader has left. */
   readonly onLate: () => void
 }
 
@@ -64,7 +64,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
     if (left && !live.gone.aborted) onLate()
   }
 
-  /** Undefined when the events have said all. */
+  /** Returns undefined if the events already contain the whole result. */
   function resultOf(response: PromptResponse): PromptResult | undefined {
     const { result } = bowlineMeta(response)
     if (result !== undefined) return result as PromptResult
@@ -72,7 +72,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
     const used = usageOf(response) ?? usage
     if (hello.ours || (stopReason === 'end_turn' && used === undefined)) return undefined
     const text = kept.text()
-    // The bridge has the text from the deltas, and nothing else must be told.
+    // The bridge has the text from the deltas, and there is nothing else to report.
     if (text === undefined && stopReason === 'end_turn') return undefined
     if (text === undefined) throw tooLarge(session.agentId)
     return { text, stopReason, ...(used && { usage: used }) }
@@ -89,7 +89,7 @@ export function startTurn({ live, acpId, request, permissions, onLate }: TurnOpt
   }
 
   function failed(error: unknown): void {
-    // Without an answer of the worker its process is gone, and `lost` says why.
+    // If the worker sent no error, its process is gone, and `lost` reports why.
     if (!(error instanceof RequestError)) return
     if (request.abortSignal.aborted && error.code === requestCancelled) answered({ stopReason: 'cancelled' })
     else end(bridgeErrorOf(error, { agentId: session.agentId, sessionId: session.sessionId, requestId }))
@@ -139,7 +139,7 @@ function promptMeta({ requestId, runtimeParams, deadlineAt, answers }: PromptCon
   }
 }
 
-/** What a foreign worker said, whole, as long as it is of a sensible length. */
+/** Collects the text of a foreign worker, up to the limit. */
 function keepText(): { add(delta: string): void; text(): string | undefined } {
   let text: string | undefined = ''
   return {
@@ -167,7 +167,7 @@ const usageNames = {
   cachedWriteTokens: 'cacheWriteTokens',
 } as const
 
-/** Not in the stable protocol, and sent by many. */
+/** Reads the usage, which the stable protocol lacks but many workers send. */
 function usageOf(response: PromptResponse): Usage | undefined {
   const said = recordOf(recordOf(response)['usage'])
   const counts = Object.entries(usageNames).flatMap(([theirs, own]) => (Number.isSafeInteger(said[theirs]) ? [[own, said[theirs]]] : []))

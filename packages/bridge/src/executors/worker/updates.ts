@@ -2,18 +2,18 @@ import type { Usage } from '@bowline/llm'
 import type { BridgeEvent } from '../../agent.ts'
 import { bowlineMeta, recordOf } from '../../worker/meta.ts'
 
-/** What one `session/update` says. */
+/** A parsed `session/update`. */
 export interface Update {
   readonly acpId: string
-  /** Of a worker that speaks our protocol: whose update it is. */
+  /** Request of the update; only from workers that use `serveWorker`. */
   readonly requestId?: string
   readonly event?: BridgeEvent
   readonly usage?: Usage
-  /** A piece of the JSON of an event that is too long for one line. */
+  /** Part of the JSON of an event that is too long for one line. */
   readonly part?: { readonly text: string; readonly last: boolean }
 }
 
-/** An update of a kind that says nothing here has neither event nor usage. */
+/** Updates of other kinds have neither event nor usage. */
 export function readUpdate(params: unknown): Update {
   const { sessionId, update } = recordOf(params)
   const ours = bowlineMeta(params)

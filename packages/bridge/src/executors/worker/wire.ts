@@ -5,17 +5,17 @@ import { readLines } from './lines.ts'
 
 const maxLineBytes = 4 * 1024 * 1024
 
-/** The messages of one worker process, for the connection of the SDK. */
+/** Messages of one worker process, for the connection of the SDK. */
 export interface Wire {
   readonly stream: Stream
-  /** Nothing is read because an update has not been taken yet. */
+  /** Whether reading is paused because an update has not been processed yet. */
   readonly stalled: boolean
 }
 
 /**
- * Updates go to `onUpdate` and not through the connection, which would read on without waiting and would not keep them
- * before the answer that ends their prompt. While its promise is open nothing is read. Anything that is no message of
- * JSON-RPC ends the stream with a `BrokenFrame`.
+ * Passes updates to `onUpdate` instead of the SDK's connection. The connection would read on without waiting, and would not keep
+ * updates before the response that ends their prompt. While the promise of `onUpdate` is pending, nothing is read. Anything that is
+ * not a JSON-RPC message ends the stream with a `BrokenFrame`.
  */
 export function openWire(
   stdout: Readable,
@@ -40,7 +40,7 @@ export function openWire(
     }
   }
 
-  // A worker that has ended is told by its stdout; what could not be written to it is nobody's news.
+  // The end of a worker shows on its stdout, so write errors can be ignored.
   stdin.on('error', () => {})
   return {
     stream: {
@@ -58,7 +58,7 @@ export function openWire(
   }
 }
 
-/** Asks for the next message only when somebody wants it: the highWaterMark of 0. */
+/** Pulls a message only when the consumer asks for one: highWaterMark is 0. */
 function streamOf(messages: AsyncGenerator<AnyMessage>): ReadableStream<AnyMessage> {
   return new ReadableStream<AnyMessage>(
     {
@@ -79,7 +79,7 @@ function writeLine(stdin: Writable, message: AnyMessage): Promise<void> {
   })
 }
 
-/** Undefined for an empty line. */
+/** Returns undefined for an empty line. */
 function messageOf(line: Buffer, asked: Set<unknown>): AnyMessage | undefined {
   const text = line.toString('utf8').trim()
   if (text === '') return undefined
@@ -96,7 +96,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** An answer must be to something that was asked, and only once. */
+/** A response must match a pending request, and only once. */
 function isMessage(value: unknown, asked: Set<unknown>): value is AnyMessage {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const frame = value as Readonly<Record<string, unknown>>

@@ -2,14 +2,14 @@ import { RequestError } from '@agentclientprotocol/sdk'
 import { BridgeError } from '../../errors.ts'
 import { bridgeErrorOf } from '../../worker/wire-error.ts'
 
-/** What became of a call: the worker's own error, or that the worker is gone. */
+/** Returns the worker's own error, or an error that says that the worker is gone. */
 export function callError(error: unknown, id: string, outcome: 'none' | 'unknown'): Error {
   if (BridgeError.isInstance(error)) return error
   if (error instanceof RequestError) return bridgeErrorOf(error, { agentId: id })
   return new BridgeError('TRANSPORT', `Worker ${id} was lost`, { details: { agentId: id, reason: 'worker-lost', outcome } })
 }
 
-/** A prompt, or a session without one, that went with its process. */
+/** Returns the error of a prompt or an idle session whose process was lost. */
 export function lostError(id: string, reason: string, facts: { readonly durable: boolean; readonly sessionValid: boolean }): BridgeError {
   return new BridgeError('TRANSPORT', `Worker ${id} was lost: ${reason}`, {
     retryable: facts.durable,

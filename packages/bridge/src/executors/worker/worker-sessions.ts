@@ -5,29 +5,29 @@ import type { ExecutorHost } from '../executor.ts'
 import type { Turn } from './turn.ts'
 import type { Update } from './updates.ts'
 
-/** A session of the bridge and where it is in a worker. */
+/** A session of the bridge and its place in a worker. */
 export interface WorkerSession {
   readonly context: SessionContext
   readonly instance: number
-  /** How its process calls it. Never leaves this executor. */
+  /** Session id in the worker's process. Never leaves this executor. */
   readonly acpId: string
-  /** The start of the process that knows it. */
+  /** Number of the start whose process has the session. */
   generation: number
-  /** Can go on in a new process. */
+  /** Whether it can continue in a new process. */
   readonly reopens: boolean
   turn?: Turn | undefined
 }
 
-/** The sessions of one worker. What comes from its processes finds its way by instance, generation and their own id. */
+/** The sessions of one worker. Messages of its processes are routed by instance, generation and ACP session id. */
 export interface WorkerSessions {
   readonly size: number
   get(sessionId: string): WorkerSession | undefined
   add(session: WorkerSession): void
   remove(session: WorkerSession): void
   of(instance: number): readonly WorkerSession[]
-  /** Makes it the session of this start once `reopen` has resolved. What the worker tells again meanwhile is known. */
+  /** Assigns the session to this generation once `reopen` has resolved. Events that the worker replays meanwhile are ignored. */
   move(session: WorkerSession, generation: number, reopen: () => Promise<void>): Promise<void>
-  /** Somebody else's, late, or unknown: dropped and told. */
+  /** Routes an update to its prompt. An update that is late or has no prompt is dropped and logged. */
   onUpdate(instance: number, generation: number, update: Update, bytes: number): Promise<void> | undefined
   onPermission(instance: number, generation: number, request: RequestPermissionRequest): Promise<RequestPermissionResponse>
 }
@@ -71,7 +71,7 @@ export function createWorkerSessions(workerId: string, host: ExecutorHost): Work
       const turn = byWire.get(key)?.turn
       const isCurrent = update.requestId === undefined || update.requestId === turn?.requestId
       if (turn && isCurrent) return turn.onUpdate(update, bytes)
-      // Workers also tell of themselves between prompts; only what belongs to an answer is missed.
+      // Workers also send updates between prompts. Only lost parts of an answer are reported.
       if ((update.event || update.part) && !reopening.has(key)) drop('update', byWire.get(key))
       return undefined
     },

@@ -17,10 +17,10 @@ import type { WorkerSession } from './worker-sessions.ts'
 export interface Worker {
   readonly health: WorkerHealth
   start(): void
-  /** Resolves after all exits. */
+  /** Resolves after all processes have exited. */
   stop(): Promise<void>
   kill(): void
-  /** Resolves when none of its processes is in the middle of a start. */
+  /** Resolves once none of its processes is starting. */
   settled(): Promise<unknown>
   describe(): DiscoveredAgent
   open(session: SessionContext, how: 'create' | 'attach'): Promise<void>
@@ -35,7 +35,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
   const sessions = createWorkerSessions(id, host)
   const instances = createInstances({ settings, host, sessions, onLost: failSessions })
 
-  /** Those with a prompt are told by it. */
+  /** For sessions with a running prompt, the prompt itself reports the failure. */
   function failSessions(instance: number, reason: string): void {
     for (const session of sessions.of(instance)) {
       if (session.reopens) continue
@@ -50,7 +50,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     return session
   }
 
-  /** The id of the session in the process. A session that is attached is known to a durable agent by the bridge's own. */
+  /** Opens the session in the process and returns its id there. A durable agent knows an attached session by its bridge session id. */
   async function openIn({ hello, connection }: LiveWorker, context: SessionContext, how: 'create' | 'attach'): Promise<string> {
     const resumes = how === 'attach' || context.conversationId !== context.sessionId
     if (resumes && !hello.durable) throw notResumable(id)
@@ -75,7 +75,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     const live = instances.live(session.instance)
     if (live?.generation !== session.generation || !live.hello.closes) return
     await live.connection.closeSession(session.acpId, meta).catch((error: unknown) => {
-      // The session went with its process.
+      // The session was lost with its process.
       if (error instanceof RequestError) throw bridgeErrorOf(error, { agentId: id, sessionId: context.sessionId })
     })
   }
@@ -98,7 +98,7 @@ export function createWorker(settings: WorkerSettings, host: ExecutorHost): Work
     },
     async cancel({ session, requestId, reason }) {
       const turn = sessions.get(session.sessionId)?.turn
-      // When its process is gone there is nothing to cancel.
+      // If the process is gone, there is nothing to cancel.
       if (turn?.requestId === requestId) await turn.cancel(reason).catch(() => {})
     },
     close,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { failureOf, firstEvent, outcomeOf } from './kit.ts'
 import type { ExecutorTopic } from './kit.ts'
 
-/** Create, prompt and close in one. */
+/** Delegation: create, prompt and close in one call. */
 export const delegations: ExecutorTopic = ({ it }) => {
   it('B51: the session of a delegation is gone with it', async ({ bridge }) => {
     const run = bridge.delegate({ prompt: 'say hello' })

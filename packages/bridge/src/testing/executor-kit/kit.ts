@@ -12,62 +12,62 @@ import type { BridgeOptions } from '../../settings.ts'
 
 /** Ability that an executor's agent may lack. */
 export type KitAbility =
-  /** It is told when a session begins and ends. */
+  /** The agent is notified when a session begins and ends. */
   | 'hooks'
-  /** It sees `metadata`, and the owner. */
+  /** The agent receives `metadata` and the owner. */
   | 'metadata'
-  /** It sees `runtimeParams`. */
+  /** The agent receives `runtimeParams`. */
   | 'params'
-  /** It gives results of its own, with structured values and usage. */
+  /** The agent returns results of its own, with structured values and usage. */
   | 'results'
-  /** It tells of its progress. */
+  /** The agent reports progress. */
   | 'progress'
-  /** Its typed errors arrive as they are. */
+  /** Typed errors of the agent arrive unchanged. */
   | 'typed-errors'
-  /** It may go on although it was told to stop. */
+  /** The agent can ignore a request to stop. */
   | 'stubbornness'
-  /** It may end its turn with questions. */
+  /** The agent can end its turn with questions. */
   | 'ended-questions'
-  /** It may ask with its stream open. */
+  /** The agent can ask questions while its stream is open. */
   | 'open-questions'
 
 /** Factory and abilities of the executor under test. */
 export interface ExecutorKitOptions {
-  /** Names the executor in the titles of the tests. */
+  /** Name of the executor in test titles. */
   readonly name: string
-  /** An executor that has an agent `kit`, and nobody else: a `kitAgent`, or one that knows each `KitWord` and notes the same. */
+  /** Creates an executor whose only agent is `kit`: a `kitAgent`, or an agent that supports each `KitWord` and notes the same lines. */
   readonly executor: (wanted: ExecutorLimits) => ExecutorUnderTest | Promise<ExecutorUnderTest>
-  /** What the agent cannot do, and why: the tests that need it are skipped by that reason. */
+  /** Abilities that the agent lacks, each with the reason. Tests that need one are skipped with that reason. */
   readonly cannot?: Readonly<Partial<Record<KitAbility, string>>>
-  /** Default: the globals `describe` and `it`. */
+  /** Test runner. Default: the globals `describe` and `it`. */
   readonly runner?: KitRunner
 }
 
 /** An executor with the notes of its agent. */
 export interface ExecutorUnderTest {
   readonly executor: BridgeExecutor
-  /** What the agent has noted, in order. */
+  /** Returns the notes of the agent, in order. */
   readonly notes: () => readonly string[] | Promise<readonly string[]>
-  /** Called after each test, when the executor is stopped. */
+  /** Called after each test, once the executor is stopped. */
   readonly end?: () => Promise<void>
 }
 
-/** Test runner functions, as Vitest and `node:test` have them. */
+/** Functions of a test runner, compatible with Vitest and `node:test`. */
 export interface KitRunner {
   readonly describe: (name: string, body: () => void) => void
   readonly it: ((name: string, body: () => Promise<void>, timeoutMs?: number) => void) & { readonly skip: (name: string, body: () => Promise<void>) => void }
 }
 
-/** A running bridge over the executor, and the words in which the tests speak to it. */
+/** A running bridge over the executor, with helpers for tests. */
 export interface ExecutorBench {
   readonly bridge: Bridge
   readonly clock: ManualClock
   readonly notes: () => Promise<readonly string[]>
-  /** Has a new session. */
+  /** Creates a session. */
   readonly open: (input?: CreateSessionInput) => Promise<BridgeSession>
-  /** Sends a prompt and waits for what comes of it. */
+  /** Sends a prompt and resolves with its result. */
   readonly ask: (sessionId: string, prompt: string, input?: Partial<PromptInput>) => Promise<BridgeResult>
-  /** Sends a prompt and waits until the agent is at it. */
+  /** Sends a prompt and waits until the agent works on it. */
   readonly begin: (sessionId: string, prompt: string, input?: Partial<PromptInput>) => Promise<BridgeRun>
 }
 
@@ -115,7 +115,7 @@ async function runTest(options: ExecutorKitOptions, test: ExecutorTest, { limits
   }
 }
 
-/** Its deadlines pass as they do outside of tests: other processes take real time to end. */
+/** Stops the bridge while the manual clock follows real time, because other processes need real time to end. */
 async function stopped(bridge: Bridge, clock: ManualClock): Promise<void> {
   let isStopped = false
   const stopping = bridge.stop({ deadlineMs: 5000 }).finally(() => (isStopped = true))
@@ -160,7 +160,7 @@ export function failureOf(result: BridgeResult): BridgeError {
   return result.error
 }
 
-/** For `assert.rejects`. */
+/** Returns a validator for `assert.rejects`. */
 export function hasCode(code: string, reason?: string) {
   return (error: unknown): boolean => BridgeError.isInstance(error) && error.code === code && (reason === undefined || error.details.reason === reason)
 }

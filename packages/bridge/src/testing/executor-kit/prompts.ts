@@ -4,7 +4,7 @@ import { kitResult } from '../kit-agent.ts'
 import { failureOf, outcomeOf } from './kit.ts'
 import type { ExecutorTopic } from './kit.ts'
 
-/** How prompts reach the agent, and what comes back. */
+/** Tests of prompts and results. */
 export const prompts: ExecutorTopic = ({ it }) => {
   it('B25: of two prompts at once one runs, and the agent never hears of the other', async ({ open, ask, notes }) => {
     const { sessionId } = await open()
@@ -121,7 +121,7 @@ export const prompts: ExecutorTopic = ({ it }) => {
   }, { needs: ['params', 'results'] })
 }
 
-/** The text that an event adds. */
+/** Returns the text that an event adds. */
 function textOf(event: BridgeEvent): string {
   if (event.type === 'text-delta') return event.delta
   return event.type === 'agent-event' && event.event.type === 'text-delta' ? event.event.delta : ''

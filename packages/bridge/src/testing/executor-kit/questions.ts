@@ -8,7 +8,7 @@ const approve: Answer = { id: kitApproval.id, decision: 'approve' }
 const deny: Answer = { id: kitApproval.id, decision: 'deny' }
 const bridge = { inactivityMs: 1000 }
 
-/** Agents that need input, in both ways that there are. */
+/** Tests of agents that need input, with the stream ended or open. */
 export const questions: ExecutorTopic = ({ it }) => {
   for (const [word, needs] of [['ask', 'ended-questions'], ['hold', 'open-questions']] as const) {
     const rule = word === 'ask' ? 'B41' : 'B40'
@@ -71,7 +71,7 @@ function answer({ bridge }: ExecutorBench, sessionId: string, given: Answer) {
   return bridge.prompt({ sessionId, answers: [given] }).result()
 }
 
-/** What became of a request that is no longer waited with. */
+/** Polls the request until it no longer waits for input. */
 async function settled({ bridge }: ExecutorBench, requestId: string) {
   for (;;) {
     const result = await bridge.request(requestId)

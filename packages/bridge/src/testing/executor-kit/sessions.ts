@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { cancelGraceMs, failureOf, hasCode, outcomeOf } from './kit.ts'
 import type { ExecutorTopic } from './kit.ts'
 
-/** How sessions begin and end. */
+/** Tests of the start and end of sessions. */
 export const sessions: ExecutorTopic = ({ it }) => {
   it('B10: sessions have ids of the bridge, in what is told of them and of their requests', async ({ open, ask, bridge }) => {
     const [one, two] = await Promise.all([open(), open()])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { cancelGraceMs, failureOf, hasCode, outcomeOf } from './kit.ts'
 import type { ExecutorTopic } from './kit.ts'
 
-/** Deadlines, cancels, and work that does not stop. */
+/** Tests of deadlines, cancels, and work that does not stop. */
 export const stopping: ExecutorTopic = ({ it }) => {
   it('B42, B43: the deadline stops the agent', async ({ open, begin, bridge, clock, notes }) => {
     const { sessionId } = await open()
