@@ -1,18 +1,18 @@
 const maxMistakes = 3
-/** Longer names are cut: in messages, and before they are compared. */
+/** Longer names are cut, both in messages and before they are compared. */
 const longestShown = 40
 const mostListed = 12
 
 /**
- * Checks the arguments of a public function. Each throws the error that `refuse` makes of one sentence: the path
- * of the argument, what it must be, and the kind of value received. An optional argument that is `undefined` is absent.
+ * Checks for the arguments of public functions. A check throws the error that `refuse` creates from one sentence: the path of the
+ * argument, what it must be, and the kind of value received. An optional argument that is `undefined` counts as absent.
  */
 export type ArgumentChecks = ReturnType<typeof argumentChecks>
 
 /** Throws if the value at this path is not allowed. `undefined` means absent, unless the value is required. */
 export type ArgumentCheck = (path: string, value: unknown) => void
 
-/** The check of each field of an options object. A field without a check does not compile. */
+/** A check for each field of an options object. A missing check is a compile error. */
 export type FieldChecks<Fields> = { readonly [Name in keyof Fields]-?: ArgumentCheck }
 
 /**
@@ -23,12 +23,12 @@ export function argumentChecks(refuse: (message: string) => Error) {
   function must(path: string, wanted: string, value: unknown): never {
     throw refuse(`${path} must be ${wanted}; received ${describeValue(value)}`)
   }
-  /** Requires `holds` of every value but `undefined`. */
+  /** Refuses any value except `undefined` for which `holds` returns false. */
   function optional(path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void {
     if (value !== undefined && !holds(value)) must(path, wanted, value)
   }
   const optionalOf = (wanted: string, holds: (value: unknown) => boolean): ArgumentCheck => (path, value) => optional(path, value, wanted, holds)
-  /** Refuses a value that is no object, and the first key that is not in `known`, with the nearest one that is. */
+  /** Refuses a value that is not an object, or its first unknown key. The error suggests the most similar known key. */
   function checkKeys(path: string, value: unknown, known: readonly string[]): void {
     if (!isFields(value)) must(path, 'an object', value)
     const unknown = Object.keys(value).find((key) => !known.includes(key))
@@ -40,7 +40,7 @@ export function argumentChecks(refuse: (message: string) => Error) {
     throw refuse(`${path} must be one of ${allowed.join(', ')}; received ${received}`)
   }
   const checkObject = optionalOf('an object', isFields)
-  /** An object with fields of any name, of which each value passes the check. */
+  /** Requires an object with any field names, all of whose values pass the check. */
   function checkValues(path: string, value: unknown, check: ArgumentCheck): void {
     checkObject(path, value)
     for (const [name, field] of Object.entries(value ?? {})) check(`${path}.${name}`, field)
@@ -48,42 +48,45 @@ export function argumentChecks(refuse: (message: string) => Error) {
   return {
     checkKeys,
     checkOneOf,
-    /** Refuses an object that has an unknown field or a field that its check refuses. An option of `options` is named by its own path. */
+    /**
+     * Refuses an object with an unknown field or with a field that its check refuses. An option of `options` is named by its own
+     * path.
+     */
     checkFields: <Fields>(path: string, value: unknown, checks: FieldChecks<Fields>): void => {
       if (value === undefined) return
       checkKeys(path, value, Object.keys(checks))
       for (const [name, check] of Object.entries<ArgumentCheck>(checks)) check(optionPath(path, name), (value as Readonly<Record<string, unknown>>)[name])
     },
     checkValues,
-    /** A list of which each item passes the check. */
+    /** Requires a list, all of whose items pass the check. */
     checkItems: (path: string, value: unknown, check: ArgumentCheck): void => {
       optional(path, value, 'a list', Array.isArray)
       for (const [place, item] of Array.from((value ?? []) as readonly unknown[]).entries()) check(`${path}[${place}]`, item)
     },
-    /** `least` 0 or more, and no fraction: counts, sizes, and times in milliseconds. */
+    /** Requires a whole number from `least` (0 or more): counts, sizes, and times in milliseconds. */
     checkWhole: (path: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void => {
       const end = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
       optional(path, value, `a whole number from ${least}${end}`, (given) => Number.isSafeInteger(given) && Number(given) >= least && Number(given) <= most)
     },
-    /** Any finite number from `least` on. */
+    /** Requires a finite number of at least `least`. */
     checkNumber: (path: string, value: unknown, least: number): void => {
       optional(path, value, `a number from ${least}`, (given) => Number.isFinite(given) && Number(given) >= least)
     },
     checkBoolean: optionalOf('true or false', (given) => typeof given === 'boolean'),
     checkText: optionalOf('a text', isText),
-    /** A text with at least one character, which must be given. */
+    /** Requires a text with at least one character. */
     checkName: (path: string, value: unknown): void => {
       if (typeof value !== 'string' || value === '') must(path, 'a text with at least one character', value)
     },
     checkList: optionalOf('a list', Array.isArray),
     checkObject,
     checkFunction: optionalOf('a function', (given) => typeof given === 'function'),
-    /** An object with all these methods: a store, a journal, a clock. */
+    /** Requires an object with all these methods, such as a store, a journal or a clock. */
     checkMethods: (path: string, value: unknown, methods: readonly string[]): void => {
       optional(path, value, `an object with ${methods.join(' and ')}`, (given) => isRecord(given) && methods.every((name) => typeof given[name] === 'function'))
     },
     checkSignal: optionalOf('an AbortSignal', (given) => isRecord(given) && 'aborted' in given && typeof given['addEventListener'] === 'function'),
-    /** A text or file part of a message or of a tool's output. Fields that others add to it are kept. */
+    /** Requires a text or file part of a message or of a tool's output. Unknown fields are allowed. */
     checkContentPart: (path: string, value: unknown): void => {
       const part = isRecord(value) ? value : must(path, 'a text or file part', value)
       const field = (name: string, wanted: string, holds: (given: unknown) => boolean): void => {
@@ -98,14 +101,14 @@ export function argumentChecks(refuse: (message: string) => Error) {
       }
       checkValues(`${path}.providerOptions`, part['providerOptions'], checkObject)
     },
-    /** Refuses an argument that must be given and is not what `holds` wants. */
+    /** Refuses a value, including `undefined`, for which `holds` returns false. */
     checkRequired: (path: string, value: unknown, wanted: string, holds: (value: unknown) => boolean): void => {
       if (!holds(value)) must(path, wanted, value)
     },
   }
 }
 
-/** The same checks, and functions that make the checks of a table of fields. */
+/** Returns the same checks, and functions that create checks for a table of fields. */
 export function fieldChecks(refuse: (message: string) => Error) {
   const checks = argumentChecks(refuse)
   const optional = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
@@ -117,9 +120,9 @@ export function fieldChecks(refuse: (message: string) => Error) {
   const methods = (...names: readonly string[]): ArgumentCheck => (path, value) => checks.checkMethods(path, value, names)
   return {
     ...checks,
-    /** For a check that refuses `undefined`. */
+    /** Makes a check that refuses `undefined` accept it. */
     optional,
-    /** For a check that takes `undefined`. */
+    /** Makes a check that accepts `undefined` refuse it. */
     required,
     whole: (least: number, most?: number): ArgumentCheck => (path, value) => checks.checkWhole(path, value, least, most),
     number: (least: number): ArgumentCheck => (path, value) => checks.checkNumber(path, value, least),
@@ -131,25 +134,25 @@ export function fieldChecks(refuse: (message: string) => Error) {
     listOf,
     requiredList: (check: ArgumentCheck): ArgumentCheck => required(listOf(check)),
     valuesOf: (check: ArgumentCheck): ArgumentCheck => (path, value) => checks.checkValues(path, value, check),
-    /** An object with these fields and no others. */
+    /** Requires an object with these fields and no others. */
     record: <Fields>(fields: FieldChecks<Fields>): ArgumentCheck => required(optionalRecord(fields)),
     optionalRecord,
   }
 }
 
-/** Returns the path of a field for an error message. An option of a function is named as it is written, without `send.options`. */
+/** Returns the path of a field for an error message. For an option of a function, returns its name alone, without `send.options`. */
 export function optionPath(path: string, name: string): string {
   return /(^|\.)options$/.test(path) ? name : `${path}.${name}`
 }
 
 const absent = Symbol('undefined')
 
-/** Makes each check of an optional value refuse it too when it is `undefined`. */
+/** Replaces `undefined` by a marker, so that a check of an optional value refuses it. */
 export function needed(value: unknown): unknown {
   return value === undefined ? absent : value
 }
 
-/** Returns the kind of a value for an error message. It shows numbers but never a text, which may be a key or part of a conversation. */
+/** Returns the kind of a value for an error message. Shows numbers, but never a text, which may be a key or part of a conversation. */
 export function describeValue(value: unknown): string {
   if (value === absent) return 'undefined'
   if (value === null || value === undefined || typeof value === 'boolean' || typeof value === 'number') return String(value)
@@ -161,7 +164,7 @@ export function describeValue(value: unknown): string {
   return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${shortened(name)}` : 'an object'
 }
 
-/** Returns the known name that was probably meant: at most one mistake in so many characters, and three in all. */
+/** Returns the known name that was probably meant: at most one mistake per `charactersPerMistake` characters, and three in total. */
 export function closest(name: string, known: readonly string[], charactersPerMistake = 2): string | undefined {
   const near = known
     .map((candidate) => ({ candidate, away: distance(plain(name), plain(candidate)) }))
@@ -169,7 +172,7 @@ export function closest(name: string, known: readonly string[], charactersPerMis
   return near.sort((left, right) => left.away - right.away)[0]?.candidate
 }
 
-/** How many characters must be added, left out or replaced. */
+/** Returns the edit distance: the number of characters to add, remove or replace. */
 function distance(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, index) => index)
   for (let at = 0; at < left.length; at++) {
@@ -198,7 +201,7 @@ function isFileData(data: unknown): boolean {
   return data['type'] === 'data' ? isText(data['data']) : data['type'] === 'url' && isText(data['url'])
 }
 
-/** Returns the suggestion for an unknown name, else the known names. A few names help; many hide the one that was meant. */
+/** Returns the suggestion for an unknown name, else the known names if they are few. A long list would hide the right one. */
 export function knownNames(name: string, known: readonly string[]): string {
   const listed = known.length > 0 && known.length <= mostListed ? `; known are ${known.join(', ')}` : ''
   return suggestion(name, known) || listed
@@ -209,7 +212,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns whether a value carries the mark. It never throws, although looking at a thrown value may (a proxy does). */
+/** Returns whether a value carries the mark. Never throws, although reading a thrown value may throw, for example for a proxy. */
 export function isMarked(value: unknown, mark: symbol): boolean {
   try {
     return typeof value === 'object' && value !== null && mark in value
@@ -218,7 +221,7 @@ export function isMarked(value: unknown, mark: symbol): boolean {
   }
 }
 
-/** Returns the fields that are not undefined, so that an absent option hides no default. */
+/** Returns the fields that are not `undefined`, so that they do not override defaults. */
 export function definedFields<Fields extends object>(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Fields
 }
@@ -228,7 +231,7 @@ export function isFields(value: unknown): value is Readonly<Record<string, unkno
   return isRecord(value) && Object.prototype.toString.call(value) === '[object Object]' && typeof value['then'] !== 'function'
 }
 
-/** Cases and separators are mistaken most. */
+/** Removes case and separators, the most frequent mistakes. */
 function plain(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 }

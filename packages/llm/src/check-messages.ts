@@ -7,13 +7,13 @@ const list = 'a list of parts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Messages of calls that cannot change any more, and were found right. */
+/** Frozen messages that have passed the check and cannot change any more. */
 const checked = new WeakSet<object>()
 
 /**
- * Throws `invalid-input` for messages that no prompt can be made of. A transcript may have roles, parts and outputs of
- * unknown types: its prompt is made without them. In a call only the parts of an answer may be unknown: what its caller
- * says must not be left out.
+ * Throws `invalid-input` for messages that cannot be converted to a prompt. In a transcript, unknown roles, parts and outputs are
+ * allowed; the prompt leaves them out. In a call, only parts of an answer may be unknown, because the caller's input must not be
+ * left out.
  */
 export function checkMessages(path: string, messages: unknown, isCall: boolean): void {
   checkInput.checkRequired(path, messages, 'a list of messages', Array.isArray)
@@ -64,13 +64,13 @@ function checkOutput(path: string, { type, value, reason }: Fields, isCall: bool
   }
 }
 
-/** A call without id or name is not sent. */
+/** The prompt leaves out a call without id or name. */
 function checkCall(path: string, { toolCallId, toolName }: Fields): void {
   checkInput.checkText(`${path}.toolCallId`, toolCallId ?? undefined)
   checkInput.checkText(`${path}.toolName`, toolName ?? undefined)
 }
 
-/** By index: the engine's loops over frozen arrays are slow. `areContent`: all must be texts and files. */
+/** Loops by index, because iterating over frozen arrays is slow. `areContent`: all parts must be texts or files. */
 function checkParts(path: string, parts: unknown, areContent: boolean): void {
   const given = parts as readonly unknown[]
   for (let place = 0; place < given.length; place++) {

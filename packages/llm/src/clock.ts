@@ -2,19 +2,19 @@ import { needed } from './arguments.ts'
 import { checkClock, checkInput } from './check.ts'
 
 /**
- * Time, injected. `now()` returns epoch milliseconds. `setTimer` runs `run` once at or after `atMs` and returns a function that
- * cancels it; at `Infinity` it never runs. A timer does not keep the process alive unless `hold` is set.
+ * An injectable clock. `now()` returns epoch milliseconds. `setTimer` runs `run` once, at or after `atMs`, and returns a function
+ * that cancels the timer; at `Infinity` it never runs. A timer does not keep the process alive unless `hold` is set.
  */
 export interface Clock {
   now(): number
   setTimer(atMs: number, run: () => void, options?: TimerOptions): () => void
 }
 
-/** Decides whether a timer keeps the process alive. */
+/** Options of a timer. */
 export interface TimerOptions {
   /**
-   * Keeps the process alive until the timer has run or is cancelled. For each wait that a caller awaits: without it a
-   * script ends in the middle of its `await`. Not for work in the background. Default false.
+   * Keeps the process alive until the timer has run or is cancelled. Set it for every wait that a caller awaits: otherwise a script
+   * may exit in the middle of its `await`. Do not set it for background work. Default false.
    */
   readonly hold?: boolean
 }
@@ -40,7 +40,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Throws `LlmError` for a timer that never runs. */
+/** Throws `LlmError` for invalid arguments of `setTimer`. */
 export function checkTimer(atMs: unknown, run: unknown, options: unknown): void {
   checkInput.checkRequired('atMs', atMs, 'a number', (given) => typeof given === 'number' && !Number.isNaN(given))
   checkInput.checkRequired('run', run, 'a function', (given) => typeof given === 'function')
@@ -49,7 +49,10 @@ export function checkTimer(atMs: unknown, run: unknown, options: unknown): void 
   checkInput.checkBoolean('options.hold', (options as TimerOptions).hold)
 }
 
-/** Returns the same clock with timers that keep the process alive. For work that a caller awaits. Throws `LlmError` if `clock` is not a clock. */
+/**
+ * Returns the same clock with timers that keep the process alive, for work that a caller awaits. Throws `LlmError` if `clock` is
+ * not a clock.
+ */
 export function holdingClock(clock: Clock): Clock {
   checkClock('clock', needed(clock))
   return {
@@ -61,7 +64,7 @@ export function holdingClock(clock: Clock): Clock {
   }
 }
 
-/** Timers of browsers are numbers, and have no process to hold. */
+/** Timers of browsers are numbers and need no `unref`. */
 function letProcessEnd(timer: unknown): void {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) (timer as { unref(): void }).unref()
 }

@@ -2,7 +2,7 @@ import type { AssistantMessage, AssistantPart, JSONValue, ProviderMetadata, Tool
 
 /**
  * An event of a `MessageStream`. `message-start` comes first and `message-end` last, each once. Blocks may interleave; `index` is
- * the place of the block in `message.content`. No event repeats the message so far, and no event changes after it was delivered.
+ * the position of the block in `message.content`. Events never repeat the message so far and never change after delivery.
  */
 export type MessageEvent =
   | {
@@ -15,7 +15,7 @@ export type MessageEvent =
   | BlockEvent
   | { readonly type: 'message-end'; readonly message: AssistantMessage }
 
-/** The events of the content blocks, between `message-start` and `message-end`. */
+/** Events of content blocks, between `message-start` and `message-end`. */
 export type BlockEvent =
   | {
       readonly type: 'text-start' | 'reasoning-start'

@@ -1,19 +1,19 @@
 import type { JSONValue } from '@ai-sdk/provider'
 
-/** The same fields without those that are `undefined`. */
+/** Type of the fields without `undefined`. */
 export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** Leaves out the keys of a literal whose value is `undefined`, so that JSON and the object say the same. */
+/** Removes the keys whose value is `undefined`, so that the object equals its JSON form. */
 export function definedOnly<T extends object>(fields: T): Defined<T> {
   const defined: Partial<Record<keyof T, unknown>> = {}
-  // The loop that costs least: this runs for most events and for each field of a message.
+  // The fastest loop: it runs for most events and for each field of a message.
   for (const key in fields) if (fields[key] !== undefined) defined[key] = fields[key]
   return defined as unknown as Defined<T>
 }
 
-/** A property of any value; a getter that throws gives `undefined`. */
+/** Reads a property of any value. Returns `undefined` if the getter throws. */
 export function field(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   try {
@@ -24,8 +24,8 @@ export function field(value: unknown, key: string): unknown {
 }
 
 /**
- * A copy that survives a JSON round trip unchanged: bytes become base64, dates epoch milliseconds, bigints and URLs
- * text; numbers that JSON cannot hold become null; undefined entries, functions and cycles are left out.
+ * Returns a copy that a JSON round trip does not change. Bytes become base64, dates epoch milliseconds, bigints and URLs texts.
+ * Numbers that JSON cannot hold become null. Undefined entries, functions and cycles are left out.
  */
 export function toJsonValue(value: unknown): JSONValue {
   return convert(value, new Set()) ?? null
@@ -62,7 +62,7 @@ function convertObject(value: object, path: Set<object>): JSONValue | undefined 
 
 const chunkBytes = 0x8000
 
-/** In pieces, since engines limit how many arguments a call may have. */
+/** Works in chunks, because engines limit the number of arguments of a call. */
 export function toBase64(bytes: Uint8Array): string {
   let binary = ''
   for (let start = 0; start < bytes.length; start += chunkBytes) {

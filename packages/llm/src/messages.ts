@@ -8,11 +8,11 @@ import type {
 import type { ModelError } from './model-error.ts'
 
 export type { JSONObject, JSONValue }
-/** Options for providers, by each provider's options key. They are sent and never read. */
+/** Options for providers, keyed by each provider's options key. They are sent but not interpreted. */
 export type ProviderOptions = SharedV4ProviderOptions
-/** Data of a provider about one part. It is kept byte for byte and sent back to the same provider and model only. */
+/** Data of a provider about one part. It is kept unchanged and sent back only to the same provider and model. */
 export type ProviderMetadata = SharedV4ProviderMetadata
-/** A warning of the provider about a call, for example a setting that the model does not support. The call went on. */
+/** A warning of the provider about a call that succeeded, for example about a setting that the model does not support. */
 export type Warning = SharedV4Warning
 
 /**
@@ -21,7 +21,7 @@ export type Warning = SharedV4Warning
  */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage
 
-/** What a user said: a text, or a list of texts and files. `at` is epoch milliseconds. */
+/** Input of a user: a text, or a list of texts and files. `at` is epoch milliseconds. */
 export interface UserMessage {
   readonly role: 'user'
   readonly id?: string
@@ -41,39 +41,39 @@ export interface ToolResultMessage {
 }
 
 /**
- * One answer of a model, also one that failed or was aborted: then `stopReason` says so, and `content` holds the parts that had
- * arrived. `at` is the time in epoch milliseconds. `timing` holds milliseconds: the whole call, and the wait for the first delta.
+ * One answer of a model. A failed or aborted answer is one too: `stopReason` says so, and `content` has the parts received so far.
+ * `at` is epoch milliseconds. `timing` is in milliseconds: the whole call, and the time until the first delta.
  */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly id: string
   readonly content: readonly AssistantPart[]
-  /** The model that was called, as it names itself: the origin for hand-off. */
+  /** The called model under the names that it reports. Used to detect a change of model. */
   readonly provider: string
   readonly modelId: string
   readonly stopReason: StopReason
   readonly rawStopReason?: string
-  /** The provider paused a long turn: call again with nothing added. */
+  /** The provider paused a long turn. To continue, call again without adding anything. */
   readonly paused?: true
   readonly abortReason?: string
   /** Present exactly when `stopReason` is `'error'`. */
   readonly error?: ModelError
   readonly usage: Usage
-  /** Absent when the price or the tokens are not known. */
+  /** Absent if price or tokens are unknown. */
   readonly cost?: Cost
   readonly response?: { readonly id?: string; readonly modelId?: string; readonly requestId?: string }
   readonly providerMetadata?: ProviderMetadata
   readonly warnings?: readonly Warning[]
   readonly repairs?: readonly Repair[]
-  /** What an agent with an output schema has read from the answer. Never sent to a model. */
+  /** Structured output that an agent read from the answer. Never sent to a model. */
   readonly output?: JSONValue
   readonly at: number
   readonly timing: { readonly totalMs: number; readonly firstDeltaMs?: number }
 }
 
 /**
- * Why an answer ended. `stop`: the model was done. `length`: the output limit was reached. `tool-calls`: the model waits for
- * results. `error`: the call failed, see `error` of the message. `aborted`: the caller stopped it.
+ * Reason of the end of an answer. `stop`: the model finished. `length`: the output limit was reached. `tool-calls`: the model waits
+ * for results. `error`: the call failed, see `error` of the message. `aborted`: the caller stopped it.
  */
 export type StopReason = 'stop' | 'length' | 'tool-calls' | 'error' | 'aborted'
 
@@ -126,7 +126,7 @@ export interface AssistantTextPart {
   readonly type: 'text' | 'reasoning'
   readonly text: string
   readonly providerMetadata?: ProviderMetadata
-  /** What the provider named as support for this text. */
+  /** Sources that the provider cites for this text. */
   readonly citations?: readonly JSONValue[]
 }
 
@@ -138,12 +138,12 @@ export interface ToolCallPart {
   readonly type: 'tool-call'
   readonly toolCallId: string
   readonly toolName: string
-  /** `{}` when the call is `invalid`. */
+  /** `{}` if the call is `invalid`. */
   readonly input: JSONValue
   readonly providerExecuted?: true
   readonly dynamic?: true
   readonly invalid?: 'truncated' | 'not-json' | 'not-object'
-  /** The raw argument text; only on an `invalid` call. */
+  /** Raw argument text; present only if the call is `invalid`. */
   readonly inputText?: string
   readonly providerMetadata?: ProviderMetadata
 }
@@ -158,7 +158,7 @@ export interface ProviderToolResultPart {
   readonly providerMetadata?: ProviderMetadata
 }
 
-/** A file that the model made. `reasoning-file`: it belongs to the reasoning of the model, not to the answer. */
+/** A file that the model created. `reasoning-file`: it belongs to the reasoning, not to the answer. */
 export interface AssistantFilePart {
   readonly type: 'file' | 'reasoning-file'
   readonly mediaType: string
@@ -225,7 +225,7 @@ export interface Cost {
   readonly estimated?: true
 }
 
-/** A change that `toPrompt` had to make to a transcript. */
+/** A change that `toPrompt` made to a transcript. */
 export interface Repair {
   readonly code: RepairCode
   readonly messageIndex: number

@@ -1,16 +1,16 @@
 import { isMarked } from './arguments.ts'
 
 /**
- * Why a model call failed, as data. `retryable` means that the same request, unchanged, may succeed later; `recovery`
- * says what must change first; `phase` says whether any content had been delivered. `message` has at most 2,000
- * characters, with keys and bearer tokens masked.
+ * The failure of a model call, as data. `retryable` means that the same request may succeed later. `recovery` says what must change
+ * first. `phase` says whether any content had been delivered. `message` has at most 2,000 characters, with keys and bearer tokens
+ * masked.
  */
 export interface ModelError {
   readonly kind: ErrorKind
   readonly retryable: boolean
   readonly recovery?: 'wait' | 'compact' | 'lower-output' | 'shrink' | 'repair-history' | 'refresh-auth'
   readonly message: string
-  /** The HTTP status, or for an error inside of a stream the one that provider or client give it. */
+  /** HTTP status. For an error inside a stream, the status that the provider or client assigns to it. */
   readonly status?: number
   readonly code?: string
   readonly type?: string
@@ -18,19 +18,19 @@ export interface ModelError {
   readonly provider?: string
   readonly modelId?: string
   readonly requestId?: string
-  /** How long the provider asks to wait, in milliseconds and as it says: no cap, no jitter. Only when retryable. */
+  /** Delay in milliseconds that the provider asks for, unchanged: no cap, no jitter. Only if retryable. */
   readonly retryAfterMs?: number
-  /** Whether any content was delivered before: a retry would then repeat it. */
+  /** Whether any content was delivered before the failure. If so, a retry repeats it. */
   readonly phase: 'before-output' | 'after-output'
   /**
-   * What the request has and what the model takes, in tokens, where the provider gives numbers. Of `output-budget`,
-   * `tokens` is the input alone, so that the difference is what may be asked for as output.
+   * Tokens of the request and the maximum of the model, if the provider states them. For `output-budget`, `tokens` is the input
+   * alone, so the difference is what may be requested as output.
    */
   readonly limits?: { readonly tokens?: number; readonly maximum?: number }
 }
 
 /**
- * Why a model call failed.
+ * Kind of a failed model call.
  *
  * Retryable after a wait: `network`, `timeout`, `rate-limit`, `overloaded`, `server-error`, `unknown`. Retryable at once:
  * `empty-response`, `malformed-response`, `stream-broken`.
@@ -39,9 +39,9 @@ export interface ModelError {
  * (prompt and requested output together are), `payload-too-large` (too many bytes), `history-invalid` (the provider refuses the
  * transcript), `content-blocked` (a filter of the provider), `bad-request`.
  *
- * Not retryable unless access or configuration changes: `auth` (the credential is refused or has expired; a fresh one may
- * help), `auth-permanent` (the key is wrong), `billing`, `permission`, `model-not-found`, `config` (the client refused the
- * call). `aborted`: the caller stopped the call.
+ * Not retryable unless access or configuration changes: `auth` (the credential is refused or has expired; a fresh one may help),
+ * `auth-permanent` (the key is wrong), `billing`, `permission`, `model-not-found`, `config` (the client refused the call).
+ * `aborted`: the caller stopped the call.
  */
 export type ErrorKind =
   | 'aborted'
@@ -69,7 +69,7 @@ export type ErrorKind =
 
 const marker = Symbol.for('bowline.llm.error')
 
-/** Thrown synchronously if an argument or the configuration is wrong. Every failure of a call is data instead. */
+/** Thrown synchronously if an argument or the configuration is wrong. Failures of calls are returned as data instead. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: 'invalid-config' | 'invalid-input'

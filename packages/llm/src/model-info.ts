@@ -1,15 +1,15 @@
-/** A decimal number with at most 9 decimals. A text is exact; a number stands for its shortest decimal form. */
+/** A decimal number with at most 9 decimals. A text is exact; a number means its shortest decimal form. */
 export type Decimal = string | number
 
-/** Money per 1,000,000 tokens. None may be negative. */
+/** Prices per 1,000,000 tokens. They must not be negative. */
 export interface TokenPrices {
-  /** For tokens that were neither read from nor written to a cache. */
+  /** Price of tokens that were neither read from nor written to a cache. */
   readonly input: Decimal
   readonly output: Decimal
-  /** Without a cache price its tokens cost what `input` says, and the cost is flagged `estimated`. */
+  /** Price of cached tokens. Without it, they cost as much as `input`, and the cost is marked `estimated`. */
   readonly cacheRead?: Decimal
   readonly cacheWrite?: Decimal
-  /** Without it reasoning costs what `output` says. */
+  /** Price of reasoning tokens. Default: `output`. */
   readonly reasoning?: Decimal
 }
 
@@ -27,12 +27,12 @@ export interface ModelPrice extends TokenPrices {
 
 /** Facts about a model. An absent fact is unknown, not denied. */
 export interface ModelInfo {
-  /** Tokens that input and output share. */
+  /** Maximum number of tokens of input and output together. */
   readonly contextWindow?: number
   readonly maxOutputTokens?: number
-  /** Which kinds of files the model takes. */
+  /** Kinds of files that the model accepts. */
   readonly input?: { readonly image?: boolean; readonly file?: boolean; readonly audio?: boolean }
   readonly price?: ModelPrice
-  /** How the model is best asked for JSON of a schema: by its response format, by a tool, or in the prompt. */
+  /** Best way to request JSON of a schema from the model: by its response format, by a tool, or in the prompt. */
   readonly structuredOutput?: 'json-schema' | 'tool' | 'prompt'
 }

@@ -23,10 +23,13 @@ export interface FunctionTool {
   readonly providerOptions?: ProviderOptions
 }
 
-/** Whether the model may call tools (`auto`, the default), must not (`none`), must call one (`required`), or must call the named one. */
+/**
+ * Whether the model may call tools (`auto`, the default), must not (`none`), must call some tool (`required`), or must call the
+ * named tool.
+ */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly toolName: string }
 
-/** Asks for an answer that is JSON, of the given schema if there is one. */
+/** Requests an answer in JSON, matching the schema if one is given. */
 export interface JsonOutput {
   readonly type: 'json'
   readonly schema?: JSONSchema7
@@ -34,49 +37,52 @@ export interface JsonOutput {
   readonly description?: string
 }
 
-/** Limits of one call in milliseconds; 0 turns a limit off. */
+/** Time limits of one call in milliseconds; 0 disables a limit. */
 export interface Timeouts {
-  /** Until the first part that is more than a greeting, while the reader waits for it. Default 300,000. */
+  /** Until the first part after `stream-start`, counted while the reader waits. Default 300,000. */
   readonly firstPartMs?: number
-  /** Between two parts after that, while the reader waits. Default 120,000. */
+  /** Between two later parts, counted while the reader waits. Default 120,000. */
   readonly idleMs?: number
   /** For the whole call. Default: none. */
   readonly totalMs?: number
 }
 
-/** The request that the provider's client is given: the prompt after all repairs, tools, settings. It has no headers, because they hold keys. */
+/**
+ * The request as passed to the provider's client: the repaired prompt, tools and settings. It has no headers, because they contain
+ * keys.
+ */
 export type SentRequest = Omit<LanguageModelV4CallOptions, 'abortSignal' | 'headers'>
 
 /** The model, messages, tools and settings of one model call. `model` and `messages` are required. */
 export interface ModelRequest {
-  /** A model object of a provider, a name that `models` knows, or what `models.resolve` gave. */
+  /** A model object of a provider, a name known to `models`, or a result of `models.resolve`. */
   readonly model: ModelRef | AnyLanguageModel | ResolvedModel
-  /** Needed for a model that is given by its name, here or in `runtimeParams`. */
+  /** Registry; required if the model is given by name, here or in `runtimeParams`. */
   readonly models?: Models
-  /** Must hold at least one message. */
+  /** At least one message. */
   readonly messages: readonly Message[]
   readonly instructions?: Instructions
-  /** Names must be unique. Sent sorted by name, so that the same tools give the same bytes. */
+  /** Tools with unique names. They are sent sorted by name, so that equal tools give equal bytes. */
   readonly tools?: readonly (FunctionTool | LanguageModelV4ProviderTool)[]
   readonly toolChoice?: ToolChoice
   readonly output?: JsonOutput
   readonly runtimeParams?: RuntimeParams
   readonly history?: HistoryOptions
-  /** For Anthropic only, whose models cache nothing without being told. Default `off`. */
+  /** Cache marks for Anthropic, whose models cache nothing without them. Default `off`. */
   readonly cache?: CacheMarks
-  /** Without it a file is sent by its URL also where the model does not say that it can fetch it. */
+  /** Downloads files for the model. Without it, files are sent as URLs, even if the model does not declare that it can fetch them. */
   readonly download?: Download
   readonly providerOptions?: ProviderOptions
   readonly headers?: Readonly<Record<string, string | undefined>>
   readonly abortSignal?: AbortSignal
-  /** Default: the system's clock. */
+  /** Default: the system clock. */
   readonly clock?: Clock
   readonly timeouts?: Timeouts
   /** Default: `msg_` and a UUID of version 7. */
   readonly messageId?: string
-  /** Makes `message.cost`. Wins over the price that the registry of models has. */
+  /** Price for `message.cost`. Overrides the price in the model registry. */
   readonly price?: ModelPrice
   readonly telemetry?: TelemetryOptions
-  /** Called with what is sent, and awaited, before the provider is. Must not change it. The call fails if it throws or rejects. */
+  /** Called and awaited with the request before it is sent. Must not change it. If it throws or rejects, the call fails. */
   readonly onRequest?: (request: SentRequest) => void | Promise<void>
 }

@@ -3,16 +3,16 @@ import { maskSecrets } from './errors/mask-secrets.ts'
 
 /** Field names and patterns to redact, in addition to the built-in ones. */
 export interface RedactConfig {
-  /** Names of fields whose values are secret. Upper case, `-` and `_` make no difference. */
+  /** Names of secret fields. Case, `-` and `_` are ignored. */
   readonly fields?: readonly string[]
-  /** What is replaced wherever it stands in a text: by `[redacted]`, or by the text beside it. */
+  /** Patterns to replace in texts: by `[redacted]`, or by the given replacement. */
   readonly patterns?: readonly (RegExp | readonly [pattern: RegExp, replacement: string])[]
 }
 
-/** Removes secrets from data that is logged or stored: whole values by their field name, parts of texts by their form. */
+/** Removes secrets from data that is logged or stored: whole values by field name, parts of texts by pattern. */
 export interface Redaction {
   text(text: string): string
-  /** A copy; what is neither text, list nor plain object stays as it is. */
+  /** Returns a redacted copy. Values other than texts, lists and plain objects are kept. */
   value(value: unknown): unknown
 }
 
@@ -20,7 +20,7 @@ type Rule = readonly [pattern: RegExp, replacement: string]
 
 const redacted = '[redacted]'
 
-/** Applied in this order, before the forms that providers are known to repeat. Each takes time in proportion to the text, whatever the text is. */
+/** Applied in this order, before the patterns of `maskSecrets`. Each takes linear time. */
 const knownForms: readonly Rule[] = [
   [/\b(authorization|proxy-authorization|cookie|set-cookie|x-api-key|api-key)(["']?\s*[:=]\s*)[^\r\n]+/gi, `$1$2${redacted}`],
   [/\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, `$1 ${redacted}`],
@@ -29,10 +29,10 @@ const knownForms: readonly Rule[] = [
   [/\b((?:api[-_]?key|access[-_]?token|token|secret|password|ticket)["']?\s*[:=]\s*["']?)[^\s"',;&]+/gi, `$1${redacted}`],
 ]
 
-/** How the names of secret fields end, without their separators. */
+/** Endings of secret field names, without separators. */
 const knownFields = /(authorization|cookie|apikey|token|secret|password|ticket)$/
 
-/** Creates a redaction. Throws `LlmError` for a config that it cannot use; its methods throw for a value that is not a text. */
+/** Creates a redaction. Throws `LlmError` for an invalid config. Its method `text` throws for a value that is not a text. */
 export function createRedaction(config: RedactConfig = {}): Redaction {
   checkConfig(config)
   const { fields = [], patterns = [] } = config

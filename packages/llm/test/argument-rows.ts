@@ -6,7 +6,7 @@ import * as testing from '../src/testing/index.ts'
 
 const anyText: readonly Kind[] = ['text', 'empty']
 const amount: readonly Kind[] = ['number', 'fraction']
-/** A timer of a time that is over runs at once. */
+/** A timer whose time has passed runs at once, so any number is accepted. */
 const anyTime: readonly Kind[] = ['number', 'negative', 'fraction']
 const anything: readonly Kind[] = [
   ...(['null', 'true', 'number', 'negative', 'NaN', 'fraction', 'empty', 'text', 'list', 'object', 'function'] as const),
@@ -15,14 +15,14 @@ const anything: readonly Kind[] = [
 const none: readonly Kind[] = []
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
 const historyTakes = (path: string) => places(none, `${path}.foreignReasoning`, `${path}.aborted`, `${path}.errored`)
-/** A type is one of a few words, or a list of them; a schema may be `true`. */
+/** A type is a known word or a list of them. A schema may be `true`. */
 const schemaTakes = (path: string) => ({
   ...places(['list'], `${path}.type`, `${path}.properties.city.type`),
   ...places(['true', 'object'], `${path}.properties.city`),
   ...places(anyText, `${path}.required[0]`),
 })
 
-/** The input of a tool is an object. */
+/** The input schema of a tool must describe an object. */
 const inputSchemaTakes = (path: string) => ({ ...schemaTakes(path), [`${path}.type`]: none })
 
 const params = (): llm.RuntimeParams => ({
@@ -47,7 +47,7 @@ const priceTakes = (path: string): Record<string, readonly Kind[]> =>
 const info = (): llm.ModelInfo => ({ contextWindow: 9, maxOutputTokens: 9, input: { image: true, file: true, audio: true }, price: price() })
 const provider = (): llm.ProviderLike => () => testing.scriptedModel(() => ({ text: 'ok' }))
 const registry = (): llm.Models => llm.createModels({ providers: { acme: provider(), x: provider() }, default: 'acme:big' })
-/** A text is a model of the default provider. */
+/** Any text is accepted, as a model of the default provider. */
 const refTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['text'] })
 const cost = (): llm.Cost => ({ currency: 'USD', total: '1', input: '1', cacheRead: '0', cacheWrite: '0', output: '0', estimated: true })
 const usage = (): llm.Usage => ({
@@ -107,7 +107,7 @@ const request = (): llm.ModelRequest => ({
   telemetry: { enabled: true, content: true, metadata: { a: 'b' } },
 })
 
-/** Exports that are no functions of a caller, with the reason. */
+/** Exports without a row, with the reason. */
 export const withoutRow: Readonly<Record<string, string>> = {
   LlmError: 'the error itself',
   runtimeParamsSchema: 'a schema, whose answer is its result',
@@ -131,7 +131,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     takes: { error: anything, ...places(anyText, 'context.provider', 'context.modelId'), 'context.phase': none, 'context.now': amount },
   },
   costOf: { names: ['usage', 'price'], good: () => [usage(), price()], call: llm.costOf, ...usages('usage'), takes: priceTakes('price') },
-  // It looks at the total alone.
+  // It reads only the total.
   costToNumber: { names: ['cost'], good: () => [{ total: '1' }], call: llm.costToNumber, open: ['cost'], takes: { 'cost.total': none } },
   createModels: {
     names: ['options'],
@@ -146,7 +146,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     ],
     call: llm.createModels,
     open: ['options.providers.acme.defaults.providerSpecific', 'options.middleware[0]'],
-    // An import that is undefined is a mistake.
+    // An undefined provider is an error: probably a wrong import.
     records: ['options.providers'],
     takes: {
       ...{ ...paramsTake('options.providers.acme.defaults'), ...priceTakes('options.models["acme:big"].price') },
@@ -173,7 +173,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     open: ['request.runtimeParams.providerSpecific'],
     takes: { ...refTakes('request.model'), ...paramsTake('request.runtimeParams') },
   },
-  // A schema that is none is a fault, which is its result.
+  // An invalid schema is reported as the result.
   findSchemaFault: { names: ['schemas'], good: () => [[{ type: 'object' }]], call: llm.findSchemaFault, data: ['schemas[0]'] },
   mergeRuntimeParams: { names: ['layers[0]', 'layers[1]'], good: () => [params(), params()], call: llm.mergeRuntimeParams, open: ['layers[0].providerSpecific', 'layers[1].providerSpecific'], takes: { ...paramsTake('layers[0]'), ...paramsTake('layers[1]') } },
   readEvents: {
@@ -188,7 +188,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     good: () => [request()],
     async call(given: llm.ModelRequest) {
       const { error } = await llm.streamMessage(given).result()
-      // Only the call can find out what the caller's function returns.
+      // Only the call can check what the caller's function returns.
       if (error && error.kind !== 'config') throw new Error(error.message)
     },
     whole: ['request.models', 'request.clock', 'request.output.schema', 'request.tools[0].inputExamples[0].input', 'request.tools[1].args'],
@@ -198,7 +198,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     takes: {
       ...{ ...refTakes('request.model'), ...paramsTake('request.runtimeParams'), ...priceTakes('request.price'), ...historyTakes('request.history') },
       ...{ ...inputSchemaTakes('request.tools[0].inputSchema'), 'request.instructions': [...anyText, 'list'] },
-      // A function is a schema that is made when it is first used.
+      // A function is a lazy schema, created at its first use.
       ...places(['object', 'function'], 'request.tools[0].inputSchema', 'request.tools[2].inputSchema'),
       ...places(none, 'request.tools[1].type', 'request.tools[1].id', 'request.output.type', 'request.cache.at[0]', 'request.cache.at[1]', 'request.cache.ttl'),
       ...places(anyText, 'request.instructions[0].text', 'request.tools[0].description', 'request.output.name', 'request.output.description'),
@@ -210,7 +210,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     names: ['reason'],
     good: () => ['x'],
     call: (reason: string) => llm.streamMessage({ model: testing.scriptedModel([]), messages: [{ role: 'user', content: 'x' }] }).abort(reason),
-    // Called in clean-up, also by event targets.
+    // `abort` is called in cleanup code and by event targets, so it accepts anything.
     takes: { reason: anything },
   },
   'holdingClock().setTimer': { names: ['atMs', 'run', 'options'], good: () => [Date.now(), () => undefined, { hold: false }], call: (atMs: number, run: () => void, options?: llm.TimerOptions) => llm.holdingClock(llm.systemClock).setTimer(atMs, run, options)(), takes: { atMs: anyTime } },
@@ -247,7 +247,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     ],
     call: testing.scriptedModel,
     whole: ['options.clock'],
-    // The script decides what a model sends.
+    // The script decides what a model sends, so its data is not checked.
     data: ['steps[0].parts[0]', 'steps[0].toolCalls[0].input', 'steps[0].failAfter.error'],
     takes: {
       ...{ steps: ['list', 'function'], ...places(none, 'steps[0].failAfter.as', 'steps[0].hang') },

@@ -31,7 +31,7 @@ async function optionsOf(
   return options
 }
 
-/** Where marks stand: by tool name, by number of the message, by number of the part in it. */
+/** Returns the marks by position: tool name, message index, part index. */
 async function marksOf(request: Partial<ModelRequest>, provider?: string): Promise<Record<string, unknown>> {
   const { prompt, tools = [] } = await optionsOf(request, provider)
   const found: Record<string, unknown> = {}
@@ -82,7 +82,7 @@ describe('cache marks', () => {
     }
     expect(await sent(8)).toEqual({ texts: ['be brief', '\n\nMonday 😀'], marks: ['0', '2.0'] })
     for (const whole of [19, 20, 10_000]) expect(await sent(whole)).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: ['0', '1.0'] })
-    // Nothing of it lasts, and half of a character is no text.
+    // With 0, nothing is repeated; with 18, the text would end with half a surrogate pair.
     for (const none of [0, 18]) expect(await sent(none)).toEqual({ texts: ['be brief\n\nMonday 😀'], marks: ['a', '1.0'] })
     const blocks = [{ text: 'one' }, { text: 'two three' }]
     expect(await sent(3, { instructions: blocks })).toEqual({ texts: ['one', 'two', ' three'], marks: ['1', '3.0'] })
@@ -95,7 +95,7 @@ describe('cache marks', () => {
     const marks = (lasting: number): Promise<Record<string, unknown>> => marksOf({ messages, cache: { at: ['messages'], lasting: { messages: lasting } } })
     expect(await marks(7)).toEqual({ '4.0': mark })
     expect(await marks(6)).toEqual({ '3.0': mark })
-    // The blank one is not sent.
+    // The blank message is not sent.
     for (const lasting of [4, 5]) expect(await marks(lasting)).toEqual({ '2.1': mark })
     expect(await marks(1)).toEqual({ '0.0': mark })
     expect(await marks(0)).toEqual({})

@@ -5,7 +5,7 @@ import { addCost, addUsage, costOf, createModels, LlmError, streamMessage, type 
 import { scriptedModel } from '../src/testing/index.ts'
 import { call, hello } from './support.ts'
 
-/** Prices as whole billionths, which is all the digits that they may have. */
+/** Prices in whole billionths, their smallest unit. */
 const billionths = fc.bigInt({ min: 0n, max: 10n ** 12n })
 const decimalOf = (units: bigint): string =>
   `${units / 1_000_000_000n}.${String(units % 1_000_000_000n).padStart(9, '0')}`
@@ -25,7 +25,7 @@ const tiers = fc.uniqueArray(fc.record({ above: fc.nat({ max: 9_000 }), rates })
   maxLength: 4,
 })
 
-/** `amount` billionths of a millionth, read back out of the text digit by digit. */
+/** Converts a cost text to units of 10^-15, digit by digit. */
 const unitsIn = (amount: string | undefined): bigint => {
   const [whole = '', fraction = ''] = (amount ?? '').split('.')
   return BigInt(whole + fraction.padEnd(15, '0'))

@@ -36,7 +36,7 @@ async function outcome(
 type UserPart = Extract<LanguageModelV4Prompt[number], { role: 'user' }>['content'][number]
 type PromptFile = Extract<UserPart, { type: 'file' }>
 
-/** All files of the prompt: their URL, or their bytes as text. */
+/** Returns all files of the prompt: their URL, or their bytes as text. */
 function filesOf(prompt: LanguageModelV4Prompt | undefined): string[] {
   const files: string[] = []
   const see = ({ mediaType, data }: Pick<PromptFile, 'mediaType' | 'data'>): void => {

@@ -7,7 +7,7 @@ export interface Answer {
   readonly headers?: Record<string, string>
 }
 
-/** The error that the provider clients throw for an HTTP answer. */
+/** Returns the error that provider clients throw for an HTTP response. */
 export function apiError({ status, body, headers }: Answer): APICallError {
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return new APICallError({
@@ -17,7 +17,7 @@ export function apiError({ status, body, headers }: Answer): APICallError {
     ...(status !== undefined && { statusCode: status }),
     ...(headers && { responseHeaders: headers }),
     ...(text !== undefined && { responseBody: text }),
-    // A list does not fit the schema of any client, so that only its text is handed on.
+    // No client schema accepts a list, so only its text is passed on.
     ...(typeof body === 'object' && !Array.isArray(body) && { data: body }),
   })
 }
@@ -44,7 +44,7 @@ export const quota = (...quotaIds: string[]): unknown => ({
 })
 export const retryInfo = (retryDelay: string): unknown => ({ '@type': 'RetryInfo', retryDelay })
 
-/** How OpenAI's type, Anthropic's type and Google's word go with a status. */
+/** OpenAI's type, Anthropic's type and Google's word for each status. */
 const words: Readonly<Record<number, readonly [openai: string, anthropic: string, google: string]>> = {
   400: ['invalid_request_error', 'invalid_request_error', 'INVALID_ARGUMENT'],
   401: ['invalid_request_error', 'authentication_error', 'UNAUTHENTICATED'],
@@ -56,7 +56,7 @@ const words: Readonly<Record<number, readonly [openai: string, anthropic: string
   500: ['server_error', 'api_error', 'INTERNAL'],
 }
 
-/** The same words in each shape in which providers answer. */
+/** Returns the same message in the response shape of each provider. */
 export function inEveryShape(status: number, message: string): readonly (readonly [shape: string, answer: Answer])[] {
   const [openaiType, anthropicType, googleWord] = words[status]!
   return [

@@ -1,9 +1,9 @@
 import type { ModelError } from '../src/index.ts'
 
-/** A message as a server words it, and the numbers in it. */
+/** A recorded message of a server, with the numbers in it. */
 export type Recorded = readonly [server: string, message: string, limits: ModelError['limits']]
 
-/** What servers say when the input is too long. */
+/** Messages for an input that is too long. */
 export const overflows: readonly Recorded[] = [
   [
     'OpenAI',
@@ -113,7 +113,7 @@ export const overflows: readonly Recorded[] = [
   ],
 ]
 
-/** What servers say when the input would fit, if less output were asked for. */
+/** Messages for an input that would fit if less output were requested. */
 export const budgets: readonly Recorded[] = [
   [
     'Anthropic',

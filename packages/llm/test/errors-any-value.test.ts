@@ -21,7 +21,7 @@ const hostile = new Proxy(new Error('x'), {
   getOwnPropertyDescriptor: refuse,
 })
 
-/** The fields at which `classifyError` looks, with anything in them. */
+/** The fields that `classifyError` reads, with any values. */
 const errorLike = fc.record(
   Object.fromEntries(
     [
@@ -32,7 +32,7 @@ const errorLike = fc.record(
   { requiredKeys: [] },
 )
 
-/** The same with getters that throw. */
+/** The same fields as getters that throw. */
 const throwing = errorLike.map((fields) =>
   Object.defineProperties(
     {},

@@ -3,7 +3,7 @@ import { classifyError, type ErrorKind } from '../src/index.ts'
 import { exactCodes, groupCodes } from '../src/errors/codes.ts'
 import { anthropic, apiError, classify, google, openai } from './error-answers.ts'
 
-/** Codes, types and words that stand in the answers of providers, and the kind that each of them names. */
+/** Codes, types and words in responses of providers, by the kind that they determine. */
 const codes: Readonly<Partial<Record<ErrorKind, readonly string[]>>> = {
   billing: [
     'insufficient_quota',
@@ -87,7 +87,7 @@ describe('classifyError: codes', () => {
   it('L74: every code of the tables is tested here', () => {
     const tested = new Set(rows.map(([name]) => name))
     const all = [...Object.keys(exactCodes), ...Object.keys(groupCodes)]
-    // Google gives this one as a value of its own; see below.
+    // Google sends this one as a value; see the test below.
     expect(all.filter((name) => !tested.has(name) && name !== 'blockReason')).toEqual([])
   })
 

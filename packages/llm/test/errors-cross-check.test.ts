@@ -8,10 +8,10 @@ import { startProcessorTime } from './support.ts'
 const groups = Object.keys(kindOfGroup) as Group[]
 const statuses = [400, 401, 402, 403, 404, 413, 429, 500]
 
-/** The one wording that another sign reads on purpose: a server that answers 5xx with a validation error. */
+/** The only example that a second sign also matches on purpose: a server that answers 5xx with a validation error. */
 const blamedOnServer = '`inputs` tokens + `max_new_tokens` must be'
 
-/** What a message means behind a status: its sign's kind within the sign's groups, else no more than the status. */
+/** Returns the expected kind of a message with a status: the sign's kind within its groups, else the kind of the status. */
 function documented(kind: ErrorKind, signGroups: readonly Group[], example: string, group: Group): ErrorKind {
   if (signGroups.includes(group)) return kind
   return group === 'server' && example.includes(blamedOnServer) ? 'bad-request' : kindOfGroup[group]

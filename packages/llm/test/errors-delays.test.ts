@@ -5,7 +5,7 @@ const at = Date.parse('2030-01-01T00:00:00Z')
 
 const delayOf = (answer: Answer): number | undefined => classify({ status: 429, ...answer }, { now: at }).retryAfterMs
 
-/** Every form, the first in rank first: each must win over all that follow. */
+/** All forms in order of precedence: each must win over all later ones. */
 const ranked: readonly (readonly [form: string, headers: Record<string, string>, ms: number])[] = [
   ['retry-after-ms', { 'retry-after-ms': '250' }, 250],
   ['retry-after in seconds', { 'retry-after': '1.5' }, 1_500],

@@ -6,7 +6,7 @@ import { classify, inEveryShape } from './error-answers.ts'
 
 type Row = readonly [kind: ErrorKind, statuses: readonly number[], messages: readonly string[]]
 
-/** What providers say, as recorded, and the statuses with which they say it. */
+/** Recorded messages of providers, with the statuses that they come with. */
 const recorded: readonly Row[] = [
   [
     'billing',

@@ -4,7 +4,7 @@ import { classifyError, createRedaction } from '../src/index.ts'
 const said = (message: string): string => classifyError(new Error(message)).message
 const limit = 2_000
 
-/** The message of an error, with a secret that begins so many characters before the end of what is kept. */
+/** Returns a message whose secret begins `before` characters before the cut. */
 function messageAround(secret: string, before: number): string {
   return `${'x'.repeat(limit - before - 1)} ${secret} and more`
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
 
-/** Many calls on the clock of the machine, left in all the ways there are. Nothing may be left that holds the process. */
+/** Makes many calls on the system clock and abandons them in every possible way. None may keep the process alive. */
 const script = `
   import { getEventListeners } from 'node:events'
   import { streamMessage } from '@bowline/llm'
@@ -55,7 +55,7 @@ const script = `
   console.log(JSON.stringify({ reasons: messages.map((message) => message.stopReason), listeners }))
   process.on('exit', (code) => console.log('exit ' + code))`
 
-/** A script whose last line is never reached when the process ends in the middle of its await. */
+/** Runs a script whose last line is not reached if the process exits during its await. */
 async function ending(awaited: string): Promise<{ code: number; stdout: string }> {
   const lines = `
     import { streamMessage } from '@bowline/llm'
@@ -90,7 +90,7 @@ describe('a script that awaits a call of a model without a socket', () => {
 describe('a process with many calls', () => {
   it('L27: ends by itself, whatever became of its calls', { timeout: 60_000 }, async () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module', '-e', script], {
-      // Far below the limits of the forgotten calls, which are minutes.
+      // Far below the limits of the abandoned calls, which are minutes.
       timeout: 30_000,
     })
     const [said, exit] = stdout.trim().split('\n')

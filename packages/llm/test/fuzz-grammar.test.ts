@@ -7,7 +7,7 @@ import { eventsOf, finish, messageOf, text } from './support.ts'
 
 type Changed = { events: MessageEvent[]; message: AssistantMessage }
 
-/** Events and message of a sound call, without the ties between their objects, to be broken. */
+/** Returns deep copies of the events and message of a valid call, for tests to break. */
 async function sound(): Promise<Changed> {
   const events = structuredClone(
     await eventsOf([
@@ -29,7 +29,7 @@ async function sound(): Promise<Changed> {
 const place = (events: readonly MessageEvent[], type: MessageEvent['type']): number =>
   events.findIndex((event) => event.type === type)
 
-/** Changes fields of the first event of a type, whatever the types say. */
+/** Changes fields of the first event of a type, without type checks. */
 const event =
   (type: MessageEvent['type'], fields: object) =>
   ({ events }: Changed): void =>

@@ -17,7 +17,7 @@ const note = (error: unknown): void => void unhandled.push(error)
 beforeAll(() => void process.on('unhandledRejection', note))
 afterAll(() => void process.off('unhandledRejection', note))
 
-/** Runs scenarios until one breaks a rule; fast-check then prints the smallest and the seed that finds it again. */
+/** Runs scenarios until one breaks a rule. fast-check then prints the smallest one and its seed. */
 async function hold(
   scenarios: fc.Arbitrary<Scenario>,
   numRuns: number,
@@ -36,7 +36,7 @@ async function hold(
   )
 }
 
-/** As Node compares: keys like `constructor` mean nothing to it. */
+/** Compares with Node's equality, which treats keys like `constructor` as ordinary. */
 function expectContent({ content }: AssistantMessage, expected: readonly AssistantPart[]): void {
   if (!isDeepStrictEqual(content, expected)) expect(inspect(content, shown)).toBe(inspect(expected, shown))
 }
@@ -122,7 +122,7 @@ describe('events that are asked for and events that are handed over', () => {
   })
 })
 
-/** Ids of messages are made anew for each call. */
+/** Removes message ids, which differ between calls. */
 function withoutIds(events: readonly MessageEvent[]): readonly unknown[] {
   return events.map((event) => {
     if (event.type === 'message-start') return { ...event, messageId: '' }
@@ -130,7 +130,7 @@ function withoutIds(events: readonly MessageEvent[]): readonly unknown[] {
   })
 }
 
-/** L24, L25: the first error stands, and behind a finish only an error of the provider's own counts. */
+/** L24, L25: the first error is kept. After a finish, only an error of the provider itself counts. */
 function checkError(
   { stopReason, error, content }: AssistantMessage,
   taken: readonly LanguageModelV4StreamPart[],
@@ -140,7 +140,7 @@ function checkError(
   else if (taken.some((part) => part.type === 'finish')) expect(stopReason).toBe(content.length > 0 ? 'stop' : 'error')
 }
 
-/** L30, L31, L33: an abort ends the call at once, unless it comes too late. */
+/** L30, L31, L33: an abort ends the call immediately, unless it comes too late. */
 function checkAbort({ message, left, abort, provider }: Observed, { startsAborted, provider: plan }: Scenario): void {
   const endedAt = message.at + message.timing.totalMs
   if (startsAborted) {

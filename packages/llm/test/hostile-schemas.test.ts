@@ -5,7 +5,7 @@ import { randomRuns } from '../../../scripts/test-length.ts'
 import { checkInputSchema, findSchemaFault, resolveSchema, type JSONSchema7 } from '../src/index.ts'
 import { startProcessorTime } from './support.ts'
 
-/** Processor time: far more than a check takes, far less than one without bounds would. */
+/** Limit of processor time: far more than a bounded check takes, far less than an unbounded one. */
 const longestMs = 1500
 
 async function timed<T>(work: () => Promise<T>): Promise<T> {
@@ -17,7 +17,7 @@ async function timed<T>(work: () => Promise<T>): Promise<T> {
 
 const check = (schema: unknown, value: unknown) => timed(async () => (await resolveSchema(schema as JSONSchema7)).validate(value))
 
-/** Each definition refers twice to the next: 2^40 parts when they are put in place. */
+/** Each definition refers twice to the next, so expansion gives 2^40 parts. */
 function doubling(keyword: 'anyOf' | 'allOf' | 'oneOf'): object {
   const $defs = Object.fromEntries(
     Array.from({ length: 40 }, (_, index) => [`d${index}`, index === 39 ? { type: 'number' } : { [keyword]: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] }]),

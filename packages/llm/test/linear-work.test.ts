@@ -7,7 +7,7 @@ type Kind = 'text' | 'reasoning' | 'tool-input'
 
 const argumentsOf = (deltas: number): string => JSON.stringify({ text: 'abcd'.repeat(deltas) })
 
-/** One block of many small deltas. */
+/** Yields one block of many small deltas. */
 function* partsOf(kind: Kind, deltas: number): Generator<LanguageModelV4StreamPart> {
   const input = argumentsOf(deltas)
   yield kind === 'tool-input' ? { type: `${kind}-start`, id: 'b', toolName: 'x' } : { type: `${kind}-start`, id: 'b' }
@@ -49,7 +49,7 @@ const readings = {
   },
 }
 
-/** How many promises come to life while something is done: the work of a stream that can be counted. */
+/** Returns how many promises are created during the work. It is a countable measure of the cost of a stream. */
 async function promisesOf(work: () => Promise<void>): Promise<number> {
   let count = 0
   const hook = createHook({ init: (_, type) => void (type === 'PROMISE' && (count += 1)) }).enable()
@@ -85,7 +85,7 @@ describe('work that grows with the stream and no faster', () => {
     const read = await perDelta((deltas) =>
       readings['a reader to whom events are handed over'](callOf(partsOf('text', deltas))),
     )
-    // A few more now and then, for the turn that everybody else has.
+    // Yielding to the event loop adds a few promises.
     expect(read).toBeLessThan(bare + 0.05)
   })
 
@@ -148,7 +148,7 @@ describe('work that grows with the stream and no faster', () => {
     }
     const seen: MessageEvent[] = []
     for await (const event of callOf(counted())) {
-      // Each part gives one event at least.
+      // Each part gives at least one event.
       expect(taken).toBeLessThanOrEqual(seen.push(event) + 1)
       const before = taken
       await settle()

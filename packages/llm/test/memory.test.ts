@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { bundledFlags } from '../../../scripts/programs.ts'
 
-/** Streams many small deltas in a process of its own and tells how much memory the held message costs. */
+/** Streams many small deltas in a separate process and reports the memory of the stored message. */
 const script = (read: string): string => `
   import { readEvents, streamMessage } from '@bowline/llm'
   const deltas = 250_000

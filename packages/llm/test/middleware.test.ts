@@ -189,7 +189,7 @@ describe('middleware of the AI SDK', () => {
 describe('the package ai', { timeout: 30_000 }, () => {
   const source = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
 
-  /** Runs a script in a process of its own, which may note or refuse what is loaded. */
+  /** Runs a script in a separate process, which may record or refuse imports. */
   async function run(onResolve: string, script: string): Promise<unknown> {
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--input-type=module',

@@ -12,7 +12,7 @@ import { modelOfV2, modelOfV3, type ModelOfV2 } from './older-models.ts'
 import { nameOf, partsOf, stopRows } from './stop-rows.ts'
 import { finish, hello, readAll, resultOf, settle, text } from './support.ts'
 
-/** The AI SDK warns on the process about each model of version 2. */
+/** The AI SDK logs a warning through these globals for each model of version 2. */
 const shared = globalThis as { AI_SDK_LOG_WARNINGS?: unknown; AI_SDK_DEFAULT_PROVIDER?: unknown }
 const warned: unknown[] = []
 beforeAll(() => void (shared.AI_SDK_LOG_WARNINGS = (warning: unknown) => warned.push(warning)))
@@ -45,7 +45,7 @@ describe.each(versions)('F22: a model of version %s', (_, modelOf) => {
     const events = await readAll(streamMessage({ ...request, model: modelOf(parts) }))
     const model = scriptedModel([{ parts, finish: false }], { provider, modelId })
     const wanted = await readAll(streamMessage({ ...request, model }))
-    // A scripted model says more than the mocks do.
+    // A scripted model also sends response data, unlike the mocks.
     const { response: _response, ...message } = (wanted.pop() as { message: AssistantMessage }).message
     expect(events.slice(0, -1)).toEqual(wanted)
     expect(events.at(-1)).toEqual({ type: 'message-end', message })

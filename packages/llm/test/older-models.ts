@@ -10,10 +10,10 @@ import type { LanguageModelV4StreamPart } from '../src/index.ts'
 type Part = LanguageModelV4StreamPart
 type Finish = Extract<Part, { type: 'finish' }>
 
-/** The AI SDK's own mock of version 2 is no longer public; this one has the same two faces. */
+/** Replaces the AI SDK's mock of version 2, which is no longer public. */
 export type ModelOfV2 = LanguageModelV2 & { readonly doStreamCalls: readonly LanguageModelV2CallOptions[] }
 
-/** A model of version 3 that sends these parts; its stream parts differ only where it sends files. */
+/** Creates a model of version 3 that sends these parts. Its stream parts differ only for files. */
 export function modelOfV3(parts: readonly Part[]): MockLanguageModelV3 {
   return new MockLanguageModelV3({
     provider: 'old.chat',
@@ -22,7 +22,7 @@ export function modelOfV3(parts: readonly Part[]): MockLanguageModelV3 {
   })
 }
 
-/** The same parts in the words of version 2, which knows no raw reason. */
+/** Creates a model of version 2 that sends these parts. That version has no raw finish reason. */
 export function modelOfV2(parts: readonly Part[]): ModelOfV2 {
   const doStreamCalls: LanguageModelV2CallOptions[] = []
   const older = parts.map((part) => (part.type === 'finish' ? finishOfV2(part) : part)) as LanguageModelV2StreamPart[]

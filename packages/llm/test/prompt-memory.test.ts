@@ -19,7 +19,7 @@ function frozen<T>(value: T): T {
   return value
 }
 
-/** A conversation of so many steps, each with a call and its result. */
+/** Returns a conversation of this many steps, each with a call and its result. */
 function stepsOf(steps: number, idOf = (step: number): string => `call-${step}`): readonly Message[] {
   const messages: Message[] = [{ role: 'user', content: 'go' }]
   for (let step = 0; step < steps; step++) {

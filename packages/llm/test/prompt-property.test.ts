@@ -17,13 +17,13 @@ const noResult = 'No result was recorded for this call.'
 const promptOf = (messages: readonly Message[], model: Target): LanguageModelV4Prompt =>
   toPrompt({ messages, model, instructions: 'Be brief.' }).prompt
 
-/** A result that was made up may give way to the real one, so it is compared with nothing. */
+/** Replaces invented results, because a real result may replace them later. */
 const withoutMadeUp = (messages: LanguageModelV4Prompt): unknown[] =>
   messages.map((message) =>
     message.role === 'tool' && JSON.stringify(message).includes(noResult) ? 'results' : message,
   )
 
-/** Up to the turn that the provider has not ended: its open call goes when the conversation goes on without it. */
+/** Cuts the prompt before a turn that the provider has not ended. Its open call is dropped if the conversation continues without it. */
 function ended(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const answered = new Set(
     prompt.flatMap((message) => (message.role === 'assistant' ? message.content : [])).flatMap((part) =>
@@ -79,7 +79,7 @@ describe.each(targets)('any transcript, for $provider', (target) => {
       fc.property(transcriptsFor(target), (messages) => {
         const whole = promptOf(messages, target)
         for (let count = 1; count < messages.length; count++) {
-          // The model is called when all results that belong to its last answer are there.
+          // The model is called only when all results of its last answer are present.
           if (messages[count]?.role === 'tool-result') continue
           const earlier = withoutMadeUp(ended(promptOf(messages.slice(0, count), target)))
           const later = whole.slice(0, earlier.length).map((message, index) =>

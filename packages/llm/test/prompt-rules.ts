@@ -3,7 +3,7 @@ import type { LanguageModelV4Prompt } from '../src/index.ts'
 type PromptMessage = LanguageModelV4Prompt[number]
 type AssistantContent = Extract<PromptMessage, { role: 'assistant' }>['content']
 
-/** What no provider takes in a prompt, whatever its client makes of it. */
+/** Returns faults of a prompt that every provider rejects, whatever its client does. */
 export function promptProblems(prompt: LanguageModelV4Prompt): string[] {
   return [
     ...roleProblems(prompt),
@@ -43,7 +43,7 @@ function endsWithCalls(prompt: LanguageModelV4Prompt): boolean {
   return last?.role === 'assistant' && clientCalls(last.content).length > 0
 }
 
-/** A result of a provider's own tool stands behind its call; only the newest turn may leave a call open. */
+/** A result of a provider-executed tool must follow its call. Only the newest turn may leave a call open. */
 function providerPairProblems(prompt: LanguageModelV4Prompt): string[] {
   const problems: string[] = []
   let open = new Set<string>()
@@ -97,7 +97,7 @@ function contentProblems({ content, role }: PromptMessage, index: number): strin
   return problems
 }
 
-/** A lone surrogate survives as an escape in JSON text. */
+/** In JSON text, a lone surrogate remains as an escape. */
 function isWellFormed(value: unknown): boolean {
   return !/\\ud[89a-f]/i.test(JSON.stringify(value))
 }

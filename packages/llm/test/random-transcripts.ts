@@ -17,10 +17,10 @@ export interface Target {
   readonly modelId: string
 }
 
-/** What a provider's client puts into its answers. */
+/** Typical content of a provider's answers. */
 interface Dialect {
   readonly metadata: (type: 'text' | 'reasoning' | 'call') => readonly (ProviderMetadata | undefined)[]
-  /** The metadata of a tool that the provider runs; `undefined` where it runs none. */
+  /** Metadata of a provider-executed tool; `undefined` if the provider runs none. */
   readonly ownTool: ((id: string) => ProviderMetadata | undefined) | undefined
   readonly ownParts: readonly AssistantPart[]
 }
@@ -55,7 +55,7 @@ const dialects: Readonly<Record<string, Dialect>> = {
   },
 }
 
-/** OpenAI's chat client knows neither reasoning nor tools that run elsewhere. */
+/** OpenAI's chat client supports neither reasoning nor provider-executed tools. */
 function dialectOf(provider: string): Dialect {
   return provider === 'openai.chat' ? plain : (dialects[provider.split('.')[0] ?? ''] ?? plain)
 }
@@ -67,7 +67,7 @@ const values: fc.Arbitrary<JSONValue> = fc.constantFrom<JSONValue>(
   { deep: ['\ud800', { '\udc00': null }] },
   { text: '' },
 )
-/** The ids that a provider gives, those that this package made of them, and those that none can send. */
+/** Ids from providers, ids that this package derived from them, and ids that cannot be sent. */
 const ownIds = fc.constantFrom('a', 'b', 'a~2', 'a_2', 'b~2~2', '')
 const foreignIds = fc.constantFrom('a', 'b', 'a~2', 'a:b', 'a/b', 'x'.repeat(80), `${'x'.repeat(80)}y`, 'ü\ud800', '')
 const anyIds = fc.oneof(ownIds, foreignIds)
@@ -134,7 +134,7 @@ function callsOf(dialect: Dialect, ids: fc.Arbitrary<string>): fc.Arbitrary<Assi
     )
 }
 
-/** A search that the provider runs itself: its call, its result, or both. */
+/** A search that the provider runs: its call, its result, or both. */
 function ownToolParts({ ownTool }: Dialect): fc.Arbitrary<AssistantPart[]> {
   if (!ownTool) return fc.constant([])
   return fc
@@ -184,8 +184,8 @@ function answersOf({ provider, modelId }: Target, target: Target): fc.Arbitrary<
 }
 
 /**
- * Transcripts as bad as they come: calls and results without each other, ids used twice, parts of other models, answers
- * that were cut short, texts that say nothing.
+ * Transcripts with all kinds of faults: calls and results without each other, duplicate ids, parts of other models, truncated
+ * answers, empty texts.
  */
 export function transcriptsFor({ provider, modelId }: Target, maxLength = 10): fc.Arbitrary<Message[]> {
   const target: Target = { provider, modelId }

@@ -36,7 +36,7 @@ const whole = {
   chunk: 2,
 }
 
-/** A stream with so many deltas, which are there at once, and then goes on as it is told. */
+/** Returns a stream with this many deltas, available at once, followed by the given end. */
 function instant(
   deltas: number,
   end: (controller: ReadableStreamDefaultController<LanguageModelV4StreamPart>) => void | Promise<void>,
@@ -55,7 +55,7 @@ const finished = (controller: ReadableStreamDefaultController<LanguageModelV4Str
   controller.close()
 }
 
-/** As another package would make it. */
+/** Wraps a stream like another package would. */
 function foreign(stream: MessageStream): MessageStream {
   return {
     messageId: stream.messageId,
@@ -65,7 +65,7 @@ function foreign(stream: MessageStream): MessageStream {
   }
 }
 
-/** One that changes the events on their way. */
+/** Wraps a stream and changes its events. */
 function shouting(stream: MessageStream): MessageStream {
   return {
     ...stream,
@@ -247,7 +247,7 @@ describe('a stream that is always ready', () => {
     const { events, message } = read(streamMessage({ model, messages: hello, timeouts: { firstPartMs: 0, idleMs: 0 } }))
     expect((await message).content).toEqual([{ type: 'text', text: 'x'.repeat(deltas) }])
     expect(events).toHaveLength(deltas + 4)
-    // The one that waits for the end behind the finish.
+    // One turn, to wait for the end of the stream after the finish.
     expect(turns.mock.calls.length).toBeLessThanOrEqual(1)
     turns.mockRestore()
   })

@@ -23,7 +23,7 @@ interface Probe {
   readonly seen: { pulls: number; cancelled: boolean; signal: AbortSignal | undefined; calls: number }
 }
 
-/** A pull source that counts what is asked of it. */
+/** Creates a pull source that counts requests. */
 function probe(parts: readonly LanguageModelV4StreamPart[], options: { hangAtEnd?: boolean } = {}): Probe {
   const seen: Probe['seen'] = { pulls: 0, cancelled: false, signal: undefined, calls: 0 }
   const model = rawModel((call) => {

@@ -7,12 +7,12 @@ import { bundledFlags } from '../../../scripts/programs.ts'
 
 const folder = fileURLToPath(new URL('..', import.meta.url))
 
-/** The README's example of this number, run in a process of its own with these lines around it; gives what it printed. */
+/** Runs the README example with this number in a separate process, with the given lines around it. Returns its output. */
 async function outputOf(number: number, before: string, after = ''): Promise<string> {
   const readme = await readFile(`${folder}/README.md`, 'utf8')
   const example = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)][number]?.[1]
   if (example === undefined) throw new Error(`the README has no example ${number}`)
-  // The scripted model stands in the place of the real provider.
+  // A scripted model replaces the real provider.
   const script = [`import { scriptedModel } from '@bowline/llm/testing'`, before, example.replace(/import \{ (?:openai|anthropic) \}.*\n/g, ''), after]
   const args = [...bundledFlags(), '--input-type=module-typescript', '-e', script.join('\n')]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder })

@@ -6,7 +6,7 @@ export interface Shop {
   readonly made: string[]
 }
 
-/** A provider that notes what it makes; its models call themselves `acme.chat`. */
+/** A provider that records the models it creates. Their `provider` is `acme.chat`. */
 export function shop(provider = 'acme.chat'): Shop {
   const made: string[] = []
   return {
@@ -18,11 +18,11 @@ export function shop(provider = 'acme.chat'): Shop {
   }
 }
 
-/** A registry of two such providers. */
+/** Creates a registry with two such providers. */
 export const registry = (options: Partial<ModelsOptions> = {}): Models =>
   createModels({ providers: { acme: shop().provider, ollama: shop('ollama.chat').provider }, ...options })
 
-/** The words of the `LlmError` `invalid-config` that an act throws. */
+/** Returns the message of the `LlmError` `invalid-config` that an action throws. */
 export function refusalOf(act: () => unknown): string {
   try {
     act()

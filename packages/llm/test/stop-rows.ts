@@ -7,7 +7,7 @@ export const clientCall: LanguageModelV4StreamPart = { type: 'tool-call', toolCa
 export const brokenCall: LanguageModelV4StreamPart = { type: 'tool-call', toolCallId: 'c', toolName: 'x', input: '{"a' }
 const providerCall: LanguageModelV4StreamPart = { ...clientCall, toolCallId: 'p', providerExecuted: true }
 
-/** One way in which a message may end, and what it means. */
+/** One way in which a message may end, with its meaning. */
 export interface StopRow {
   readonly unified: Unified | 'none'
   readonly raw?: string
@@ -17,7 +17,7 @@ export interface StopRow {
   readonly outputTokens?: number
 }
 
-/** The table of stop reasons. */
+/** All combinations of finish reasons and parts. */
 export const stopRows: readonly StopRow[] = [
   { unified: 'stop', parts: [clientCall], stopReason: 'tool-calls' },
   { unified: 'stop', parts: [brokenCall], stopReason: 'tool-calls' },
@@ -92,7 +92,7 @@ export const stopRows: readonly StopRow[] = [
 export const nameOf = ({ unified, raw, parts, outputTokens }: StopRow): string =>
   `${unified}${raw ? ` (${raw})` : ''} behind ${parts.map((part) => part.type).join(' ') || 'nothing'}${outputTokens === undefined ? '' : `, ${outputTokens} tokens`}`
 
-/** The whole stream of a row. */
+/** Returns the whole stream of a row. */
 export function partsOf({ unified, raw, parts, outputTokens }: StopRow): LanguageModelV4StreamPart[] {
   if (unified === 'none') return [...parts]
   return [...parts, { type: 'finish', finishReason: { unified, raw }, usage: usageOf(10, outputTokens) }]

@@ -52,14 +52,14 @@ export interface Call {
   readonly stream: MessageStream
 }
 
-/** A call of a model that follows one step, at a clock that stands still. */
+/** Calls a model that follows one step, with a manual clock. */
 export function call(step: Step, request: Partial<ModelRequest> = {}): Call {
   const clock = manualClock(1_000)
   const model = scriptedModel([step], { clock })
   return { model, clock, stream: streamMessage({ model, messages: hello, clock, messageId: 'msg_1', ...request }) }
 }
 
-/** The events of a call whose stream consists of these parts and no others. */
+/** Returns the events of a call whose stream has exactly these parts. */
 export async function eventsOf(
   parts: readonly (LanguageModelV4StreamPart | Action)[],
   request: Partial<ModelRequest> = {},
@@ -79,7 +79,7 @@ export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A model around a hand-made stream, to see what is done to it. */
+/** Creates a model with a hand-made stream, to observe how it is used. */
 export function rawModel(doStream: LanguageModelV4['doStream'], provider = 'raw'): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
@@ -91,7 +91,7 @@ export function rawModel(doStream: LanguageModelV4['doStream'], provider = 'raw'
   }
 }
 
-/** Returns a function that says how many milliseconds of processor time this process has used since: what else the machine does is not counted. */
+/** Returns a function that returns the processor time of this process since then, in ms. Other processes do not affect it. */
 export function startProcessorTime(): () => number {
   const before = process.cpuUsage()
   return () => {

@@ -5,7 +5,7 @@ import * as testing from '../src/testing/index.ts'
 import { traitsOf } from '../src/errors/error-kinds.ts'
 import { call, eventsOf, finish, readAll } from './support.ts'
 
-/** Names behind `export type`, which are gone at run time. */
+/** Returns the names in `export type`, which do not exist at run time. */
 async function typeNames(path: string): Promise<string[]> {
   const source = await readFile(new URL(path, import.meta.url), 'utf8')
   const lists = [...source.matchAll(/export type \{([^}]*)\}/g)].map(([, names]) => names ?? '')

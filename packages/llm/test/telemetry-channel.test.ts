@@ -14,11 +14,11 @@ afterEach(() => {
 interface Published {
   readonly name: string
   readonly report: CallReport
-  /** As the report was at that moment. */
+  /** Copy of the report at that moment. */
   readonly seen: CallReport
 }
 
-/** What is published from now on to the end of the test. */
+/** Records everything that is published until the end of the test. */
 function listen(onEvent: (published: Published) => void = () => {}): Published[] {
   const published: Published[] = []
   const on = (name: string) => (report: CallReport) => {

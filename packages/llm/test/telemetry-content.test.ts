@@ -8,7 +8,7 @@ import { forgetSdkAfterEach, record } from './telemetry-recorder.ts'
 
 forgetSdkAfterEach()
 
-/** Every place from which something private could leak, each marked with SECRET. */
+/** A request in which every private text contains SECRET. */
 const request = {
   instructions: 'SECRET instructions',
   messages: [
@@ -40,7 +40,7 @@ const answer: Step = {
   toolCalls: [{ id: 'c2', name: 'look', input: { at: 'SECRET place' } }],
 }
 
-/** Everything that a call tells the world about itself. */
+/** Returns all telemetry of a call as text, and its message. */
 async function told(
   step: Step,
   more: Partial<ModelRequest> = {},

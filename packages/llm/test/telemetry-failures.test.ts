@@ -12,11 +12,11 @@ import { forgetSdkAfterEach, record, type RecorderOptions } from './telemetry-re
 
 forgetSdkAfterEach()
 
-/** The SDK's code for it; the package that names it is not the SDK's own. */
+/** The SDK's code for errors. It is copied, because the package that names it is not part of the SDK. */
 const failed = 1
 const facts = { messageId: 'm', provider: 'p', modelId: 'm' }
 
-/** The events of a call that succeeds, one that fails and one that is aborted. */
+/** Returns the events of a successful, a failed and an aborted call. */
 async function everyKindOfEvents(): Promise<MessageEvent[][]> {
   const telemetry = { content: true }
   return Promise.all([
@@ -87,7 +87,7 @@ describe('broken listeners', () => {
     expect(await everyKindOfEvents()).toEqual(plain)
   })
 
-  /** A provider whose tracer starts spans as given. */
+  /** A provider whose tracer starts spans with the given function. */
   const tracing = (startActiveSpan: (run: (span: Span) => void) => unknown): TracerProvider => {
     type Run = (span: Span) => void
     const tracer = { startActiveSpan: (_name: string, _options: object, run: Run) => startActiveSpan(run) }

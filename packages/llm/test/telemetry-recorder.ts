@@ -12,9 +12,9 @@ import {
 import { afterEach } from 'vitest'
 
 export interface Recorder {
-  /** The spans that have ended, the oldest first. */
+  /** Returns the ended spans, oldest first. */
   spans(): ReadableSpan[]
-  /** The one span that has ended. Throws for none and for more. */
+  /** Returns the only ended span. Throws if there are none or several. */
   span(): ReadableSpan
 }
 
@@ -24,7 +24,7 @@ export interface RecorderOptions {
   readonly exporters?: readonly SpanExporter[]
 }
 
-/** Registers a real SDK until the end of the test, since the registry is one for the whole process. */
+/** Registers a real SDK until the end of the test; the registry is global. */
 export function record({ sampler, processors = [], exporters = [] }: RecorderOptions = {}): Recorder {
   const memory = new InMemorySpanExporter()
   const exporting = [...exporters, memory].map((exporter) => new SimpleSpanProcessor(exporter))
@@ -42,7 +42,7 @@ export function record({ sampler, processors = [], exporters = [] }: RecorderOpt
   }
 }
 
-/** To be called once per file: what a test registers must not reach the next. */
+/** Call it once per file, so that one test's SDK does not affect the next. */
 export function forgetSdkAfterEach(): void {
   afterEach(() => {
     trace.disable()

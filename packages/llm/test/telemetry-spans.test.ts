@@ -284,7 +284,7 @@ describe('cost', () => {
     expect(await touches(1_000)).toBe(few)
   })
 
-  /** Counts what is done to spans. */
+  /** Counts operations on spans. */
   function countingProvider(real: TracerProvider): { provider: TracerProvider; count(): number } {
     let count = 0
     const counting = <T extends object>(target: T): T =>

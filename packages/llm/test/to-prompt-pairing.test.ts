@@ -93,7 +93,7 @@ describe('calls and results of a transcript', () => {
       'assistant: call c, call c_2, call c_2_2, call c_2_3',
       'tool: result c="c", result c_2="c~2", result c_2_2="c~2~2", result c_2_3="c_2"',
     ])
-    // The mark is no repair: it is how a transcript of this package spells its ids.
+    // The mark is not a repair: transcripts of this package spell duplicate ids in this way.
     expect(codes(messages)).toEqual(['renamed-call'])
   })
 

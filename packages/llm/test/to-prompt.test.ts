@@ -121,7 +121,7 @@ describe('transcript to prompt', () => {
     const ids = (index: number): string[] =>
       ((prompt[index]?.content ?? []) as { toolCallId: string }[]).map((part) => part.toolCallId)
     expect(new Set(ids(0)).size).toBe(4)
-    // OpenAI's chat interface takes 40 characters at most.
+    // OpenAI's chat interface allows at most 40 characters.
     for (const id of ids(0)) expect(id).toMatch(/^[\w-]{1,40}$/)
     expect(ids(1)).toEqual(ids(0))
     expect(ids(0)[3]).toBe('fine_1-A')

@@ -47,7 +47,7 @@ export const convert = (
 export const codes = (messages: readonly Message[], more?: Partial<ToPromptOptions>): string[] =>
   convert(messages, more).repairs.map(({ code }) => code)
 
-/** The prompt in short: one line per message. */
+/** Summarises the prompt: one line per message. */
 export const shape = (messages: readonly Message[], more?: Partial<ToPromptOptions>): string[] =>
   convert(messages, more).prompt.map((message) => {
     if (typeof message.content === 'string') return `${message.role}: ${message.content}`

@@ -3,7 +3,7 @@ import { readFacts, type ErrorFacts } from './shapes.ts'
 
 const deepestCause = 8
 
-/** What the error says, and what its causes say, without cycles. Wrappers give way to what they wrap. */
+/** Reads an error and its causes, without cycles. A wrapper is replaced by the error that it wraps. */
 export function causesOf(error: unknown): readonly [ErrorFacts, ...ErrorFacts[]] {
   const chain: [ErrorFacts, ...ErrorFacts[]] = [readFacts(error)]
   const seen = new Set([error])

@@ -14,17 +14,17 @@ import { isQuotaOfNothing } from './signs/billing.ts'
 export interface ErrorContext {
   readonly provider?: string
   readonly modelId?: string
-  /** The signal of the call: when it is aborted, so is the error. */
+  /** Signal of the call. If it is aborted, the error is `aborted`. */
   readonly abortSignal?: AbortSignal
-  /** Whether content had been delivered. Default `before-output`. */
+  /** Whether content had been delivered before the error. Default `before-output`. */
   readonly phase?: ModelError['phase']
-  /** Epoch milliseconds against which dates of the provider are read. Default: now. */
+  /** Current time in epoch milliseconds, for dates in provider responses. Default: now. */
   readonly now?: number
 }
 
 /**
- * Returns any error of a model call as data. A `ModelError` is returned unchanged. The original error stays as `cause`, which JSON
- * does not show. Throws `LlmError` only if the context is not valid.
+ * Converts any error of a model call to data. A `ModelError` is returned unchanged. The original error is kept as `cause`, which
+ * JSON does not show. Throws `LlmError` only if the context is invalid.
  */
 export function classifyError(error: unknown, context: ErrorContext = {}): ModelError {
   checkContext(context)
@@ -71,11 +71,11 @@ function classify(error: unknown, context: ErrorContext): ModelError {
 interface Verdict {
   readonly kind: ErrorKind
   readonly retryable?: boolean
-  /** The system's code, where it told the kind. */
+  /** System error code, if it determined the kind. */
   readonly code?: string
 }
 
-/** The order of decision: own signal, structured codes, status and phrase, names along the causes, their words. */
+/** Decides in this order: own signal, structured codes, status and phrase, error names along the causes, their messages. */
 function verdictOf(chain: readonly ErrorFacts[], facts: ErrorFacts, context: ErrorContext): Verdict {
   if (context.abortSignal?.aborted) return { kind: 'aborted' }
   const told = exactKind(facts) ?? kindWithin(facts, context)
@@ -87,13 +87,13 @@ function exactKind(facts: ErrorFacts): ErrorKind | undefined {
   return facts.words.map((word) => lookUp(exactCodes, word)).find(Boolean) ?? quotaKind(facts)
 }
 
-/** Google says with the same word that a minute's or a day's quota is used up; only the quota's id tells. */
+/** Google uses the same word for an exhausted quota per minute and per day. Only the id of the quota tells them apart. */
 function quotaKind({ details, message }: ErrorFacts): ErrorKind | undefined {
   const violations = details.flatMap(({ violations }) => (Array.isArray(violations) ? (violations as unknown[]) : []))
   const ids = violations.map((violation) => field(violation, 'quotaId')).filter((id) => typeof id === 'string')
   if (ids.length === 0) return undefined
   if (ids.every((id) => id.includes('PerDay'))) return 'billing'
-  // Its words for a full minute are those of an empty purse, except where the quota itself is nothing.
+  // For an exhausted minute, Google uses the same message as for missing credit. The exception is a quota of zero.
   return isQuotaOfNothing(message) ? 'billing' : 'rate-limit'
 }
 
@@ -102,23 +102,23 @@ function kindWithin(facts: ErrorFacts, { provider }: ErrorContext): ErrorKind | 
   const sign = groups.map((group) => signOf(group, facts.message)).find(Boolean)
   if (sign) return sign.kind
   const last = groups.at(-1)
-  // Anthropic's front answers 413 without its usual body: there it is the size in bytes, not in tokens.
+  // The front end of Anthropic answers 413 without the usual body. There it means the size in bytes, not in tokens.
   if (last === 'too-large' && provider?.includes('anthropic')) return 'payload-too-large'
   return last && kindOfGroup[last]
 }
 
-/** Where phrases are looked for, in order. The last one decides when there is none. */
+/** Returns the groups in which to look for phrases, in order. If no phrase matches, the last group decides. */
 function groupsOf(facts: ErrorFacts): readonly Group[] {
   const named = facts.words.map((word) => lookUp(groupCodes, word)).find(Boolean)
   const answered = groupOfStatus(facts.status)
   if (!answered) return named ? [named] : []
   if (!named) return facts.inStream ? ['none', answered] : [answered]
-  // This type stands on answers of every 4xx status, which then say more than the type does.
+  // `bad-request` types occur with every 4xx status. A specific status says more than the type.
   const statusSaysMore = named === 'bad-request' && facts.status !== undefined && facts.status < 500
   return [statusSaysMore ? answered : named]
 }
 
-/** What the errors themselves tell. Names first: a parser's message repeats the model's output, which tells nothing. */
+/** Decides by the errors themselves. Names come before messages, because the message of a parser repeats model output. */
 function namedVerdict(chain: readonly ErrorFacts[]): Verdict | undefined {
   const named = chain.map(({ code, name }) => kindOfName(code, name)).find(Boolean)
   const isBroken = chain.some(({ message }) => isBrokenStream(message))
@@ -130,14 +130,14 @@ function namedVerdict(chain: readonly ErrorFacts[]): Verdict | undefined {
   return sign && { kind: sign.kind }
 }
 
-/** What the provider's `x-should-retry` may change: anything may be forbidden, only some kinds may be allowed. */
+/** Applies the `x-should-retry` header: it may forbid a retry for any kind, but allow one only for some. */
 function adviceOf(header: string | undefined, kind: ErrorKind): boolean | undefined {
   if (header === 'false') return false
   const mayAllow = kind === 'unknown' || kind === 'server-error' || kind === 'rate-limit'
   return header === 'true' && mayAllow ? true : undefined
 }
 
-/** Whether this link of the chain carries a provider's answer, so that its facts speak for the whole. */
+/** Returns whether this error of the chain carries a provider's response, so that its facts stand for the whole chain. */
 function isTelling(facts: ErrorFacts): boolean {
   const { status, statusWord } = facts
   return status !== undefined || statusWord !== undefined || !!exactKind(facts) || groupsOf(facts).length > 0

@@ -1,6 +1,6 @@
 import type { ErrorKind } from '../model-error.ts'
 
-/** Codes, types and status words that name one kind wherever they stand. */
+/** Codes, types and status words that always mean one kind. */
 export const exactCodes: Readonly<Record<string, ErrorKind>> = {
   insufficient_quota: 'billing',
   credit_balance_exhausted: 'billing',
@@ -35,7 +35,7 @@ export const exactCodes: Readonly<Record<string, ErrorKind>> = {
   timeout_error: 'timeout',
 }
 
-/** The families of errors within which phrases are told apart. `none` is for errors without status and type. */
+/** Groups of errors. Within a group, phrases decide the kind. `none` is for errors without status and type. */
 export type Group =
   | 'bad-request'
   | 'unauthorized'
@@ -50,7 +50,7 @@ export type Group =
   | 'cancelled'
   | 'none'
 
-/** Codes, types and status words that say no more than an HTTP status does. */
+/** Codes, types and status words that are no more specific than an HTTP status. */
 export const groupCodes: Readonly<Record<string, Group>> = {
   rate_limit_error: 'rate',
   rate_limit_exceeded: 'rate',
@@ -99,7 +99,7 @@ export function groupOfStatus(status: number | undefined): Group | undefined {
   return statusGroups[status] ?? (status >= 500 ? 'server' : status >= 400 ? 'bad-request' : undefined)
 }
 
-/** What an error of the group is when no phrase says more. */
+/** Kind of an error of the group if no phrase matches. */
 export const kindOfGroup: Readonly<Record<Group, ErrorKind>> = {
   'bad-request': 'bad-request',
   unauthorized: 'auth',

@@ -3,7 +3,7 @@ import type { ErrorFacts } from './shapes.ts'
 
 type Reader = (facts: ErrorFacts, now: number) => number | undefined
 
-/** The places where providers say how long to wait, the most exact first. */
+/** Readers for the places where providers state a delay, most exact first. */
 const readers: readonly Reader[] = [
   ({ headers }) => numberOf(headers['retry-after-ms']),
   ({ headers }) => secondsToMs(numberOf(headers['retry-after'])),
@@ -14,10 +14,10 @@ const readers: readonly Reader[] = [
   ({ headers }, now) => anthropicReset(headers, now),
 ]
 
-/** As in "try again in 6m0s", "retry after 1 minute and 20 seconds", "will reset after 18h31m10s". */
+/** Matches "try again in 6m0s", "retry after 1 minute and 20 seconds", "will reset after 18h31m10s". */
 const askedWait = new RegExp(`(?:try again|retry|reset)s? (?:in|after) (?<time>${durationPattern})`, 'i')
 
-/** How long the provider asks to wait, in milliseconds. Nothing is added to it and nothing cut from it. */
+/** Returns the delay that the provider asks for, in milliseconds, unchanged. */
 export function retryDelayMs(facts: ErrorFacts, now: number): number | undefined {
   for (const read of readers) {
     const ms = read(facts, now)
@@ -34,12 +34,12 @@ function secondsToMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1000)
 }
 
-/** A bare number is no date, although it could be read as a year. */
+/** A bare number is not a date, although `Date.parse` would read it as a year. */
 function untilDate(text: string | undefined, from: number): number | undefined {
   return text === undefined || Number.isFinite(Number(text)) ? undefined : Date.parse(text) - from
 }
 
-/** The later one of those that are used up: before it, the next try would fail again. */
+/** Returns the later reset of the exhausted limits: a retry before it would fail again. */
 function exhaustedReset(headers: Readonly<Record<string, string>>): number | undefined {
   const resets = ['requests', 'tokens']
     .filter((what) => numberOf(headers[`x-ratelimit-remaining-${what}`]) === 0)

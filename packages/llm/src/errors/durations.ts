@@ -9,10 +9,10 @@ const units: readonly (readonly [spelling: RegExp, ms: number])[] = [
 const unit = units.map(([spelling]) => spelling.source.slice(1, -1)).join('|')
 const amount = String.raw`\d+(?:\.\d+)?\s?(?:${unit})(?![a-z])`
 
-/** The source of a pattern for all durations that `durationOf` reads. */
+/** Source of a pattern for all durations that `durationOf` reads. */
 export const durationPattern = `${amount}(?:[\\s,]*(?:and )?${amount})*`
 
-/** Durations such as `34.07s`, `6m0s`, `800ms`, `18h31m10s`, `1 minute and 20 seconds`, in milliseconds. */
+/** Parses durations such as `34.07s`, `6m0s`, `800ms`, `18h31m10s`, `1 minute and 20 seconds`. Returns milliseconds. */
 export function durationOf(text: unknown): number | undefined {
   if (typeof text !== 'string' || !wholeDuration.test(text)) return undefined
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)\s?([a-z]+)/gi)]

@@ -7,7 +7,7 @@ type Traits = Pick<ModelError, 'retryable' | 'recovery'>
 const wait = { retryable: true, recovery: 'wait' } as const
 const never = { retryable: false } as const
 
-/** What a caller may do about each kind. */
+/** Whether each kind is retryable, and its recovery. */
 export const traitsOf: Readonly<Record<ErrorKind, Traits>> = {
   aborted: never,
   network: wait,
@@ -38,10 +38,10 @@ type Facts = { [K in keyof Omit<ModelError, 'kind' | 'message' | 'phase'>]?: Mod
 }
 
 const longestMessage = 2_000
-/** Far over what any provider uses: what is longer is not a name, but something that was echoed. */
+/** Far above the length of real names; a longer value is echoed input. */
 const longestName = 200
 
-/** A `ModelError` of the kind, with the kind's traits unless the facts say otherwise. */
+/** Creates a `ModelError` with the traits of its kind. `facts` override the traits. */
 export function modelError(kind: ErrorKind, message: string, facts: Facts = {}): ModelError {
   const { retryable, recovery } = { ...traitsOf[kind], ...definedOnly(facts) }
   const advice = { retryable, recovery: recovery === 'wait' && !retryable ? undefined : recovery }
@@ -54,7 +54,7 @@ function shortNames({ code, type, param, requestId }: Facts): Pick<Facts, 'code'
   return { code: short(code), type: short(type), param: short(param), requestId: short(requestId) }
 }
 
-/** True for what `modelError` makes, also after a JSON round trip. */
+/** Returns true for results of `modelError`, also after a JSON round trip. */
 export function isModelError(value: unknown): value is ModelError {
   if (typeof value !== 'object' || value === null) return false
   const { kind, retryable, message, phase } = value as Partial<ModelError>

@@ -1,11 +1,11 @@
 import type { ErrorKind } from '../model-error.ts'
 import { lookUp } from './codes.ts'
 
-/** What the code or the class of an error in the chain of causes tells. */
+/** Kind that the code or class of an error determines. */
 export interface NamedKind {
   readonly kind: ErrorKind
   readonly retryable?: false
-  /** The code, if it was the code that told. */
+  /** The code, if it determined the kind. */
   readonly code?: string
 }
 
@@ -28,7 +28,7 @@ const classes: Readonly<Record<string, ErrorKind>> = {
   AI_NoContentGeneratedError: 'empty-response',
 }
 
-/** Codes of systems, sockets and fetch libraries. In order: waiting heals neither a bad certificate nor its kin. */
+/** Codes of systems, sockets and fetch libraries. The order matters: certificate errors come first, because a retry cannot fix them. */
 const codes: readonly (readonly [pattern: RegExp, named: NamedKind])[] = [
   [/CERT|^UNABLE_TO_(?:GET|VERIFY)|HOSTNAME_MISMATCH|UNKNOWN_CA|^INVALID_CA$/, { kind: 'network', retryable: false }],
   [/^ETIMEDOUT$|^UND_ERR_\w+_TIMEOUT$/, { kind: 'timeout' }],
@@ -48,7 +48,7 @@ export function kindOfName(code: string | undefined, name: string | undefined): 
 const disconnected =
   /^(?:fetch failed|failed to fetch|load failed|network ?(?:error|request failed)\b.*|socket hang up|error (?:sending request|reading a body|in input stream)\b.*|the (?:network|internet) connection .*|could not connect to the server\.?)$/i
 
-/** How runtimes word a connection that did not come about, without a code. */
+/** Matches messages of runtimes for a failed connection without a code. */
 export function isDisconnected(message: string): boolean {
   return disconnected.test(message)
 }
@@ -56,8 +56,8 @@ export function isDisconnected(message: string): boolean {
 const bugs = /^(?:Type|Reference|Range)Error$/
 
 /**
- * Whether only a mistake in a program makes errors of this class. `fetch` throws a `TypeError` too: its words, codes and
- * causes are read before. A `SyntaxError` is none: parsing what arrived throws it.
+ * Returns whether errors of this class come only from bugs. `fetch` throws a `TypeError` too, but its message, code and causes are
+ * checked before. `SyntaxError` is not included: parsing a response throws it.
  */
 export function isBug(name: string | undefined): boolean {
   return name !== undefined && bugs.test(name)
@@ -66,7 +66,7 @@ export function isBug(name: string | undefined): boolean {
 const broken =
   /^(?:terminated|premature close|failed to process successful response|.* ended without a finish reason\.)$/i
 
-/** How runtimes and clients word that an answer has begun and not ended. */
+/** Matches messages of runtimes and clients for a response that began but did not end. */
 export function isBrokenStream(message: string): boolean {
   return broken.test(message)
 }

@@ -1,31 +1,31 @@
 import { isRecord } from '../arguments.ts'
 import { field } from '../json.ts'
 
-/** What an error says about itself, read out of the shape in which its provider says it. */
+/** Facts of an error, read from the shape that its provider uses. */
 export interface ErrorFacts {
   readonly message: string
   readonly name?: string | undefined
-  /** 3xx to 5xx only: a success status on an error says nothing. */
+  /** HTTP status from 300 to 599. A success status on an error means nothing. */
   readonly status?: number | undefined
-  /** Whether the error came inside of an accepted stream, where a status is only the client's guess. */
+  /** Whether the error came inside an accepted stream, where the status is only a guess of the client. */
   readonly inStream: boolean
-  /** `code`, `type` and `param` of OpenAI's shape; `type` is also Anthropic's. */
+  /** `code`, `type` and `param` as in OpenAI's shape; Anthropic also uses `type`. */
   readonly code?: string | undefined
   readonly type?: string | undefined
   readonly param?: string | undefined
   /** Google's status word, such as `RESOURCE_EXHAUSTED`, and its details. */
   readonly statusWord?: string | undefined
   readonly details: readonly Record<string, unknown>[]
-  /** Every structured word that may name a kind, the most exact first. */
+  /** All structured words that may determine the kind, most exact first. */
   readonly words: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly requestId?: string | undefined
 }
 
-/** No provider says more than this, and phrases must not be looked for in a whole page. */
+/** Above the length of real messages. It bounds the search for phrases, for example in an HTML page. */
 const longestMessage = 10_000
 
-/** Reads any thrown value. Fields that cannot be read count as absent. */
+/** Reads any thrown value. Unreadable fields count as absent. */
 export function readFacts(error: unknown): ErrorFacts {
   const body = bodyOf(error)
   const payload = payloadOf(body)
@@ -61,25 +61,25 @@ export function readFacts(error: unknown): ErrorFacts {
   }
 }
 
-/** The clients parse with schemas that drop what they do not know, so that the text says more than their data. */
+/** Prefers the response text to the client's parsed data, because clients drop unknown fields. */
 function bodyOf(error: unknown): unknown {
   const text = typeof error === 'string' ? error : field(error, 'responseBody')
   const said = [parseJson(text), field(error, 'data'), parseJson(field(error, 'message'))]
   return firstOf(said.find((value) => typeof value === 'object' && value !== null) ?? error)
 }
 
-/** The object with the error's own fields: the body's `error`, a failed response's `error`, or the body. */
+/** Returns the object with the error's own fields: `error` of the body, `error` of a failed response, or the body. */
 function payloadOf(body: unknown): unknown {
   const nested = [field(body, 'error'), field(field(body, 'response'), 'error')]
   const payload = nested.find(isRecord)
   if (!payload) return typeof field(body, 'error') === 'string' ? { message: field(body, 'error') } : body
-  // Gateways wrap the answer of the provider behind them as text.
+  // Gateways wrap the response of the underlying provider as text.
   const wrapped = parseJson(field(payload, 'message')) ?? parseJson(field(field(payload, 'metadata'), 'raw'))
   const inner = field(firstOf(wrapped), 'error')
   return isRecord(inner) ? inner : payload
 }
 
-/** Google answers with a list of one. */
+/** Returns the first item of a list, because Google answers with a list of one. */
 function firstOf(value: unknown): unknown {
   return Array.isArray(value) ? (value as unknown[])[0] : value
 }
@@ -95,16 +95,16 @@ function parseJson(text: unknown): unknown {
 
 function messageOf(error: unknown, payload: unknown): string {
   const body = typeof error === 'string' ? error : field(error, 'responseBody')
-  // HTML and JSON are for the other readers; any other text is what the server wanted to say.
+  // HTML and JSON are parsed elsewhere. Any other text is the server's message.
   if (typeof body === 'string' && /^\s*[^\s<[{]/.test(body)) return body
   const complaints = listOf(field(payload, 'detail')).map((complaint) => field(complaint, 'msg'))
   const said = [field(payload, 'message'), field(payload, 'detail'), ...complaints, field(error, 'message')]
   return said.map(textOf).find(Boolean) ?? titleOf(body) ?? plainText(error)
 }
 
-/** A page says in its title what its server means, where HTTP/2 has left out the words of the status. */
+/** Returns the title of an HTML page, which describes the error even if HTTP/2 has dropped the status text. */
 function titleOf(body: unknown): string | undefined {
-  // One bounded run of text: with room to choose where it begins and ends, a page of spaces would take minutes.
+  // A single bounded run of text. With more freedom for its start and end, a page of spaces would take minutes.
   const title = typeof body === 'string' ? /<title>([^<]{1,500})<\/title>/i.exec(body)?.[1] : undefined
   return textOf(title?.trim())
 }

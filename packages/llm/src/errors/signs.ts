@@ -9,7 +9,7 @@ import { limitsOfSign, type Limits, type Sign } from './signs/sign.ts'
 
 const counting: readonly Sign[] = [...outputBudget, ...contextOverflow]
 
-/** In order: the first sign that fits decides. */
+/** All signs in order: the first match decides. */
 export const signs: readonly Sign[] = [
   ...refusedSize,
   ...counting,
@@ -25,7 +25,7 @@ export function signOf(group: Group, message: string): Sign | undefined {
   return signs.find((sign) => sign.groups.includes(group) && limitsOfSign(sign, message) !== undefined)
 }
 
-/** The numbers in a message about too many tokens, whatever told that it is one. */
+/** Returns the numbers in a message about too many tokens, however it was recognised as one. */
 export function limitsOf(message: string): Limits | undefined {
   for (const sign of counting) {
     const limits = limitsOfSign(sign, message)

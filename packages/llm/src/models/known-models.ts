@@ -1,10 +1,10 @@
 import type { ModelInfo } from '../model-info.ts'
 
-/** What a vendor's own page says about a model. A row stands here only if somebody has read it on that page. */
+/** Facts from a vendor's own page about a model. Add a row only after reading that page. */
 export interface KnownModel extends ModelInfo {
   /** `provider:model`, by the provider's options key; may end in `*`. */
   readonly match: string
-  /** YYYY-MM-DD: the newest day that the page names as past, so that it was read on that day or later. */
+  /** YYYY-MM-DD: the latest date that the page gives as past. The page was read on that date or later. */
   readonly asOf: string
   /** The public address of the page. */
   readonly source: string
@@ -14,8 +14,8 @@ const million = { contextWindow: 1_000_000, maxOutputTokens: 128_000 }
 const twoHundredThousand = { contextWindow: 200_000, maxOutputTokens: 64_000 }
 
 /**
- * No prices: the pages that were read do not say on which day theirs held, and a wrong price is worse than none.
- * Vendors whose pages could not be read have no rows; what is not known here comes from the user.
+ * There are no prices: the pages do not state a date for them, and a wrong price is worse than none. Vendors whose pages could not
+ * be read have no rows. Users supply facts that are missing here.
  */
 export const knownModels: readonly KnownModel[] = [
   { match: 'anthropic:claude-fable-5-1', ...million, ...claudePage('fable-5-1', '2026-09-01') },
@@ -27,7 +27,7 @@ export const knownModels: readonly KnownModel[] = [
   { match: 'anthropic:claude-haiku-4-5*', ...twoHundredThousand, ...claudePage('haiku-4-5', '2025-10-15') },
 ]
 
-/** These pages name the day on which the model was released. */
+/** These pages state the release date of the model. */
 function claudePage(name: string, asOf: string): Pick<KnownModel, 'asOf' | 'source'> {
   return { asOf, source: `https://platform.claude.com/docs/en/models/${name}/overview` }
 }

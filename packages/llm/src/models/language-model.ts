@@ -9,7 +9,7 @@ export type AnyLanguageModel = LanguageModelV4 | LanguageModelV3 | LanguageModel
 
 const supportedVersions: readonly unknown[] = ['v4', 'v3', 'v2']
 
-/** Throws `LlmError` for anything that this package cannot call. */
+/** Throws `LlmError` for a model that this package cannot call. */
 export function checkLanguageModel(model: unknown, path: string): asserts model is AnyLanguageModel {
   const { specificationVersion, provider, modelId, doStream } = (model ?? {}) as Partial<Record<string, unknown>>
   if (specificationVersion === undefined && provider === undefined) refuseSetting(path, 'a language model of the AI SDK', model)
@@ -19,7 +19,7 @@ export function checkLanguageModel(model: unknown, path: string): asserts model 
       'invalid-config',
       `${name} has specification version "${String(specificationVersion)}"; supported: "v4", "v3", "v2"`,
     )
-  // Providers and models for other things than language carry the same version.
+  // Providers, and models for other purposes than language, carry the same version.
   if (typeof provider !== 'string' || typeof modelId !== 'string' || typeof doStream !== 'function')
     throw new LlmError('invalid-config', `${name} is no language model: it must have provider, modelId and doStream`)
 }
@@ -28,16 +28,16 @@ function textOf(name: unknown): string {
   return typeof name === 'string' ? name : describeValue(name)
 }
 
-/** Gives the model as it is called: the same object each time. */
+/** Returns the callable model; the same object each time. */
 export type OpenModel = () => LanguageModelV4 | Promise<LanguageModelV4>
 
-/** The model itself when it is of the current version and has no middleware, else through the AI SDK's own adapter. */
+/** Returns a current model without middleware unchanged; wraps any other with the AI SDK's own adapter. */
 export function openerOf(model: AnyLanguageModel, middleware: readonly LanguageModelMiddleware[] = []): OpenModel {
   if (model.specificationVersion === 'v4' && middleware.length === 0) return () => model
   let opening: Promise<LanguageModelV4> | undefined
   return () =>
     (opening ??= adapted(model, middleware).catch((error: unknown) => {
-      // What failed once may succeed at the next call.
+      // Clears the failure, because the next call may succeed.
       opening = undefined
       throw error
     }))

@@ -2,12 +2,12 @@ import { check, fieldsOf } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 
 /**
- * The name of a model in a registry: `provider:model`, split at the first `:`; an alias; or a model of the default
- * provider. The object form is not split, for model names with a `:` of their own.
+ * Name of a model in a registry: `provider:model`, split at the first `:`; an alias; or a model of the default provider. Use the
+ * object form for model names that contain `:`.
  */
 export type ModelRef = string | { readonly provider: string; readonly model: string }
 
-/** A reference with nothing left to guess. */
+/** A resolved reference. */
 export interface ModelName {
   readonly provider: string
   readonly model: string
@@ -30,13 +30,13 @@ export function checkedRef(path: string, ref: ModelRef): ModelRef {
   return ref
 }
 
-/** What a reference names. Throws `LlmError` for one that names nothing. */
+/** Resolves a reference. Throws `LlmError` if it names no model. */
 export function parseRef(ref: ModelRef, { aliases, defaultProvider }: RefNames): ModelName {
   if (typeof ref !== 'string') return { provider: ref.provider, model: ref.model }
   return aliases.get(ref) ?? parseName(ref, defaultProvider)
 }
 
-/** Reads `provider:model`, or a model of the default provider. `place` begins the error: the option that has the text. */
+/** Parses `provider:model`, or a model of the default provider. `place`, the path of the option, starts the error message. */
 export function parseName(text: string, defaultProvider: string | undefined, place = ''): ModelName {
   const colon = text.indexOf(':')
   if (colon !== -1) return checkedName({ provider: text.slice(0, colon), model: text.slice(colon + 1) }, place)
@@ -47,7 +47,7 @@ export function parseName(text: string, defaultProvider: string | undefined, pla
 
 const longestQuote = 200
 
-/** A name for a message: names may come from outside and have any length. */
+/** Quotes a name for a message. Cuts it, because it may come from outside. */
 export function quoted(name: string): string {
   return `"${name.length > longestQuote ? `${name.slice(0, longestQuote)}…` : name}"`
 }

@@ -6,18 +6,18 @@ import { checkPrice } from '../usage/price.ts'
 import { knownModels } from './known-models.ts'
 import type { ModelInfo } from '../model-info.ts'
 
-/** What is known about models: what the user says, then what this package knows. */
+/** Facts about models, from the user and from this package. The user's facts win. */
 export interface ModelTable {
-  /** `ref` is the user's name of the model, `knownAs` the one in the built-in table. */
+  /** Returns facts about a model. `ref` is its name in the registry, `knownAs` its name in the built-in table. */
   infoOf(ref: string, knownAs: string): ModelInfo
 }
 
-/** A model, or several of one name's beginning: `provider:model`, which may end in `*`. */
+/** A model, or all models whose names start alike: `provider:model`, which may end in `*`. */
 interface Row extends ModelInfo {
   readonly match: string
 }
 
-/** Throws `LlmError` for a row that can name no model or has an impossible price. */
+/** Throws `LlmError` for a row that cannot match any model or has an invalid price. */
 export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTable {
   const rows = Object.entries(given).filter(([, info]) => info !== undefined).map(([match, info]): Row => {
     checkRow(`models["${match}"]`, match, info)
@@ -37,12 +37,12 @@ function checkRow(path: string, match: string, info: ModelInfo): void {
   if (price !== undefined) checkPrice(price, `${path}.price`)
 }
 
-/** What this package knows about a model by its provider's options key and its id. */
+/** Returns the built-in facts about a model. `name` is the provider's options key and the model id. */
 export function knownInfo(name: string): ModelInfo {
   return layered(rowsOf(knownModels, name))
 }
 
-/** The rows of a model, lowest first: that of the longest pattern, then its own. */
+/** Returns the rows of a model, lowest precedence first: the longest matching pattern, then the exact name. */
 function rowsOf(rows: readonly Row[], name: string): Row[] {
   const patterns = rows.filter(({ match }) => match.endsWith('*') && name.startsWith(match.slice(0, -1)))
   const longest = patterns.sort((a, b) => b.match.length - a.match.length)[0]
@@ -50,7 +50,7 @@ function rowsOf(rows: readonly Row[], name: string): Row[] {
   return [longest, exact].filter((row) => row !== undefined)
 }
 
-/** Field by field, the later row wins. A price is one field: half of one and half of another would be neither. */
+/** Merges rows field by field; a later row wins. A price is one field: parts of two prices would not make a valid one. */
 function layered(rows: readonly Row[]): ModelInfo {
   const inputs = rows.flatMap(({ input }) => (input ? [input] : []))
   return rows.reduce<ModelInfo>(

@@ -11,19 +11,19 @@ import { registerProvider, type ProviderEntry, type RegisteredProvider } from '.
 import { RecentlyUsed } from './recently-used.ts'
 import { callOf, optionsKeyOf, resolvedModel, type ResolvedModel } from './resolved-model.ts'
 
-/** Names the providers, and decides which model a reference means, what is known about models, and which middleware wraps them. */
+/** Providers of a registry, meaning of references, facts about models, and middleware. */
 export interface ModelsOptions {
-  /** By the name that references use. */
+  /** Providers by the name that references use. */
   readonly providers: Readonly<Record<string, ProviderEntry>>
-  /** `provider` or `provider:model`: where names without a provider belong, and what no reference means. */
+  /** `provider` or `provider:model`. The provider applies to names without one; the model is used if there is no reference. */
   readonly default?: string
   /** Short names for `provider:model`, or for a model of the default provider. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** By `provider:model`, which may end in `*`. Wins over what this package knows, field by field. */
+  /** Facts by `provider:model`, which may end in `*`. They override the built-in facts field by field. */
   readonly models?: Readonly<Record<string, ModelInfo>>
   /**
-   * Around every model; the first sees a call first. Messages record the model's own names, also where a middleware
-   * gives it others: they say whose signatures a message carries.
+   * Middleware around every model; the first in the list is the outermost. Messages record the model's own names, even if a
+   * middleware changes them, because signatures in a message belong to that model.
    */
   readonly middleware?: LanguageModelMiddleware | readonly LanguageModelMiddleware[]
 }
@@ -33,15 +33,15 @@ export interface ModelsOptions {
  * per name; the 1,000 names used last are kept.
  */
 export interface Models {
-  /** The default model when there is no reference. */
+  /** Resolves a reference; without one, returns the default model. */
   resolve(ref?: ModelRef): ResolvedModel
   /**
-   * The model as it is called, for use with the AI SDK: with the middleware, without the provider's `defaults` and
-   * `headers`, which `streamMessage` adds. The same object each time.
+   * Returns the callable model, for use with the AI SDK; the same object each time. It includes the middleware, but not the
+   * provider's `defaults` and `headers`, which `streamMessage` adds.
    */
   languageModel(ref?: ModelRef): Promise<LanguageModelV4>
   info(ref: ModelRef): ModelInfo
-  /** The names of the providers. */
+  /** Returns the names of the providers. */
   providers(): string[]
 }
 
@@ -124,7 +124,7 @@ function createModel(ref: string, create: () => AnyLanguageModel): AnyLanguageMo
   return model
 }
 
-/** `place` begins the error: the option that has the name. */
+/** Returns the provider of this name. `place`, the path of the option, starts the error message. */
 function registered(name: string, providers: ReadonlyMap<string, RegisteredProvider>, place = ''): RegisteredProvider {
   const provider = providers.get(name)
   if (provider) return provider
@@ -134,7 +134,7 @@ function registered(name: string, providers: ReadonlyMap<string, RegisteredProvi
   )
 }
 
-/** Default and aliases must point somewhere from the start: a name that breaks at its first use is found too late. */
+/** Checks the default and the aliases at creation, because a wrong name would otherwise fail only at its first use. */
 function checkedNames(
   { default: defaultRef, aliases = {} }: ModelsOptions,
   providers: ReadonlyMap<string, RegisteredProvider>,

@@ -6,17 +6,17 @@ import type { AnyLanguageModel } from './language-model.ts'
 
 type CreateModel = (modelId: string) => AnyLanguageModel
 
-/** A provider of the AI SDK, or a function that makes a model of its name. */
+/** A provider of the AI SDK, or a function that creates a model by its id. */
 export type ProviderLike = CreateModel | { languageModel(modelId: string): AnyLanguageModel }
 
-/** A provider with settings that hold for all of its models. */
+/** A provider with settings for all of its models. */
 export interface ProviderSettings {
   readonly provider: ProviderLike
-  /** The lowest layer of the runtime params of each call. */
+  /** Default runtime params of each call; every other layer overrides them. */
   readonly defaults?: RuntimeParams
-  /** The key under which the client reads its options. Default: its models' `provider` up to the first dot. */
+  /** Key under which the client reads its options. Default: `provider` of its models up to the first dot. */
   readonly optionsKey?: string
-  /** Sent with each call; those of a request win. */
+  /** Headers of each call; headers of a request override them. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -31,7 +31,7 @@ export interface RegisteredProvider {
   readonly create: CreateModel
 }
 
-/** Throws `LlmError` for an entry that is no provider or has params that cannot be sent. */
+/** Throws `LlmError` for an entry that is not a provider or has invalid params. */
 export function registerProvider(name: string, entry: ProviderEntry): RegisteredProvider {
   if (name === '' || name.includes(':'))
     throw new LlmError('invalid-config', `providers: "${name}" cannot name a provider: names are not empty and have no ":"`)
@@ -46,7 +46,7 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
   checkValues(`providers.${name}.headers`, headers, check.checkText)
   if (defaults?.model !== undefined)
     throw new LlmError('invalid-config', `providers.${name}.defaults.model: a provider cannot choose the model`)
-  // Copies: what was checked must not change.
+  // Copies the settings, so that they cannot change after the check.
   return {
     name,
     create,
@@ -60,7 +60,7 @@ function hasOptions(entry: ProviderEntry): entry is ProviderSettings {
   return isRecord(entry) && 'provider' in entry && !('languageModel' in entry) && !('specificationVersion' in entry)
 }
 
-/** The providers of the AI SDK are functions with methods: theirs say more than the call itself. */
+/** AI SDK providers are functions with methods. The method is more specific than calling the provider itself. */
 function creatorOf(provider: ProviderLike): CreateModel | undefined {
   const { languageModel } = (provider ?? {}) as Partial<Exclude<ProviderLike, CreateModel>>
   if (typeof languageModel === 'function') return (modelId) => languageModel.call(provider, modelId)

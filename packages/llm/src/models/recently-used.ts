@@ -1,7 +1,7 @@
-/** Names longer than this are not kept: none of a real model is. */
+/** Longer names are not cached; real model names are shorter. */
 const longestName = 1_000
 
-/** A bounded memory by name: it forgets what was not asked for the longest time. */
+/** A least-recently-used cache by name. */
 export class RecentlyUsed<T> {
   readonly #entries = new Map<string, T>()
   readonly #limit: number
@@ -11,7 +11,7 @@ export class RecentlyUsed<T> {
   }
 
   get(name: string, make: () => T): T {
-    // A map keeps the order of its entries: taking one out and putting it back makes it the newest.
+    // A map keeps insertion order, so deleting and setting an entry makes it the newest.
     const value = this.#entries.get(name) ?? make()
     this.#entries.delete(name)
     if (name.length <= longestName) this.#entries.set(name, value)

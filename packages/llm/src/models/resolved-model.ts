@@ -2,29 +2,29 @@ import type { RuntimeParams } from '../params/runtime-params.ts'
 import type { OpenModel } from './language-model.ts'
 import type { ModelInfo } from '../model-info.ts'
 
-/** Shared by all installed copies of this package. */
+/** A global symbol, shared by all installed copies of this package. */
 const callKey: unique symbol = Symbol.for('bowline.llm.resolved-model') as never
 
 /** A model that a registry resolved, with its facts and settings. */
 export interface ResolvedModel {
-  /** The name of the provider in the registry. */
+  /** Name of the provider in the registry. */
   readonly provider: string
   readonly modelId: string
   /** `provider:model`, without aliases. */
   readonly ref: string
   readonly info: ModelInfo
-  /** The lowest layer of the runtime params of each call. */
+  /** Default runtime params of each call; every other layer overrides them. */
   readonly defaults: RuntimeParams
-  /** For this package only. */
+  /** Internal data of this package. */
   readonly [callKey]: ModelCall
 }
 
-/** How a resolved model is called. */
+/** Data needed to call a resolved model. */
 export interface ModelCall {
-  /** As the model names itself, which is how messages record their origin. */
+  /** Names that the model reports. Messages record them as their origin. */
   readonly provider: string
   readonly modelId: string
-  /** The key under which its client reads provider options. */
+  /** Key under which its client reads provider options. */
   readonly optionsKey: string
   readonly headers: Readonly<Record<string, string>>
   readonly open: OpenModel
@@ -42,7 +42,7 @@ export function callOf(model: ResolvedModel): ModelCall {
   return model[callKey]
 }
 
-/** The key under which a client reads its options by itself: `openai` for a model of `openai.responses`. */
+/** Returns the key under which a client reads its options: `openai` for a model of `openai.responses`. */
 export function optionsKeyOf(provider: string): string {
   return provider.split('.')[0] ?? provider
 }

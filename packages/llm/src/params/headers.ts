@@ -1,4 +1,4 @@
-/** One set of headers. The later layer wins, in whatever case it writes a name; `undefined` takes a header away. */
+/** Merges headers. A later layer wins; names are case-insensitive. `undefined` removes a header. */
 export function mergeHeaders(
   ...layers: readonly (Readonly<Record<string, string | undefined>> | undefined)[]
 ): Record<string, string> | undefined {

@@ -10,20 +10,20 @@ const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', '
 
 /** Settings of one call that may come from outside at run time. An absent or `undefined` field leaves the default. */
 export interface RuntimeParams {
-  /** A reference that a registry of models resolves. */
+  /** Reference for a registry of models. */
   readonly model?: string | undefined
-  /** 0 to 2. */
+  /** From 0 to 2. */
   readonly temperature?: number | undefined
   readonly maxTokens?: number | undefined
-  /** 0 to 1. */
+  /** From 0 to 1. */
   readonly topP?: number | undefined
   readonly topK?: number | undefined
   readonly stopSequences?: readonly string[] | undefined
-  /** Takes the place of the instructions for this call. */
+  /** Replaces the instructions for this call. */
   readonly systemPrompt?: string | undefined
   readonly reasoning?: (typeof reasoningEfforts)[number] | undefined
   readonly seed?: number | undefined
-  /** Options under the called provider's own key, without that key. */
+  /** Options of the called provider, without the provider's key around them. */
   readonly providerSpecific?: Readonly<Record<string, JSONValue>> | undefined
 }
 
@@ -42,7 +42,7 @@ const fields = {
 
 export const runtimeParamNames: readonly string[] = Object.keys(fields)
 
-/** A zod schema that refuses unknown fields and values out of range and names the field's path. */
+/** A zod schema that refuses unknown fields and values out of range. Errors name the path of the field. */
 export const runtimeParamsSchema: z.ZodType<RuntimeParams> = z.strictObject(fields, {
   error: ({ code, input, keys }) => (code === 'unrecognized_keys' ? noFields(keys as readonly string[]) : `must be an object; received ${describeValue(input)}`),
 })
@@ -66,15 +66,15 @@ function noFields(keys: readonly string[]): string {
 }
 
 /**
- * Merges layers of settings, lowest first. Only defined fields override; `providerSpecific` is merged by its top-level keys.
- * Throws `LlmError` for a layer that does not fit the schema.
+ * Merges layers of settings, lowest precedence first. Only defined fields override; `providerSpecific` is merged by its top-level
+ * keys. Throws `LlmError` for a layer that does not match the schema.
  */
 export function mergeRuntimeParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
   for (const [index, layer] of layers.entries()) if (layer !== undefined) checkRuntimeParams(layer, `layers[${index}]`)
   return mergedParams(...layers)
 }
 
-/** The same for layers that were checked before. */
+/** Like `mergeRuntimeParams`, for layers that are already checked. */
 export function mergedParams(...layers: readonly (RuntimeParams | undefined)[]): RuntimeParams {
   const given = layers.filter((layer) => layer !== undefined)
   const merged = given.reduce<RuntimeParams>((below, layer) => ({ ...below, ...definedOnly(layer) }), {})
@@ -83,7 +83,7 @@ export function mergedParams(...layers: readonly (RuntimeParams | undefined)[]):
   return { ...merged, providerSpecific: Object.fromEntries(specific) }
 }
 
-/** Throws `LlmError` for params that do not fit the schema. */
+/** Throws `LlmError` for params that do not match the schema. */
 export function checkRuntimeParams(params: RuntimeParams, place = 'runtimeParams'): void {
   check.checkObject(place, params)
   const { error } = runtimeParamsSchema.safeParse(params)
@@ -101,7 +101,7 @@ type Settings = Pick<
   'temperature' | 'maxOutputTokens' | 'topP' | 'topK' | 'stopSequences' | 'reasoning' | 'seed'
 >
 
-/** The settings that every provider knows under the same name. What is absent stays absent. */
+/** Returns the settings that all providers share. Absent ones stay absent. */
 export function toSettings(params: RuntimeParams): Settings {
   const { temperature, maxTokens, topP, topK, stopSequences, reasoning, seed } = params
   return definedOnly({
@@ -117,7 +117,7 @@ export function toSettings(params: RuntimeParams): Settings {
 
 const unsafeKeys: readonly string[] = ['__proto__', 'constructor', 'prototype']
 
-/** The entries of `providerSpecific` without keys that could reach a prototype. */
+/** Returns the entries of `providerSpecific` without keys that could reach a prototype. */
 export function safeEntries(specific: RuntimeParams['providerSpecific']): [string, JSONValue][] {
   return Object.entries(specific ?? {}).filter(([key, value]) => value !== undefined && !unsafeKeys.includes(key))
 }

@@ -24,18 +24,18 @@ export interface AssistantContext {
   readonly input: ModelInput | undefined
   readonly history: HistoryOptions
   readonly origin: Origin
-  /** The calls that are sent, by place. */
+  /** Calls to send, by their position in the content. */
   readonly calls: CallsOfMessage
-  /** The ids of those parts of provider-executed tools that are sent, by place. */
+  /** Ids of the parts of provider-executed tools to send, by their position in the content. */
   readonly providerParts: ReadonlyMap<number, string>
-  /** The message was cut short: reasoning that its provider did not sign cannot be trusted to be whole. */
+  /** Whether the message was cut short. Then unsigned reasoning may be incomplete. */
   readonly cutShort: boolean
-  /** The called model's provider takes no text of white space, not even for the sake of its metadata. */
+  /** Whether the provider rejects text of only white space, even if it carries metadata. */
   readonly refusesBlankText: boolean
   readonly note: (code: RepairCode, toolCallId?: string) => undefined
 }
 
-/** The parts of an assistant message that the called model may see, in their order. */
+/** Returns the parts of an assistant message that may be sent to the called model, in order. */
 export function assistantContent(message: AssistantMessage, context: AssistantContext): Content {
   const content = new SignedReasoning<PromptPart>(() => context.note('empty-content'))
   const parts = withoutRefusedFiles<AssistantPart>(message.content, context.input, context.note)
@@ -49,7 +49,7 @@ export function assistantContent(message: AssistantMessage, context: AssistantCo
   return content.end()
 }
 
-/** `place` is that of the part in the content of its message. */
+/** Converts one part. `place` is its position in the content. */
 function convertPart(part: AssistantPart | TextPart, place: number, context: AssistantContext): PromptPart | undefined {
   const { origin, note } = context
   switch (part?.type) {
@@ -96,7 +96,7 @@ function convertText(part: AssistantTextPart | TextPart, context: AssistantConte
 function convertReasoning(part: AssistantTextPart, context: AssistantContext): PromptPart | undefined {
   const { origin, note, cutShort, history } = context
   const metadata = sentMetadata(part.providerMetadata, origin)
-  // A signature covers the exact text, so signed reasoning goes back untouched.
+  // A signature covers the exact text, so signed reasoning is sent back unchanged.
   if (metadata.providerOptions) return { type: 'reasoning', text: part.text, ...metadata }
   if (cutShort) return note('empty-content')
   const text = wellFormed(part.text, () => note('bad-unicode'))

@@ -8,33 +8,36 @@ import type {
 import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, fieldsOf, optionalFieldsOf } from '../check.ts'
 
-/** A place of the prompt whose end can be marked for the provider's cache. The order in the prompt is tools, instructions, messages. */
+/**
+ * A section of the prompt whose end can be marked for the provider's cache. Their order in the prompt: tools, instructions,
+ * messages.
+ */
 export type CachePlace = 'tools' | 'instructions' | 'messages'
 
 /**
- * Marks how much of the prompt the provider caches, so that the next call need not read it again. `auto` marks the instructions
- * (the tools if there are none) and the messages.
+ * Cache marks: how much of the prompt the provider caches for the next call. `auto` marks the instructions (or the tools, if there
+ * are none) and the messages.
  */
 export type CacheMarks =
   | 'off'
   | 'auto'
   | {
       readonly at: 'auto' | readonly CachePlace[]
-      /** How long the prompt is kept. Default: what the provider does, five minutes at the time of writing. */
+      /** Lifetime of the cache. Default: the provider's default, five minutes at the time of writing. */
       readonly ttl?: '5m' | '1h'
-      /** What later calls repeat, if that is not all: the marks are set at its end. */
+      /** The part that later calls repeat, if that is not everything. Marks are set at its end. */
       readonly lasting?: LastingPart
     }
 
-/** The part of the prompt that later calls repeat. The cache marks are set at its end. */
+/** The part of the prompt that later calls repeat. Cache marks are set at its end. */
 export interface LastingPart {
-  /** Characters of the last instruction text, from its first one. The rest is sent as a text of its own. Default: all. */
+  /** Number of characters of the last instruction text, from its start. The rest is sent as a separate text. Default: all. */
   readonly instructions?: number
-  /** Messages, from the first one. Default: all. */
+  /** Number of messages, from the first one. Default: all. */
   readonly messages?: number
 }
 
-/** Throws `LlmError` for marks at no place. */
+/** Throws `LlmError` for invalid cache marks. */
 export function checkCacheMarks(cache: unknown): void {
   if (cache === undefined || cache === 'off' || cache === 'auto') return
   check.checkRequired('cache', cache, 'off, auto or { at }', isRecord)
@@ -55,20 +58,20 @@ type Mark = { readonly type: 'ephemeral'; readonly ttl?: '5m' | '1h' }
 
 const mostMarks = 4
 
-/** Where marks are set when not all have room: what ends last holds the most. */
+/** Order in which marks are set while there is room. A later end covers more of the prompt. */
 const placesByWorth: readonly CachePlace[] = ['messages', 'instructions', 'tools']
 
-/** Places in a prompt behind which marks are set. */
+/** Positions in the prompt after which marks are set. */
 interface Ends {
-  /** Of the last system message that later calls repeat; -1 without one. */
+  /** Index of the last system message that later calls repeat; -1 if there is none. */
   readonly instructions: number
-  /** Of the last message that later calls repeat; -1 without one. */
+  /** Index of the last message that later calls repeat; -1 if there is none. */
   readonly messages: number
 }
 
 /**
- * Sets the marks that Anthropic reads. Those that the caller set stay, count, and make a second one at their place
- * needless. What is given is not changed. `passing`: how many messages at the end of the prompt later calls do not repeat.
+ * Sets the cache marks that Anthropic reads. Marks of the caller are kept, count towards the limit, and replace a mark at the same
+ * place. Does not modify its argument. `passing`: number of messages at the end of the prompt that later calls do not repeat.
  */
 export function withCacheMarks<T extends Markable>(given: T, cache: CacheMarks = 'off', passing = 0): T {
   if (cache === 'off') return given
@@ -93,7 +96,10 @@ function automaticPlaces({ instructions }: Ends): readonly CachePlace[] {
   return instructions === -1 ? ['tools', 'messages'] : ['instructions', 'messages']
 }
 
-/** The prompt with its last instruction text cut where it stops to last, and the place of the last one that lasts. */
+/**
+ * Splits the last instruction text after the repeated characters. Returns the prompt and the index of the last repeated system
+ * message.
+ */
 function withSplitInstructions(prompt: LanguageModelV4Prompt, characters = Infinity): Pick<Ends, 'instructions'> & { readonly prompt: LanguageModelV4Prompt } {
   const last = prompt.findLastIndex(({ role }) => role === 'system')
   const message = prompt[last]
@@ -102,15 +108,15 @@ function withSplitInstructions(prompt: LanguageModelV4Prompt, characters = Infin
   const head = content.slice(0, characters)
   const rest = content.slice(head.length)
   if (rest.trim() === '' || hasMark(message.providerOptions)) return { prompt, instructions: last }
-  // A text that is blank, or that ends in half of a character, would be refused.
+  // Providers reject a blank text, or one that ends with half a surrogate pair.
   if (head.trim() === '' || !head.isWellFormed()) return { prompt, instructions: last - 1 }
   return { prompt: prompt.toSpliced(last, 1, { ...message, content: head }, { ...message, content: rest }), instructions: last }
 }
 
-/** Nothing comes back where there is nothing to mark, or where a mark stands already. */
+/** Sets a mark at each place. Returns undefined if there is nothing to mark, or if there is a mark already. */
 const setMark: Readonly<Record<CachePlace, (call: Markable, mark: Mark, ends: Ends) => Partial<Markable> | undefined>> = {
   tools({ tools = [] }, mark) {
-    // Tools that the provider runs carry no options; those whose loading is deferred are no part of the prefix.
+    // Tools that the provider runs have no options. Tools with deferred loading are not part of the cached prefix.
     const place = tools.findLastIndex(
       (tool) => tool.type === 'function' && !tool.providerOptions?.['anthropic']?.['deferLoading'],
     )
@@ -167,7 +173,7 @@ function marksOfOutput(output: LanguageModelV4ToolResultPart['output']): number 
   return output.type === 'content' ? sum(output.value, (item) => Number(hasMark(item.providerOptions))) : 0
 }
 
-/** The client reads either spelling. */
+/** The client accepts either spelling. */
 function hasMark(options: SharedV4ProviderOptions | undefined): boolean {
   const { cacheControl, cache_control: snakeCased } = options?.['anthropic'] ?? {}
   return Boolean(cacheControl ?? snakeCased)

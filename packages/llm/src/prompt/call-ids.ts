@@ -4,19 +4,18 @@ import { originOf } from './hand-off.ts'
 import type { ToPromptOptions } from './options.ts'
 import { hasPart, isCall, mapParts } from './parts.ts'
 
-/** The ids under which calls are sent, by the message's index, then by the call's place in its content. */
+/** Ids under which calls are sent, by message index, then by position in the content. */
 export type CallIds = readonly IdsOfMessage[]
 export type IdsOfMessage = readonly (string | undefined)[]
 
 const noIds: IdsOfMessage = []
 
-/** What OpenAI's older interface takes; all others take more. */
+/** Limit of OpenAI's older interface; all others allow more. */
 const longestId = 40
 
 /**
- * Gives every call that may be sent an id that its reader takes and that no other call has. Ids are given in the order
- * of the transcript, so that messages added later change none. Calls without id or name get none, nor do calls that
- * another provider ran.
+ * Assigns every call to be sent a unique id that the provider accepts. Ids are assigned in transcript order, so messages added
+ * later do not change them. Calls without id or name, and calls run by another provider, get none.
  */
 export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['model']): CallIds {
   const pool = new IdPool()
@@ -34,29 +33,29 @@ export function callIdsOf(messages: readonly Message[], model: ToPromptOptions['
   })
 }
 
-/** Whether a call goes by another id than its own. The spelling of a mark is no other id. */
+/** Returns whether the sent id differs from the given one. A different spelling of the duplicate mark does not count. */
 export function isRenamed(given: string, sent: string): boolean {
   return sent !== spelledOut(given)
 }
 
-/** The second of two equal ids was marked with `~2` when it came; some providers refuse this sign in any id. */
+/** Duplicate ids were marked with `~2` on arrival. Some providers reject this character, so it is replaced. */
 function spelledOut(id: string): string {
   if (!id.includes('~')) return id
   return id.replace(/(?:~\d+)+$/, (marks) => marks.replaceAll('~', '_'))
 }
 
-/** An id in the form that all providers take; those of the called provider stay as it gave them. */
+/** Returns an id that all providers accept. Ids of the called provider itself are kept. */
 function sendableId(given: string, sameProvider: boolean): string {
   const id = spelledOut(given.toWellFormed())
   if (sameProvider || /^[\w-]{1,40}$/.test(id)) return id
-  // The UUID keeps ids apart that differ only in what was replaced.
+  // The UUID distinguishes ids that differ only in replaced characters.
   const unique = uuidOfName(id, uuidOfName.URL)
   return `${id.replace(/[^\w-]/g, '_').slice(0, longestId - unique.length - 1)}_${unique}`
 }
 
 class IdPool {
   readonly #taken = new Set<string>()
-  /** The number to try next for a wanted id, so that a thousand equal ids need no million tries. */
+  /** Next number to try for each wanted id, so that many equal ids do not take quadratic time. */
   readonly #next = new Map<string, number>()
 
   take(wanted: string): string {

@@ -18,13 +18,13 @@ export function checkHistory(path: string, history: unknown): void {
   check.checkOneOf(`${path}.errored`, errored, ['keep', 'drop'])
 }
 
-/** Which kinds of files a model takes. */
+/** Checks which kinds of files a model accepts. */
 export function checkModelInput(path: string, input: unknown): void {
   optionalFieldsOf(path, input, ['image', 'file', 'audio'])
   checkValues(path, input, check.checkBoolean)
 }
 
-/** Throws `LlmError` for options of `toPrompt` that make no prompt. */
+/** Throws `LlmError` for invalid options of `toPrompt`. */
 export function checkToPromptOptions(options: unknown): void {
   const { messages, instructions, model, history } = fieldsOf('toPrompt.options', options, ['messages', 'instructions', 'model', 'history'])
   checkMessages('messages', messages, false)

@@ -3,10 +3,10 @@ import type { ContentPart, RepairCode } from '../messages.ts'
 import { toPromptFile } from './files.ts'
 import { wellFormed } from './unicode.ts'
 
-/** What users and tools may say: text and files. */
+/** Content of user messages and tool results: text and files. */
 type PromptContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
 
-/** The part as it is sent; nothing for one that says nothing or is of no known type. */
+/** Converts a part for sending. Returns undefined for empty parts and unknown types. */
 export function contentPart(part: ContentPart, note: (code: RepairCode) => undefined): PromptContent | undefined {
   switch (part?.type) {
     case 'text':

@@ -8,18 +8,18 @@ import type {
 import { toBase64 } from '../json.ts'
 import { LlmError } from '../model-error.ts'
 
-/** Fetches a file that the model cannot fetch by itself. A rejection ends the call with an error. */
+/** Fetches a file that the model cannot fetch itself. If it rejects, the call ends with an error. */
 export type Download = (
   url: URL,
   abortSignal: AbortSignal,
 ) => Promise<{ readonly data: Uint8Array; readonly mediaType: string }>
 
-/** By pattern of a media type (`*`, `image/*`), which URLs a model fetches by itself. */
+/** URLs that a model can fetch itself, by media type pattern (`*`, `image/*`). */
 type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
 
 export interface DownloadContext {
   readonly download: Download
-  /** Asked only if the prompt holds URLs. */
+  /** Called only if the prompt contains URLs. */
   readonly supportedUrls: () => Promise<SupportedUrls>
   readonly abortSignal: AbortSignal
 }
@@ -27,7 +27,7 @@ export interface DownloadContext {
 type PromptFile = LanguageModelV4FilePart | LanguageModelV4ReasoningFilePart
 type ToolOutput = LanguageModelV4ToolResultPart['output']
 
-/** The same prompt with the files that the model cannot fetch by itself. Each URL is asked for once, all at once. */
+/** Returns the prompt with the content of the files that the model cannot fetch itself. Fetches each URL once, all in parallel. */
 export async function withDownloads(
   prompt: LanguageModelV4Prompt,
   context: DownloadContext,
@@ -53,7 +53,7 @@ export async function withDownloads(
   })
 }
 
-/** Anything but bytes would be sent as an empty file. They may come from another realm, with a class of its own. */
+/** Anything but bytes would be sent as an empty file. The bytes may come from another realm, so `instanceof` does not work. */
 function readDownload(downloaded: Awaited<ReturnType<Download>> | undefined): { data: string; mediaType: string } {
   const { data, mediaType } = downloaded ?? {}
   if (data?.BYTES_PER_ELEMENT === 1 && typeof mediaType === 'string') return { data: toBase64(data), mediaType }
@@ -71,14 +71,14 @@ function filesByUrl(prompt: LanguageModelV4Prompt): { readonly file: PromptFile;
 
 function isSupported(mediaType: string, { href }: URL, supported: SupportedUrls): boolean {
   return Object.entries(supported).some(
-    // Unlike `test`, `search` does not depend on where a global expression stopped the last time.
+    // Unlike `test`, `search` does not depend on `lastIndex` of a global expression.
     ([pattern, expressions]) =>
       matchesMediaType(mediaType.toLowerCase(), pattern.toLowerCase()) &&
       expressions.some((expression) => href.search(expression) >= 0),
   )
 }
 
-/** A media type without a subtype stands for all of them, so that only a pattern for all of them matches it. */
+/** A media type without a subtype stands for all subtypes, so only a wildcard pattern matches it. */
 function matchesMediaType(mediaType: string, pattern: string): boolean {
   if (pattern === '*' || pattern === '*/*') return true
   if (!pattern.endsWith('/*')) return mediaType === pattern

@@ -11,8 +11,8 @@ interface AnyFile {
 }
 
 /**
- * The same parts with files that cannot be sent turned into text. Neighbours that would give the same line give one,
- * and the places of the rest are `undefined`, so that all other parts keep theirs.
+ * Replaces files that cannot be sent by text. Equal adjacent replacements are merged: further ones become `undefined`, so that all
+ * other parts keep their positions.
  */
 export function withoutRefusedFiles<T extends { readonly type: string }>(
   parts: readonly T[],
@@ -34,7 +34,7 @@ function isFile<T extends { readonly type: string }>(part: T | null | undefined)
   return part?.type === 'file'
 }
 
-/** Only what is known to be refused is left out: a capability that nobody stated counts as there. */
+/** Omits only files that are known to be rejected: a capability that is not stated counts as present. */
 function refusal({ mediaType, data }: AnyFile, input: ModelInput | undefined): string | undefined {
   const kind = kindOf(mediaType)
   if (input?.[kind] === false) return `[${kind} omitted: the model does not accept it]`
@@ -51,7 +51,7 @@ function kindOf(mediaType: string): keyof ModelInput {
   return topLevel === 'image' || topLevel === 'audio' ? topLevel : 'file'
 }
 
-/** A file of a user or of a tool's result. Its address must be a URL. */
+/** Converts a file of a user or of a tool result. Its address must be a valid URL. */
 export function toPromptFile({ mediaType, filename, data, providerOptions }: FilePart): LanguageModelV4FilePart {
   return {
     type: 'file',
@@ -62,7 +62,7 @@ export function toPromptFile({ mediaType, filename, data, providerOptions }: Fil
   }
 }
 
-/** URLs are passed on, never opened. */
+/** Passes URLs on without fetching them. */
 export function toPromptFileData(data: FileData): SharedV4FileDataData | SharedV4FileDataUrl {
   if (data.type === 'data') return { type: 'data', data: data.data }
   const url = new URL(data.url)

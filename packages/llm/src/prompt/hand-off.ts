@@ -3,11 +3,11 @@ import { isCutShort } from './kept-share.ts'
 import type { ToPromptOptions } from './options.ts'
 import { vendorRulesOf } from './vendor-rules.ts'
 
-/** How an assistant message stands to the model that will read it. */
+/** Relation of an assistant message to the called model. */
 export interface Origin {
-  /** The called model wrote it and still knows what it said of it: everything goes back as it came. */
+  /** Whether the called model wrote it and accepts its own metadata back. Then everything is sent unchanged. */
   readonly same: boolean
-  /** The same provider wrote it: its call ids are in that provider's form. */
+  /** Whether the called provider wrote it. Then its call ids have that provider's form. */
   readonly sameProvider: boolean
 }
 
@@ -21,7 +21,7 @@ export function originOf(message: AssistantMessage, target: ToPromptOptions['mod
   return isCutShort(message) && vendorRulesOf(target.provider).forgetsCutAnswers ? sibling : self
 }
 
-/** Metadata to send along with a part: only to the model that gave it. */
+/** Returns the metadata to send with a part: only to the model that produced it. */
 export function sentMetadata(
   metadata: ProviderMetadata | undefined,
   origin: Origin,

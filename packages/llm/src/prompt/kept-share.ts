@@ -1,7 +1,7 @@
 import type { AssistantMessage, ToolCallPart } from '../messages.ts'
 import type { HistoryOptions } from './options.ts'
 
-/** How much of an assistant message is shown: of one that was cut short at most what is settled. */
+/** How much of an assistant message is sent. If it was cut short, at most its text and answered calls (`settled`). */
 export type KeptShare = 'whole' | 'settled' | 'nothing'
 
 interface AnsweredCall {
@@ -28,7 +28,7 @@ export function keptShare(
   }
 }
 
-/** The calls of a message that are sent, by their places in its content. */
+/** Returns the calls of a message to send, by their positions in the content. */
 export function keptCalls<C extends AnsweredCall>(
   share: KeptShare,
   calls: readonly (C | undefined)[],

@@ -1,30 +1,30 @@
 import type { Message, ProviderOptions } from '../messages.ts'
 import type { ModelInfo } from '../model-info.ts'
 
-/** What happens to reasoning of other models, and to answers that were aborted or failed. */
+/** Handling of reasoning by other models, and of aborted or failed answers. */
 export interface HistoryOptions {
-  /** Reasoning of another model: left out, or shown as plain text. Default `drop`. */
+  /** Reasoning of another model: omitted, or sent as plain text. Default `drop`. */
   readonly foreignReasoning?: 'drop' | 'text'
-  /** Answers that were aborted. Default `keep`: their text and their answered calls. */
+  /** Aborted answers. Default `keep`: their text and answered calls are sent. */
   readonly aborted?: 'keep' | 'drop'
   /** Answers that ended in an error. Default `drop`, unless they have answered calls. */
   readonly errored?: 'keep' | 'drop'
 }
 
-/** The system prompt: one text, or blocks that may have options of their own. */
+/** The system prompt: one text, or blocks, each with its own options. */
 export type Instructions = string | readonly { readonly text: string; readonly providerOptions?: ProviderOptions }[]
 
-/** Which files the model takes. Only `false` keeps one back; what is not stated is sent. */
+/** Files that the model accepts. Only `false` omits a kind; kinds that are not stated are sent. */
 export type ModelInput = NonNullable<ModelInfo['input']>
 
-/** The transcript to convert, the model that will read it, and what to do with parts that this model must not see. */
+/** The transcript to convert, the model to call, and the handling of parts that this model must not get. */
 export interface ToPromptOptions {
   /** The transcript, oldest first. */
   readonly messages: readonly Message[]
   /** The system prompt. */
   readonly instructions?: Instructions
-  /** The model that will be called. Parts of other origins lose what only their origin understands. */
+  /** The model to call. Parts of other models lose what only those models understand. */
   readonly model: { readonly provider: string; readonly modelId: string; readonly input?: ModelInput }
-  /** How much of the transcript is kept, and what is done about its faults. */
+  /** Handling of foreign reasoning and of aborted or failed answers. */
   readonly history?: HistoryOptions
 }

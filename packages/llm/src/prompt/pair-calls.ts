@@ -4,27 +4,27 @@ import { isCutShort } from './kept-share.ts'
 import { isCall, mapParts } from './parts.ts'
 import type { Repairs } from './repairs.ts'
 
-/** A tool call that the caller had to run, with the result that belongs to it. */
+/** A tool call that the caller runs, with its result. */
 export interface PairedCall {
   readonly part: ToolCallPart
   readonly messageIndex: number
-  /** The id under which it is sent. */
+  /** Id under which it is sent. */
   readonly toolCallId: string
   result: { readonly message: ToolResultMessage; readonly messageIndex: number } | undefined
 }
 
-/** The calls of one assistant message by their places in its content. */
+/** Calls of one assistant message, by their positions in the content. */
 export type CallsOfMessage = readonly (PairedCall | undefined)[]
 
-/** The calls that the caller had to run, by the message's index. */
+/** Calls that the caller runs, by message index. */
 export type PairedCalls = readonly CallsOfMessage[]
 
 export const noCalls: CallsOfMessage = []
 
 /**
- * Pairs results with calls. A result belongs to the first unanswered call of its id in the assistant message right
- * before it, else to the first one of the transcript so far. The calls of an answer that was cut short are not waited
- * for: unanswered they are left out, and a late result must not bring them back into what was sent already.
+ * Pairs results with calls. A result belongs to the first unanswered call with its id in the preceding assistant message, else in
+ * the transcript so far. Unanswered calls of an answer that was cut short are omitted. A late result must not add them again,
+ * because the prompt without them was already sent.
  */
 export function pairCalls(messages: readonly Message[], ids: CallIds, repairs: Repairs): PairedCalls {
   const callsOfMessage: CallsOfMessage[] = []
@@ -61,10 +61,10 @@ function callsOf({ content }: AssistantMessage, messageIndex: number, ids: IdsOf
   })
 }
 
-/** The calls of the answer right before. Their results mostly come in their order, which needs no index. */
+/** Calls of the preceding answer. Their results usually come in order, so no index is needed. */
 class LatestCalls {
   readonly #calls: CallsOfMessage
-  /** All calls before this place are answered. */
+  /** All calls before this position are answered. */
   #place = 0
   #index: OpenCalls | undefined
 
@@ -72,7 +72,7 @@ class LatestCalls {
     this.#calls = calls
   }
 
-  /** The first unanswered call of the id. */
+  /** Returns the first unanswered call with this id. */
   take(id: string): PairedCall | undefined {
     while (this.#place < this.#calls.length && !isOpen(this.#calls[this.#place])) this.#place++
     const next = this.#calls[this.#place]
@@ -93,7 +93,7 @@ class LatestCalls {
 
 const noneBefore = new LatestCalls(noCalls)
 
-/** The calls of the transcript so far that a result may still belong to. Indexed only when a result is out of place. */
+/** Earlier calls that a result may still belong to. Indexed only if a result is out of order. */
 class AwaitedCalls {
   readonly #messages: readonly Message[]
   readonly #callsOfMessage: PairedCalls
@@ -124,7 +124,7 @@ class AwaitedCalls {
   }
 }
 
-/** Calls by the id that their model gave them. Each id is a queue, so that many calls of one id cost no search. */
+/** Calls by the id that the model gave them. Each id has a queue, so that many calls with one id need no search. */
 class OpenCalls {
   readonly #queues = new Map<string, { readonly calls: PairedCall[]; next: number }>()
 

@@ -1,9 +1,9 @@
 import type { AssistantPart, ToolCallPart } from '../messages.ts'
 
-// Transcripts are mostly frozen, and the engine's `some`, `map` and `for … of` are many times slower on frozen arrays
-// than a plain loop. All that is done once per message or part of a transcript therefore goes by index.
+// Transcripts are mostly frozen, and on frozen arrays `some`, `map` and `for … of` are many times slower than an indexed loop. So
+// code that runs once per message or part uses an index.
 
-/** Parts from outside may be nothing at all. */
+/** Parts from outside may be undefined. */
 export function isCall(part: AssistantPart | undefined): part is ToolCallPart {
   return part?.type === 'tool-call'
 }

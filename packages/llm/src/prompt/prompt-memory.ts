@@ -11,9 +11,9 @@ interface Converted {
   readonly repairs: readonly Repair[]
 }
 
-/** The beginning of a conversation as it was converted for earlier calls. It grows with the conversation. */
+/** The converted start of a conversation. It grows with the conversation. */
 interface Beginning {
-  /** Model and history options: another one makes another prompt of the same messages. */
+  /** Model and history options. Other options give another prompt for the same messages. */
   readonly key: string
   readonly messages: Message[]
   readonly prompt: LanguageModelV4Message[]
@@ -21,14 +21,14 @@ interface Beginning {
   readonly callIds: Set<string>
 }
 
-/** By its last message. */
+/** Converted starts by their last message. */
 const beginnings = new WeakMap<Message, Beginning>()
 
 /**
- * As `toPrompt` for options that were checked, and what earlier calls have converted of the same conversation is not converted again: a conversation
- * of a thousand steps would be converted a thousand times. Only frozen messages are remembered, and what is made of them
- * is frozen: later calls send the same objects, so a middleware that wants others must make them. A transcript that
- * `toPrompt` has to put in order, or in which a provider ran tools, is converted whole.
+ * Like `toPrompt` for checked options, but reuses what earlier calls converted of the same conversation. Otherwise a conversation
+ * of a thousand steps would be converted a thousand times. Only frozen messages are remembered. Their converted form is frozen and
+ * shared between calls, so middleware must copy it to change it. A transcript with misplaced results, or with tools that a provider
+ * ran, is converted completely.
  */
 export function promptOf(options: ToPromptOptions): Converted {
   const { messages } = options
@@ -48,14 +48,14 @@ export function promptOf(options: ToPromptOptions): Converted {
   return { prompt, repairs: [...beginning.repairs, ...rest.repairs] }
 }
 
-/** Place of the first message that somebody may still change. */
+/** Returns the index of the first message that is not frozen. */
 function firstLoose(messages: readonly Message[]): number {
   let place = 0
   while (place < messages.length && Object.isFrozen(messages[place])) place++
   return place
 }
 
-/** The longest that is known of these messages up to `end`, or an empty one. */
+/** Returns the longest known start of these messages up to `end`, or an empty one. */
 function beginningOf({ messages, model, history }: ToPromptOptions, end: number): Beginning {
   const key = JSON.stringify([model.provider, model.modelId, model.input, history])
   for (let place = end - 1; place >= 0; place--) {
@@ -71,7 +71,7 @@ function isSame(beginning: readonly Message[], messages: readonly Message[]): bo
   return true
 }
 
-/** Takes in the messages up to `end`. False: they do not stand for themselves. */
+/** Adds the messages up to `end`. Returns false if they cannot be converted on their own. */
 function grow(beginning: Beginning, options: ToPromptOptions, end: number): boolean {
   const start = beginning.messages.length
   const messages = options.messages.slice(start, end)
@@ -104,10 +104,10 @@ interface Alone {
   readonly ids: CallIds
 }
 
-/** What a change of calls and results reaches beyond the message at which it was made. */
+/** Repairs that affect other messages than the one where they were made. */
 const farReaching: ReadonlySet<RepairCode> = new Set<RepairCode>(['missing-result', 'moved-result', 'orphan-result', 'duplicate-result'])
 
-/** Messages behind a beginning, converted without it; undefined where that would make something else of them. */
+/** Converts the messages after a start on their own. Returns undefined if that would give another result than converting all. */
 function convertAlone({ messages: before, callIds }: Beginning, options: ToPromptOptions, role: LanguageModelV4Message['role'] | undefined): Alone | undefined {
   if (options.messages.some((message) => message.role === 'assistant' && hasPart(message.content, isOfProvider))) return undefined
   const { prompt, repairs, ids } = convertMessages(options, role)
@@ -116,7 +116,7 @@ function convertAlone({ messages: before, callIds }: Beginning, options: ToPromp
   return { prompt, ids, repairs: repairs.map((repair) => ({ ...repair, messageIndex: repair.messageIndex + before.length })) }
 }
 
-/** Spreading a list of any length into arguments may overflow the stack. */
+/** Spreading a long list into arguments could overflow the stack. */
 function append<Item>(list: Item[], items: readonly Item[]): void {
   for (const item of items) list.push(item)
 }

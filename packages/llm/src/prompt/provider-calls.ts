@@ -5,10 +5,7 @@ import { isCutShort } from './kept-share.ts'
 import type { ToPromptOptions } from './options.ts'
 import { hasPart, isCall } from './parts.ts'
 
-/**
- * The parts of tools that the provider ran itself which may be sent, with their ids: by the message's index, then by
- * the part's place in its content.
- */
+/** Ids of the parts of provider-executed tools to send: by message index, then by position in the content. */
 export type ProviderParts = ReadonlyMap<number, ReadonlyMap<number, string>>
 
 const noneOpen: ReadonlyMap<string, OpenCall> = new Map()
@@ -22,16 +19,15 @@ interface OpenCall {
 export interface ProviderCallsContext {
   readonly model: ToPromptOptions['model']
   readonly ids: CallIds
-  /** Whether anything of the message is sent. */
+  /** Returns whether any part of the message is sent. */
   readonly isKept: (messageIndex: number) => boolean
-  /** Whether calls of the message that the caller runs are sent. */
+  /** Returns whether calls of the message that the caller runs are sent. */
   readonly hasCalls: (messageIndex: number) => boolean
 }
 
 /**
- * Pairs the calls that the provider runs with their results. Both stand in one message, except when the provider left
- * its turn open, to go on when it is called again: then the result stands in the next assistant message, and until that
- * has come the call is sent without one.
+ * Pairs provider-executed calls with their results. Usually both are in one message. If the provider paused its turn, the result is
+ * in the next assistant message; until then, the call is sent without a result.
  */
 export function providerPartsOf(messages: readonly Message[], context: ProviderCallsContext): ProviderParts {
   const sent = new Map<number, Map<number, string>>()
@@ -55,12 +51,12 @@ export function providerPartsOf(messages: readonly Message[], context: ProviderC
   return sent
 }
 
-/** Of a tool that the provider runs. */
+/** Returns whether the part belongs to a provider-executed tool. */
 export function isOfProvider(part: AssistantPart | undefined): boolean {
   return part?.type === 'tool-result' || (isCall(part) && part.providerExecuted === true)
 }
 
-/** Sends the pairs that the message completes; gives back the calls that it leaves open. */
+/** Sends the pairs that the message completes. Returns the calls that it leaves open. */
 function pairWithin(
   message: AssistantMessage,
   messageIndex: number,

@@ -1,15 +1,15 @@
 import type { Repair, RepairCode } from '../messages.ts'
 
-/** Gathers what the conversion had to change. */
+/** Collects the changes that the conversion made. */
 export class Repairs {
   readonly #list: Repair[] = []
 
-  /** Gives nothing back, which is also what becomes of a part that is left out. */
+  /** Returns undefined, so that a caller can omit a part and report it in one expression. */
   add(code: RepairCode, messageIndex: number, toolCallId?: string): undefined {
     this.#list.push({ code, messageIndex, ...(toolCallId && { toolCallId }) })
   }
 
-  /** In the order of the transcript. */
+  /** Returns the repairs in transcript order. */
   inOrder(): Repair[] {
     return this.#list.sort((a, b) => a.messageIndex - b.messageIndex)
   }

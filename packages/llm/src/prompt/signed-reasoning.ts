@@ -4,8 +4,8 @@ interface Part {
 }
 
 /**
- * Gathers the parts of an answer. Providers take signed reasoning back only together with what it led to; where that is
- * not sent, the reasoning must not be sent either, or every later call would be refused.
+ * Collects the parts of an answer. Providers accept signed reasoning only together with the part that followed it. If that part is
+ * not sent, the reasoning must be omitted too, or every later call would be rejected.
  */
 export class SignedReasoning<P extends Part> {
   readonly #content: P[] = []
@@ -31,12 +31,12 @@ export class SignedReasoning<P extends Part> {
     }
   }
 
-  /** A call stood here that is not sent. */
+  /** Records that a call at this position is not sent. */
   lostCall(): void {
     this.#lostCall = this.#waiting.length > 0
   }
 
-  /** All that was gathered. */
+  /** Returns the collected parts. */
   end(): P[] {
     this.#drop()
     return this.#content

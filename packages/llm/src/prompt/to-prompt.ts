@@ -20,10 +20,10 @@ interface Kept {
   readonly calls: CallsOfMessage
 }
 
-/** What is known of the whole transcript before its messages are converted one by one. */
+/** Facts about the whole transcript, determined before single messages are converted. */
 interface Context {
   readonly options: ToPromptOptions
-  /** Of each assistant message by its index: how much of it is sent, and which calls. */
+  /** For each assistant message by index: how much of it is sent, and which calls. */
   readonly kept: readonly Kept[]
   readonly providerParts: ProviderParts
   readonly rules: VendorRules
@@ -44,7 +44,7 @@ export function toPrompt(options: ToPromptOptions): { prompt: LanguageModelV4Pro
   return wholePrompt(options)
 }
 
-/** The same for options that were checked before. */
+/** Like `toPrompt`, for checked options. */
 export function wholePrompt(options: ToPromptOptions): { prompt: LanguageModelV4Prompt; repairs: Repair[] } {
   const system = systemMessages(options.instructions)
   const { prompt, repairs } = convertMessages(options, system.at(-1)?.role)
@@ -53,12 +53,15 @@ export function wholePrompt(options: ToPromptOptions): { prompt: LanguageModelV4
 
 type Role = LanguageModelV4Message['role']
 
-/** Messages without instructions, as they stand behind a message of the role. `ids` are those under which calls are sent. */
+/**
+ * Converts messages without instructions. `roleBefore`: role of the message that precedes them. `ids`: ids under which calls are
+ * sent.
+ */
 export function convertMessages(
   given: ToPromptOptions,
   roleBefore: Role | undefined,
 ): { prompt: LanguageModelV4Message[]; repairs: Repair[]; ids: CallIds } {
-  // A copy, since walking along frozen arrays is slow.
+  // A copy, because iterating over frozen arrays is slow.
   const options = { ...given, messages: given.messages.slice() }
   const ids = callIdsOf(options.messages, options.model)
   const context = contextOf(options, ids)
@@ -135,7 +138,7 @@ function userMessage(
   return [{ role: 'user', content, ...(message.providerOptions && { providerOptions: message.providerOptions }) }]
 }
 
-/** An assistant message with, right behind it, one message with the results of its calls in their order. */
+/** Returns an assistant message, directly followed by one message with the results of its calls, in call order. */
 function assistantMessages(
   message: AssistantMessage,
   messageIndex: number,

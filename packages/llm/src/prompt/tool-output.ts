@@ -10,7 +10,7 @@ type PromptItem = Extract<PromptOutput, { type: 'content' }>['value'][number]
 
 export interface ToolOutputContext {
   readonly input: ModelInput | undefined
-  /** The model's client makes a response of each text, and its provider wants one for each call. */
+  /** Whether the provider requires one response per call while its client creates one response per text. */
   readonly wantsOneText: boolean
   readonly note: (code: RepairCode) => undefined
 }
@@ -43,7 +43,7 @@ function unknownOutput(_output: never, context: ToolOutputContext): PromptOutput
   return toolOutput(missingResult, context)
 }
 
-/** A result must say something, even that it is empty: some clients send no response for a list without items. */
+/** A result must not be empty: some clients send no response for an empty list. */
 function contentOutput(items: readonly ContentItem[], context: ToolOutputContext): PromptOutput {
   const kept = withoutRefusedFiles(items, context.input, context.note)
   const value = kept.flatMap((item) => (item === undefined ? [] : (contentPart(item, context.note) ?? [])))

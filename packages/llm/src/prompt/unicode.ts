@@ -2,7 +2,7 @@ import type { JSONObject, JSONValue } from '@ai-sdk/provider'
 import { isRecord } from '../arguments.ts'
 import { hasPart } from './parts.ts'
 
-/** Replaces lone surrogates, which no provider's JSON can carry, in every text of the value. Says so at most once. */
+/** Replaces lone surrogates in every text of the value, because providers reject them in JSON. Calls `onChange` at most once. */
 export function wellFormed<T extends JSONValue>(value: T, onChange: () => void): T {
   if (isWellFormed(value)) return value
   onChange()
@@ -13,7 +13,7 @@ function isWellFormed(value: JSONValue | undefined): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (typeof value !== 'object' || value === null) return true
   if (isArray(value)) return !hasPart(value, (item) => !isWellFormed(item))
-  // Without a list of entries: all inputs and results of a transcript pass here, at every call.
+  // Avoids a list of entries: all inputs and results of a transcript are checked at every call.
   for (const key of Object.keys(value)) if (!key.isWellFormed() || !isWellFormed(value[key])) return false
   return true
 }

@@ -7,7 +7,7 @@ import type { ModelInput } from './options.ts'
 type Content = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 type Note = (code: RepairCode) => undefined
 
-/** What a user's message says to the called model; nothing if nothing of it can be sent. */
+/** Returns the content of a user message for the called model; empty if nothing can be sent. */
 export function userContent({ content }: UserMessage, input: ModelInput | undefined, note: Note): Content {
   const given: readonly ContentPart[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
   return withoutRefusedFiles(given, input, note).flatMap((part) =>

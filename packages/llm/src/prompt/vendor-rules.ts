@@ -1,12 +1,12 @@
-/** What single vendors refuse although the types of a prompt allow it. */
+/** Restrictions of single vendors that the types of a prompt do not express. */
 export interface VendorRules {
-  /** A text of nothing but white space, also one that carries metadata. */
+  /** Rejects text of only white space, even if it carries metadata. */
   readonly refusesBlankText: boolean
-  /** More or fewer responses than calls; the client makes a response of every text of a result. */
+  /** Requires exactly one response per call, while its client creates one response per text of a result. */
   readonly wantsOneTextPerResult: boolean
-  /** Calls that do not stand right behind a turn of the user or behind results. */
+  /** Requires calls to directly follow a user turn or results. */
   readonly wantsTurnBeforeCalls: boolean
-  /** Metadata names items that the provider stored, which it does only with answers that came to their end. */
+  /** Its metadata refers to items stored by the provider, which stores only completed answers. */
   readonly forgetsCutAnswers: boolean
 }
 
@@ -17,7 +17,7 @@ const noRules: VendorRules = {
   forgetsCutAnswers: false,
 }
 
-/** The first row whose pattern is in the provider's name counts: one vendor serves the models of another. */
+/** The first pattern found in the provider's name applies, because one vendor may serve models of another. */
 const rows: readonly (readonly [pattern: RegExp, rules: VendorRules])[] = [
   [/anthropic|bedrock/i, { ...noRules, refusesBlankText: true }],
   [/google|vertex|gemini/i, { ...noRules, wantsOneTextPerResult: true, wantsTurnBeforeCalls: true }],

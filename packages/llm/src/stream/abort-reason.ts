@@ -2,7 +2,7 @@ import { toJsonValue } from '../json.ts'
 
 const longestReason = 500
 
-/** Why a call was aborted, as short text: any value may stand in a signal. */
+/** Returns the reason of an abort as a short text; a signal may carry any value. */
 export function abortReasonOf(reason: unknown): string | undefined {
   if (reason === undefined) return undefined
   return textOf(reason).slice(0, longestReason)

@@ -6,8 +6,8 @@ import { tokenCount } from '../usage/usage.ts'
 type CustomPart = Extract<LanguageModelV4StreamPart, { type: 'custom' }>
 
 /**
- * The usage that a part announces which looks like content and is none: Anthropic's client tells in this way that the
- * provider has begun to read. `undefined` for real content.
+ * Returns the usage in a part that looks like content but only announces it: Anthropic's client reports in this way that the
+ * provider has begun to read. Returns `undefined` for real content.
  */
 export function announcedUsage(part: CustomPart): Usage | undefined {
   if (part.kind !== 'anthropic.message_start') return undefined

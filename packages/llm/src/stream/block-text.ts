@@ -1,8 +1,8 @@
 import { TextBuffer } from './text-buffer.ts'
 
 /**
- * The text of one block as its deltas bring it. Some providers cut their text inside of a character; what goes out of
- * here is cut between characters only.
+ * Text of one block, built from deltas. Some providers split deltas inside a surrogate pair; emitted text is split only between
+ * characters.
  */
 export class BlockText {
   readonly #whole = new TextBuffer()
@@ -12,17 +12,17 @@ export class BlockText {
     return this.#whole.length
   }
 
-  /** Whether a delta can go out as it is. */
+  /** Returns whether a delta can be emitted unchanged. */
   fits(delta: unknown): delta is string {
     return typeof delta === 'string' && delta !== '' && this.#half === '' && !endsInHalf(delta)
   }
 
-  /** Keeps a delta that fits. */
+  /** Appends a delta that fits. */
   add(delta: string): void {
     this.#whole.add(delta)
   }
 
-  /** Keeps any delta, and gives what can go out now. */
+  /** Appends any delta. Returns the text to emit now. */
   take(delta: string): string {
     const text = this.#half + delta
     const isHalf = endsInHalf(text)
@@ -30,7 +30,7 @@ export class BlockText {
     return this.#keep(isHalf ? text.slice(0, -1) : text)
   }
 
-  /** The half that nothing followed. */
+  /** Returns a remaining half of a surrogate pair. */
   rest(): string {
     const half = this.#half
     this.#half = ''

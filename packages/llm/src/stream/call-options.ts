@@ -28,7 +28,7 @@ export interface CallContext {
   readonly abortSignal: AbortSignal
 }
 
-/** What the provider is called with. The same request gives the same bytes; what is absent is absent. */
+/** Prepares the call of the provider. Equal requests give equal bytes; absent fields stay absent. */
 export async function prepareCall(request: ModelRequest, { target, abortSignal }: CallContext): Promise<PreparedCall> {
   const { messages, tools = [], history, output, download } = request
   const { provider, modelId, info } = target
@@ -56,14 +56,14 @@ export async function prepareCall(request: ModelRequest, { target, abortSignal }
   return { options: target.optionsKey === 'anthropic' ? withCacheMarks(options, request.cache, passingIn(toPrompt, request.cache)) : options, repairs }
 }
 
-/** How many messages at the end of the prompt come from those that later calls do not repeat. */
+/** Returns how many messages at the end of the prompt later calls do not repeat. */
 function passingIn(options: ToPromptOptions, cache: CacheMarks | undefined): number {
   const lasting = typeof cache === 'object' ? cache.lasting?.messages : undefined
   const passing = lasting === undefined ? [] : options.messages.slice(lasting)
   return passing.length === 0 ? 0 : convertMessages({ ...options, messages: passing }, undefined).prompt.length
 }
 
-/** Messages that are none are the program's mistake: asking again would not help. */
+/** Messages that give an empty prompt are a programming error, so a retry would not help. */
 function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
   const converted = promptOrThrow(options)
   if (converted.prompt.some(({ role }) => role !== 'system')) return converted
@@ -80,7 +80,7 @@ function promptOrThrow(options: ToPromptOptions): ReturnType<typeof promptOf> {
 
 type CallTool = NonNullable<LanguageModelV4CallOptions['tools']>[number]
 
-/** Nearly always all schemas are known from an earlier call; a promise for each would cost more than all the rest. */
+/** Usually all schemas are known from an earlier call. A promise for each would dominate the cost. */
 function toTools(tools: NonNullable<ModelRequest['tools']>): CallTool[] | Promise<CallTool[]> {
   const sorted = tools.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const made = sorted.map((tool) => (isProviderTool(tool) ? tool : functionTool(tool)))

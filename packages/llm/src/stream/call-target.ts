@@ -8,13 +8,13 @@ import { knownInfo } from '../models/model-table.ts'
 import { callOf, isResolvedModel, optionsKeyOf, type ModelCall, type ResolvedModel } from '../models/resolved-model.ts'
 import type { RuntimeParams } from '../params/runtime-params.ts'
 
-/** The model of one call, and what is known about it. */
+/** The model of one call, with its facts. */
 export interface CallTarget extends ModelCall {
   readonly info: ModelInfo
   readonly defaults: RuntimeParams
 }
 
-/** Throws `LlmError` for a model that cannot be called, or a name without a registry that could know it. */
+/** Resolves the model of a call. Throws `LlmError` if it cannot be called, or if it is a name and there is no registry. */
 export function callTarget({
   model,
   models,
@@ -44,7 +44,7 @@ function resolvedTarget(model: ResolvedModel): CallTarget {
 
 const directTargets = new WeakMap<AnyLanguageModel, CallTarget>()
 
-/** Made once per model object: the AI SDK warns at each adapter that it makes for an old model. */
+/** Created once per model object, because the AI SDK warns for each adapter of an old model. */
 function directTarget(model: AnyLanguageModel): CallTarget {
   const known = typeof model === 'object' ? directTargets.get(model) : undefined
   if (known) return known

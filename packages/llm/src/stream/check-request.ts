@@ -14,7 +14,7 @@ export const requestKeys = Object.keys({
   ...{ abortSignal: true, clock: true, timeouts: true, messageId: true, price: true, telemetry: true, onRequest: true },
 } satisfies Record<keyof ModelRequest, true>)
 
-/** Names that other libraries use for these options. */
+/** Names of these options in other libraries. */
 const otherNames: Readonly<Record<string, string>> = {
   prompt: "messages, a list like [{ role: 'user', content }]",
   system: 'instructions',
@@ -42,7 +42,7 @@ export function checkRequest(request: ModelRequest): void {
 function checkToolChoice(choice: unknown): void {
   if (choice === undefined || choice === 'auto' || choice === 'none' || choice === 'required') return
   check.checkRequired('toolChoice', choice, 'auto, none, required or { toolName }', (given) => typeof given === 'object' && given !== null)
-  // The AI SDK writes `type` beside it.
+  // The AI SDK also sets `type`.
   const { toolName, type } = fieldsOf('toolChoice', choice, ['toolName', 'type'])
   check.checkOneOf('toolChoice.type', type, ['tool'])
   check.checkName('toolChoice.toolName', toolName)
@@ -57,7 +57,7 @@ function checkOutput(output: unknown): void {
   check.checkText('output.description', description)
 }
 
-/** How the call is made, whatever it says. */
+/** Checks options of the call that do not affect its content. */
 function checkCall(request: ModelRequest): void {
   check.checkFunction('download', request.download)
   check.checkFunction('onRequest', request.onRequest)

@@ -20,16 +20,16 @@ import { UniqueIds } from './unique-ids.ts'
 
 type StreamPart<T extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: T }>
 
-/** Turns provider parts into block events and, block by block, into the content of the message. */
+/** Converts provider parts to block events, and to the content of the message. */
 export class ContentBuilder {
   readonly #emit: (event: BlockEvent) => void
   readonly #parts: (AssistantPart | undefined)[] = []
   readonly #textBlocks: Record<TextKind, Map<string, TextBlock>> = { text: new Map(), reasoning: new Map() }
   readonly #callBlocks = new Map<string, CallBlock>()
-  /** These two are made when they are needed: most answers call no tool. */
+  /** Created lazily, because most answers call no tool. */
   #callIds: UniqueIds | undefined
   #preliminary: Map<string, number> | undefined
-  /** The block that got the last delta: most often the next one is for it, too. */
+  /** Block of the last delta; the next delta usually belongs to it too. */
   #growing: OpenBlock | undefined
   #outputLength = 0
 
@@ -37,19 +37,19 @@ export class ContentBuilder {
     this.#emit = emit
   }
 
-  /** UTF-16 length of all text, reasoning and arguments. Complete only after `closeAll`. */
+  /** UTF-16 length of all text, reasoning and arguments. Final only after `closeAll`. */
   get outputLength(): number {
     return this.#outputLength
   }
 
-  /** The finished parts. Complete only after `closeAll`. */
+  /** Returns the finished parts. Final only after `closeAll`. */
   content(): AssistantPart[] {
     return this.#parts.filter((part) => part !== undefined)
   }
 
   /**
-   * The event of a part that only goes on with the block which got the last delta. `undefined` for all others, which
-   * then have changed nothing: they take the long way.
+   * Fast path: returns the event of a part that only continues the block of the last delta. For any other part, changes nothing and
+   * returns `undefined`.
    */
   furtherDelta(part: Partial<Record<string, unknown>>): BlockEvent | undefined {
     const block = this.#growing
@@ -117,7 +117,7 @@ export class ContentBuilder {
     this.#closeCall({ ...block, toolName, flags }, parseToolInput(input))
   }
 
-  /** A part that arrives whole. A preliminary tool result gives way to the next one of its call. */
+  /** Adds a part that arrives whole. The next result of the same call replaces a preliminary tool result. */
   whole(part: WholePart, preliminary?: { readonly of: string; readonly more: boolean }): void {
     const known = preliminary && this.#preliminary?.get(preliminary.of)
     const index = known ?? this.#parts.length
@@ -127,7 +127,7 @@ export class ContentBuilder {
     this.#emit({ type: 'content-part', index, part })
   }
 
-  /** Closes what is open, in the order in which it was opened. */
+  /** Closes all open blocks, in the order in which they were opened. */
   closeAll(): void {
     const { text, reasoning } = this.#textBlocks
     const closings = [

@@ -4,20 +4,20 @@ import type { Timeouts } from '../model-request.ts'
 export type Expired = 'first-part' | 'idle' | 'total' | 'grace'
 
 interface Watch {
-  /** Whether the call waits for a part now, because a reader waits for an event. */
+  /** Returns whether the call is waiting for a part, because a reader waits for an event. */
   isWaiting(): boolean
-  /** Whether a caller waits for an event or the result, also while the provider is being called. */
+  /** Returns whether a caller waits for an event or the result, also while the provider is being called. */
   isAwaited(): boolean
   onExpired(limit: Expired): void
 }
 
-/** The idle limit is checked this often within its own length, so it may fire that much late, never early. */
+/** Number of checks per idle limit. The limit may fire late by one such interval, never early. */
 const checksPerIdle = 16
 
 /**
- * All limits of one call on one timer. A part costs one assignment: no timer is set and no clock is read per part, the
- * timer looks at intervals whether anything has moved since it last looked. It holds the process while a caller waits:
- * the limit must end the wait, also when nothing else keeps the process alive. A call that is forgotten holds nothing.
+ * All limits of one call, with one timer. A part costs one assignment: instead of a timer or clock read per part, the timer checks
+ * periodically for activity. It keeps the process alive while a caller waits, so that a limit can end that wait. An abandoned call
+ * does not keep the process alive.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -48,34 +48,34 @@ export class Deadlines {
     this.#arm(now)
   }
 
-  /** Nobody waits for the first part: its limit starts anew with the first who does. */
+  /** Suspends the limit of the first part while no caller waits. It restarts when a caller waits. */
   pause(): void {
     this.#paused = true
     this.#dueAt = Infinity
   }
 
-  /** The call has begun to wait for its next part. */
+  /** Called when the call begins to wait for its next part. */
   moved(): void {
     this.#moved = true
     if (this.#paused) this.#resume()
     else this.hold()
   }
 
-  /** A caller waits from now on. */
+  /** Called when a caller begins to wait. */
   hold(): void {
     if (this.#holds) return
     this.#holds = true
     if (this.#cancelTimer) this.#arm(this.#clock.now())
   }
 
-  /** From here on the idle limit counts. The timer that is set looks early enough for it. */
+  /** Starts the idle limit. The pending timer fires early enough for it. */
   firstPart(now: number): void {
     if (this.#phase !== 'first-part') return
     this.#phase = 'idle'
     this.#dueAt = now + this.#idleMs
   }
 
-  /** Nothing but the end is awaited any more: the call ends at `dueAt`, whether parts come or not. */
+  /** Sets a fixed end: the call ends at `dueAt`, even if parts arrive. */
   endAt(dueAt: number, now: number): void {
     this.#phase = 'grace'
     this.#dueAt = dueAt
@@ -91,7 +91,7 @@ export class Deadlines {
     this.stop()
     const checkAt = this.#phase === 'grace' ? Infinity : now + this.#idleMs / checksPerIdle
     const wakeAt = Math.min(this.#dueAt, this.#totalAt, checkAt)
-    // The end is near in any case.
+    // In the grace phase, the end is near anyway.
     const hold = this.#holds || this.#phase === 'grace'
     if (wakeAt !== Infinity) this.#cancelTimer = this.#clock.setTimer(wakeAt, () => this.#wake(), { hold })
   }
@@ -113,7 +113,7 @@ export class Deadlines {
     this.#arm(now)
   }
 
-  /** Whether the idle limit has to start anew: a part came, or the reader takes its time. */
+  /** Returns whether the idle limit restarts: a part arrived, or the reader is not waiting. */
   #hasMoved(): boolean {
     const moved = this.#moved
     this.#moved = false

@@ -5,18 +5,18 @@ import { checkRuntimeParams, type RuntimeParams } from '../params/runtime-params
 import { requestKeys } from './check-request.ts'
 import { callTarget } from './call-target.ts'
 
-/** The model that a request would call, by the names that its messages will carry, and what is known about it. */
+/** The model that a request would call, under the names that its messages would carry, with its facts. */
 export interface ModelDescription {
   readonly provider: string
   readonly modelId: string
   readonly info: ModelInfo
-  /** The lowest layer of the runtime params of each call. */
+  /** Default runtime params of each call; every other layer overrides them. */
   readonly defaults: RuntimeParams
 }
 
 /**
- * Returns the model that a request would call and its facts, without a call. Throws `LlmError` `invalid-config` for a model that
- * cannot be called, as `streamMessage` does.
+ * Returns the model that a request would call and its facts, without calling it. Throws `LlmError` `invalid-config` for a model
+ * that cannot be called, as `streamMessage` does.
  */
 export function describeModel(request: Pick<ModelRequest, 'model' | 'models' | 'runtimeParams'>): ModelDescription {
   check.checkKeys('describeModel.request', request, requestKeys)

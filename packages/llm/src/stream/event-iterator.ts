@@ -2,7 +2,7 @@ import type { MessageEvent } from '../events.ts'
 import type { EventResult } from './event-outlet.ts'
 import type { Pump } from './pump.ts'
 
-/** The one reader of a call: it asks for each event, or has all of them handed over. */
+/** The single reader of a call. It pulls events, or receives all of them by `push`. */
 export class EventIterator implements AsyncIterator<MessageEvent, undefined> {
   readonly #pump: Pump
 
@@ -19,7 +19,7 @@ export class EventIterator implements AsyncIterator<MessageEvent, undefined> {
     return Promise.resolve({ value: undefined, done: true })
   }
 
-  /** Hands over all events as they come, without a promise for each. `onEvent` must not throw. */
+  /** Passes all events to `onEvent` as they arrive, without a promise for each. `onEvent` must not throw. */
   push(onEvent: (event: MessageEvent) => void): void {
     this.#pump.push(onEvent)
   }

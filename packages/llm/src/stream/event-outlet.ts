@@ -6,8 +6,8 @@ export type EventResult = IteratorResult<MessageEvent, undefined>
 const done: EventResult = { value: undefined, done: true }
 
 /**
- * Where events wait for readers, or readers for events; both in order. A reader who can fetch the next event itself
- * reserves it, which costs no promise of its own; everybody else waits, or takes what is handed over.
+ * Queue between events and readers, both in order. A reader that fetches the next event itself reserves it, which avoids a promise.
+ * All other readers wait, or receive events by callback.
  */
 export class EventOutlet {
   readonly #queue = new EventQueue()
@@ -15,23 +15,23 @@ export class EventOutlet {
   #reserved = false
   #reservedEvent: MessageEvent | undefined
   #receiver: ((event: MessageEvent) => void) | undefined
-  /** Whether the receiver holds an event now. What its doing brings about waits behind it. */
+  /** Whether the receiver is handling an event. Events that it causes are queued until it returns. */
   #handing = false
   #closed = false
 
-  /** Whether somebody waits for an event that is not there. */
+  /** Returns whether a reader waits for an event. */
   get isAwaited(): boolean {
     return this.#reserved || this.#waiters.length > 0
   }
 
-  /** Keeps the next event for the caller, if the caller is the first to want one and none is there. */
+  /** Reserves the next event for the caller. Returns false if an event is queued or another reader waits. */
   reserve(): boolean {
     if (this.#closed || this.isAwaited || !this.#queue.isEmpty) return false
     this.#reserved = true
     return true
   }
 
-  /** The reserved event, or the one at hand. `undefined` as long as there is none; the reservation then stays. */
+  /** Returns the reserved event, or the given one. Returns `undefined` and keeps the reservation while there is none. */
   claim(event = this.#reservedEvent): EventResult | undefined {
     if (!event && !this.#closed) return undefined
     this.#reserved = false
@@ -40,7 +40,7 @@ export class EventOutlet {
     return event ? { value: event, done: false } : done
   }
 
-  /** What `claim` does, for the usual case: an event at hand, and nobody who waits behind it. `undefined` else. */
+  /** Fast path of `claim` for a given event. Returns `undefined` if other readers wait. */
   handOver(event: MessageEvent): EventResult | undefined {
     if (this.#waiters.length > 0) return undefined
     this.#reserved = false
@@ -54,19 +54,19 @@ export class EventOutlet {
     })
   }
 
-  /** Hands over all events from now on. The receiver must not throw. */
+  /** Passes all events from now on to the receiver, which must not throw. */
   handTo(receiver: (event: MessageEvent) => void): void {
     this.#receiver = receiver
     this.flush()
   }
 
-  /** Keeps an event until the next `flush`: what makes it is not to be disturbed by its reader. */
+  /** Stores an event until the next `flush`, so that a reader cannot interrupt the code that emits it. */
   emit(event: MessageEvent): void {
     if (this.#reserved && !this.#reservedEvent) this.#reservedEvent = event
     else this.#queue.push(event)
   }
 
-  /** What `emit` and `flush` do, for an event whose maker has come to rest. */
+  /** Like `emit` and `flush`, for an event whose sender has finished its work. */
   send(event: MessageEvent): void {
     if (!this.#receiver || this.#handing || !this.#queue.isEmpty) {
       this.emit(event)
@@ -77,19 +77,19 @@ export class EventOutlet {
     if (!this.#queue.isEmpty) this.flush()
   }
 
-  /** No more events will come. */
+  /** Marks the end of the events. */
   close(): void {
     this.#closed = true
   }
 
-  /** Nobody wants the events any more. */
+  /** Discards all events: there is no reader any more. */
   discard(): void {
     this.#reservedEvent = undefined
     this.#queue.clear()
     this.#deliver()
   }
 
-  /** Hands out what is there, behind an event that is reserved. */
+  /** Delivers queued events, after a reserved one. */
   flush(): void {
     if (this.#waiters.length > 0) this.#deliver()
     const receiver = this.#receiver

@@ -5,19 +5,19 @@ type DeltaEvent = Extract<MessageEvent, { delta: string }>
 
 interface Entry {
   readonly event: MessageEvent
-  /** The text of this delta and of those of its block that came behind it unread. */
+  /** Text of this delta and of later unread deltas of its block. */
   gathered?: TextBuffer
   next?: Entry
 }
 
 /**
- * Events that nobody has read yet. Deltas of one block are joined while they wait, also around those of other blocks,
- * so the queue is bounded by the size of the message, whatever the number of deltas.
+ * Unread events. Waiting deltas of one block are merged, even with deltas of other blocks between them. So the queue is bounded by
+ * the size of the message, not by the number of deltas.
  */
 export class EventQueue {
   #first: Entry | undefined
   #last: Entry | undefined
-  /** The unread delta of each block, by the block's index: the next one of the block goes there. */
+  /** Unread delta of each block, by block index; later deltas are merged into it. */
   readonly #deltas = new Map<number, Entry>()
 
   get isEmpty(): boolean {
@@ -36,7 +36,7 @@ export class EventQueue {
     waiting.gathered.add(event.delta)
   }
 
-  /** The oldest event. The queue must not be empty. */
+  /** Removes and returns the oldest event. The queue must not be empty. */
   take(): MessageEvent {
     const entry = this.#first
     if (!entry) throw new RangeError('the queue is empty')

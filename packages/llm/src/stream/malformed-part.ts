@@ -1,4 +1,4 @@
-/** A provider part that breaks the contract of the stream. Ends the message as `malformed-response`. */
+/** Thrown for a provider part that violates the stream contract. Ends the message as `malformed-response`. */
 export class MalformedPart extends Error {
   override readonly name = 'MalformedPart'
 }

@@ -23,16 +23,16 @@ export interface MessageFacts {
   readonly at: number
 }
 
-/** What is known about the called model. */
+/** Facts about the called model. */
 export interface ModelFacts {
   readonly tariff: Tariff | undefined
   readonly contextWindow: number | undefined
 }
 
-/** What the parts have said so far: more content may come, the call has failed, or it has finished. */
+/** State after the parts so far: more content may come, the call has failed, or it has finished. */
 export type Progress = 'content' | 'failed' | 'finished'
 
-/** What ends a call from outside; a call that ends by itself needs no cause. */
+/** An abort from outside. */
 export interface Abort {
   readonly abortReason: string | undefined
 }
@@ -45,11 +45,11 @@ export interface BuilderTools {
 
 export interface RequestFacts {
   readonly repairs: readonly Repair[]
-  /** UTF-16 length of what was sent; asked for only when the provider gave no number. */
+  /** Returns the UTF-16 length of the request. Called only if the provider reported no input tokens. */
   inputLength(): number
 }
 
-/** The state of one message: provider parts in, events and at the end the message out. */
+/** State of one message. Takes provider parts, emits events, and returns the message at the end. */
 export class MessageBuilder {
   readonly #facts: MessageFacts
   readonly #model: ModelFacts
@@ -84,7 +84,7 @@ export class MessageBuilder {
     return this.#error !== undefined
   }
 
-  /** Whether any content was delivered yet. */
+  /** Whether any content has been delivered. */
   get phase(): ModelError['phase'] {
     return this.#firstDeltaAt === undefined ? 'before-output' : 'after-output'
   }
@@ -97,19 +97,19 @@ export class MessageBuilder {
     this.#request = request
   }
 
-  /** The provider has taken the call: from here on it may cost something. */
+  /** The provider accepted the call; from here on it may cost money. */
   accepted(headers: Readonly<Record<string, string>> | undefined): void {
     this.#accepted = true
     const requestId = headers?.['x-request-id'] ?? headers?.['request-id']
     if (requestId !== undefined) this.#response.requestId = requestId
   }
 
-  /** The event of a part that only goes on with the text before it: the short way of nearly all parts. */
+  /** Fast path for most parts: returns the event of a part that only continues the current block. */
   furtherDelta(part: unknown): MessageEvent | undefined {
     try {
       return this.progress === 'content' && isRecord(part) ? this.#content.furtherDelta(part) : undefined
     } catch {
-      // A part that cannot be read: the long way says what is wrong with it.
+      // The part cannot be read; `accept` reports why.
       return undefined
     }
   }
@@ -125,12 +125,12 @@ export class MessageBuilder {
     }
   }
 
-  /** Keeps the first error; what follows it is not content any more. */
+  /** Keeps the first error; later parts are not content any more. */
   fail(error: ModelError): void {
     this.#error ??= error
   }
 
-  /** Closes what is open and gives the message. An abort behind the finish comes too late to matter. */
+  /** Closes open blocks and returns the message. An abort after the finish is ignored. */
   end(abort?: Abort): AssistantMessage {
     this.#content.closeAll()
     const content = this.#content.content()
@@ -251,7 +251,7 @@ export class MessageBuilder {
   }
 
   #outcome(content: readonly AssistantPart[]): Pick<AssistantMessage, 'stopReason' | 'error' | 'paused'> {
-    // Half a character may have come out only now.
+    // Half a surrogate pair may have been emitted only now, which changes the phase.
     if (this.#error) return { stopReason: 'error', error: inPhase(this.#error, this.phase) }
     const calls = content.filter((part) => part.type === 'tool-call')
     const providerCalls = calls.filter((call) => call.providerExecuted).length
@@ -269,7 +269,7 @@ export class MessageBuilder {
     return { stopReason: 'error', error: this.#errorOf(kind, message, retryable) }
   }
 
-  /** More input than the window holds, and no error: the provider has cut the prompt without a word. */
+  /** Warns if the provider counted more input than the window holds and reported no error: it has truncated the prompt silently. */
   #checkWindow({ inputTokens = 0, estimated }: Usage): void {
     const { contextWindow = Infinity } = this.#model
     if (this.#finish?.unified !== 'stop' || estimated || inputTokens <= contextWindow) return
@@ -289,7 +289,7 @@ export class MessageBuilder {
     try {
       return this.#request?.inputLength() ?? 0
     } catch {
-      // What only a model in this process takes, such as a bigint, has no length; the call must end all the same.
+      // Values that only an in-process model accepts, such as a bigint, have no length. The call must end nevertheless.
       return 0
     }
   }
@@ -310,7 +310,7 @@ export class MessageBuilder {
   }
 }
 
-/** A copy that keeps the original error where JSON does not show it. */
+/** Returns a copy that keeps the non-enumerable `cause`. */
 function inPhase(error: ModelError, phase: ModelError['phase']): ModelError {
   const copy = { ...error, phase }
   return 'cause' in error ? Object.defineProperty(copy, 'cause', { value: error.cause, enumerable: false }) : copy

@@ -1,12 +1,12 @@
 declare const setImmediate: ((run: () => void) => unknown) | undefined
 
-/** So many parts may be read in a row. Those that are there at once come without a turn of the event loop between them. */
+/** Maximum number of parts read in a row. Parts that are ready are read without yielding to the event loop. */
 export const partsPerTurn = 256
 
-// Taken once, so that a clock which a test puts in its place later holds up no call.
+// Captured at load, so that fake timers of a test cannot stall a call.
 const atNextTurn = typeof setImmediate === 'function' ? setImmediate : (run: () => void) => setTimeout(run, 0)
 
-/** Lets everybody else have a turn: timers, aborts, what came over the network. It holds the process while it waits. */
+/** Yields to the event loop: timers, aborts and network data get a turn. Keeps the process alive while it waits. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => void atNextTurn(resolve))
 }

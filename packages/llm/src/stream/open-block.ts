@@ -4,9 +4,9 @@ import { mergeMetadata } from './provider-metadata.ts'
 
 export type TextKind = 'text' | 'reasoning'
 
-/** What all blocks that grow by deltas have, so that the next delta of the same block needs no look-up. */
+/** Common part of all blocks that grow by deltas, so that the next delta needs no look-up. */
 export interface OpenBlock {
-  /** The provider's name of the block. */
+  /** Id of the block at the provider. */
   readonly id: string
   readonly partType: 'text-delta' | 'reasoning-delta' | 'tool-input-delta'
   readonly eventType: 'text-delta' | 'reasoning-delta' | 'tool-call-delta'
@@ -16,7 +16,7 @@ export interface OpenBlock {
   metadata: ProviderMetadata | undefined
 }
 
-/** Without an index until the first character or metadata: a block that stays empty leaves no trace. */
+/** Has no index until its first character or metadata: an empty block leaves no trace. */
 export interface TextBlock extends OpenBlock {
   readonly kind: TextKind
 }

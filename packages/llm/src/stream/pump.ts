@@ -27,21 +27,21 @@ export interface PumpOptions {
   readonly abortSignal: AbortSignal | undefined
   prepare(signal: AbortSignal): Promise<PreparedCall>
   readonly onRequest: ModelRequest['onRequest']
-  /** Asked when the call begins. */
+  /** Called when the call begins. */
   observe(): CallObserver
 }
 
 type Reader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
 type ReadResult = Awaited<ReturnType<Reader['read']>>
 
-/** How long the stream is read on behind an error, for the usage that may follow it. */
+/** Time in ms for which the stream is read after an error, because usage may follow. */
 const graceAfterErrorMs = 1_000
-/** How long a provider may keep its stream open behind the finish. */
+/** Time in ms for which a provider may keep its stream open after the finish. */
 const graceAfterFinishMs = 250
 
 /**
- * One call from its first demand to its end. It reads from the provider only while somebody waits for an event, or once
- * somebody asked for the result. Whatever ends the call goes through `#end`, which leaves nothing behind.
+ * One call, from its first demand to its end. Reads from the provider only while a reader waits for an event, or once the result
+ * was requested. Every end goes through `#end`, which releases everything.
  */
 export class Pump {
   readonly #options: PumpOptions
@@ -51,7 +51,7 @@ export class Pump {
   #observer = unobserved
   #builder: MessageBuilder | undefined
   #reader: Reader | undefined
-  /** Where the provider stands: not called, called, streaming, or done with its stream. */
+  /** State of the provider: not called, called, streaming, or stream ended. */
   #provider: 'idle' | 'opening' | 'streaming' | 'closed' = 'idle'
   #reading = false
   #flowing = false
@@ -78,7 +78,7 @@ export class Pump {
     return result
   }
 
-  /** Hands over all events as they come, and lets the call run to its end. `onEvent` must not throw. */
+  /** Passes all events to `onEvent` as they arrive, and runs the call to its end. `onEvent` must not throw. */
   push(onEvent: (event: MessageEvent) => void): void {
     this.#flowing = true
     this.#begin()
@@ -86,7 +86,7 @@ export class Pump {
     this.#demand()
   }
 
-  /** Lets the call run to its end, read or not. */
+  /** Runs the call to its end, whether or not its events are read. */
   settled(settle: (message: AssistantMessage) => void): void {
     this.#settle = settle
     this.#flowing = true
@@ -96,12 +96,12 @@ export class Pump {
   }
 
   abort(abortReason: string | undefined): void {
-    // Before the first demand there is nothing to end yet: the call then starts aborted.
+    // Before the first demand there is nothing to end; the call then starts as aborted.
     this.#begin(false)
     this.#end({ abortReason })
   }
 
-  /** The reader has left: nobody wants the events any more. */
+  /** Called when the reader leaves: aborts the call and discards its events. */
   leave(): void {
     this.abort('consumer-left')
     this.#outlet.discard()
@@ -158,7 +158,7 @@ export class Pump {
     if (!this.#reading) this.#deadlines.pause()
   }
 
-  /** Reads on for those who wait, and to the end once the result is wanted. */
+  /** Reads for waiting readers, or to the end once the result was requested. */
   #demand(): void {
     if (this.#reading || this.#message) return
     if (!this.#reader) return this.#isAwaited() ? this.#deadlines.hold() : undefined
@@ -170,11 +170,11 @@ export class Pump {
     return this.#reading || this.#flowing || this.#outlet.isAwaited
   }
 
-  /** Reads to the end, whoever takes the events. Nobody else reads meanwhile. */
+  /** Reads to the end, independent of readers. No other code reads in the meantime. */
   async #flow(reader: Reader): Promise<void> {
     try {
       for (let parts = 1; !this.#message; parts++) {
-        // `await` costs least: there is no promise besides that of the read.
+        // `await` is cheapest here: it needs no promise besides that of the read.
         const read = await this.#read(reader)
         const delta = this.#furtherDelta(read)
         if (delta) this.#outlet.send(delta)
@@ -186,7 +186,7 @@ export class Pump {
     }
   }
 
-  /** The short way of a delta: one `then` between the provider's read and the reader's `next`. */
+  /** Fast path of a delta: one `then` between the provider's read and the reader's `next`. */
   #readReserved(reader: Reader): Promise<EventResult> {
     return this.#read(reader).then(this.#onReservedRead, this.#onReservedReadError)
   }
@@ -226,7 +226,7 @@ export class Pump {
       this.#demand()
       return claimed
     }
-    // A part without an event: the reservation stands until one comes.
+    // The part gave no event, so the reservation stays until one comes.
     return this.#reader ? this.#readReserved(this.#reader) : { value: undefined, done: true }
   }
 
@@ -261,7 +261,7 @@ export class Pump {
     this.#deadlines.firstPart(this.#options.clock.now())
   }
 
-  /** Behind an error or a finish no content is awaited: only a late finish, and the end of the stream. */
+  /** After an error or finish, waits only briefly for a late finish and the end of the stream. */
   #shortenWait(progress: 'failed' | 'finished'): void {
     const now = this.#options.clock.now()
     if (this.#builder?.hasFailed) this.#graceEndsAt = Math.min(this.#graceEndsAt, now + graceAfterErrorMs)
@@ -278,7 +278,7 @@ export class Pump {
 
   #fail(error: ModelError): void {
     if (this.#message) return
-    // A finish that was read stands: what goes wrong behind it has no part in the answer.
+    // A finish is final: later errors do not affect the answer.
     if (this.#builder?.progress !== 'finished') this.#builder?.fail(error)
     this.#end()
   }
@@ -306,7 +306,7 @@ export class Pump {
     this.#settle?.(this.#message)
   }
 
-  /** Tells the provider to stop, unless its stream has ended by itself. Its late answers have nowhere to go. */
+  /** Tells the provider to stop, unless its stream has ended. Its late parts are ignored. */
   #release(): void {
     if (this.#provider !== 'opening' && this.#provider !== 'streaming') return
     this.#provider = 'closed'
@@ -321,5 +321,5 @@ const timeoutMessages: Readonly<Record<Exclude<Expired, 'grace'>, string>> = {
   total: 'the call took longer than its time limit',
 }
 
-/** For promises whose outcome nobody can use any more. */
+/** Ignores the outcome of a promise that is no longer needed. */
 function ignore(): void {}

@@ -8,9 +8,9 @@ import type { MessageStream } from './stream-message.ts'
 type OnEvent = (event: MessageEvent) => void
 
 /**
- * Reads a stream to its end and hands each event to `onEvent`, like `for await`, but without a promise per event and without
- * slowing the provider. No event comes before this function returns. Resolves with the message. If `onEvent` throws, the call ends
- * as `aborted` and the promise rejects with that error. Throws `LlmError` `invalid-input` if the stream has a reader.
+ * Reads a stream to its end and passes each event to `onEvent`. Like `for await`, but without a promise per event and without
+ * slowing the provider. Events come only after this function has returned. Resolves with the message. If `onEvent` throws, the call
+ * ends as `aborted` and the promise rejects with that error. Throws `LlmError` `invalid-input` if the stream has a reader.
  */
 export function readEvents(stream: MessageStream, onEvent: OnEvent): Promise<AssistantMessage> {
   checkInput.checkRequired('stream', stream, 'what streamMessage gave', isStream)
@@ -26,7 +26,7 @@ function isStream(stream: unknown): boolean {
 
 async function pushed(stream: MessageStream, iterator: EventIterator, onEvent: OnEvent): Promise<AssistantMessage> {
   let broken: { readonly thrown: unknown } | undefined
-  // The caller is to have all that its `onEvent` reaches for.
+  // Lets the caller finish its own statements first, because `onEvent` may use their variables.
   await Promise.resolve()
   iterator.push((event) => {
     if (broken) return

@@ -2,17 +2,17 @@ import type { LanguageModelV4FinishReason } from '@ai-sdk/provider'
 import type { ErrorKind } from '../model-error.ts'
 import type { StopReason } from '../messages.ts'
 
-/** What is known when a message ends by itself. */
+/** Facts at the end of a message that was not aborted. */
 export interface Ending {
-  /** Absent when the stream ended without a finish. */
+  /** Absent if the stream ended without a finish. */
   readonly finish: LanguageModelV4FinishReason | undefined
-  /** Tool calls that the caller has to run, valid or not. */
+  /** Tool calls that the caller must run, valid or not. */
   readonly clientCalls: number
   readonly providerCalls: number
   readonly parts: number
   readonly inputTokens: number | undefined
   readonly outputTokens: number | undefined
-  /** Tokens that the called model takes, where that is known. */
+  /** Context window of the called model in tokens, if known. */
   readonly contextWindow: number | undefined
 }
 
@@ -25,7 +25,7 @@ const failure = (kind: ErrorKind, message: string): Verdict => ({ stopReason: 'e
 const malformedCall = (raw: string | undefined): Verdict =>
   failure('malformed-response', `the model sent a malformed tool call${inBrackets(raw)}`)
 
-/** Token counts of a prompt differ a little between those who count. */
+/** Token counts differ slightly between tokenizers, so 99 % of the window counts as full. */
 const fullShare = 0.99
 
 const ordinaryEnds: readonly string[] = ['compaction', 'end', 'eos', 'eos_token', 'stop_sequence', 'completed']
@@ -58,20 +58,20 @@ const table: Readonly<
     if (clientCalls > 0) return { stopReason: 'tool-calls' }
     if (raw === undefined) return failure('stream-broken', 'the provider gave no reason for the end of the answer')
     if (ordinaryEnds.includes(raw)) return { stopReason: 'stop' }
-    // Google's client knows only one of the two as an error.
+    // Google's client reports only one of the two as an error.
     if (malformedCalls.includes(raw)) return malformedCall(raw)
     return { ...failure('unknown', `unknown finish reason${inBrackets(raw)}`), retryable: false } as Verdict
   },
 }
 
-/** Why a message stopped that was neither aborted nor failed. */
+/** Determines the stop reason of a message that was neither aborted nor failed. */
 export function stopVerdict(ending: Ending): Verdict {
   const unified = ending.finish?.unified ?? 'interrupted'
   const decide = Object.hasOwn(table, unified) ? table[unified] : table.other
   return decide(ending, ending.finish?.raw ?? undefined)
 }
 
-/** A model that has no room left to answer stops for length at once. */
+/** A model without room for an answer stops with `length` and no output. */
 function fillsWindow({ inputTokens = 0, outputTokens, contextWindow }: Ending): boolean {
   return outputTokens === 0 && contextWindow !== undefined && inputTokens >= contextWindow * fullShare
 }

@@ -14,20 +14,20 @@ import { EventIterator } from './event-iterator.ts'
 import { Pump } from './pump.ts'
 
 /**
- * One model call as events. Nothing is sent before the first `next()` or `result()`. It can be iterated once; leaving the
- * iteration early aborts the call.
+ * One model call as events. The request is sent at the first `next()` or `result()`. It can be iterated once; leaving the iteration
+ * early aborts the call.
  */
 export interface MessageStream extends AsyncIterable<MessageEvent, undefined> {
   readonly messageId: string
-  /** Ends the call as `aborted`. It may be called at any time and more than once. */
+  /** Ends the call as `aborted`. Can be called at any time, repeatedly. */
   abort(reason?: string): void
-  /** The whole message, also after an error or an abort. It must always settle and must never reject. */
+  /** Resolves with the whole message, also after an error or abort. Must always settle and never reject. */
   result(): Promise<AssistantMessage>
 }
 
 /**
- * Calls a model once, when the stream is first read. Throws `LlmError` for a request that can never work; every failure of the
- * call is data in the message.
+ * Calls a model once, when the stream is first read. Throws `LlmError` for a request that can never work. Failures of the call are
+ * reported in the message.
  */
 export function streamMessage(request: ModelRequest): MessageStream {
   checkRequest(request)

@@ -1,8 +1,8 @@
 const piecesPerBlock = 512
 
 /**
- * Gathers the deltas of one block. Appending many short strings to one string would keep a node per delta alive, so
- * pieces are joined block by block and memory stays in proportion to the text.
+ * Collects the deltas of one block. Concatenating many short strings would keep a node per delta alive. So pieces are joined block
+ * by block, and memory stays proportional to the text.
  */
 export class TextBuffer {
   readonly #blocks: string[] = []

@@ -1,7 +1,7 @@
-/** Ids of which no two are equal: the second of two that are is marked with `~2`, and so on. */
+/** Makes ids unique: a second equal id is marked with `~2`, and so on. */
 export class UniqueIds {
   readonly #taken = new Set<string>()
-  /** The number to try next for an id, so that a thousand equal ids need no million tries. */
+  /** Next number to try for each id, so that many equal ids do not take quadratic time. */
   readonly #nextOfId = new Map<string, number>()
 
   take(id: string): string {

@@ -6,13 +6,13 @@ import { MalformedPart } from './malformed-part.ts'
 import { neededText, textOrNothing } from './part-fields.ts'
 import { mergeMetadata } from './provider-metadata.ts'
 
-/** The provider parts that arrive whole. */
+/** Provider parts that arrive whole. */
 export type WholeStreamPart = Extract<
   LanguageModelV4StreamPart,
   { type: 'tool-result' | 'file' | 'reasoning-file' | 'source' | 'custom' | 'tool-approval-request' }
 >
 
-/** The plain JSON form of a part that arrives whole. Throws `MalformedPart` where something is missing. */
+/** Returns the plain JSON form of a whole part. Throws `MalformedPart` if a required field is missing. */
 export function toWholePart(part: WholeStreamPart): WholePart {
   const providerMetadata = mergeMetadata(undefined, part.providerMetadata)
   const text = (name: string): string => neededText(part, name)

@@ -8,8 +8,8 @@ import { finishReason, inputMessages, outputMessages } from './conversation.ts'
 import { providerName } from './provider-names.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
 
-// The names that begin with gen_ai follow OpenTelemetry's conventions for generative AI, which are not stable yet. They
-// stand in this file alone.
+// Names that begin with gen_ai follow OpenTelemetry's conventions for generative AI, which are not stable yet. They occur only in
+// this file.
 
 export function ofStart({ provider, modelId }: CallFacts, metadata: TelemetryOptions['metadata'] = {}): Attributes {
   const own = Object.entries(metadata).map(([key, value]) => [`bowline.metadata.${key}`, value] as const)
@@ -41,7 +41,7 @@ export function ofResponse(message: AssistantMessage): Attributes {
     'gen_ai.usage.output_tokens': usage.outputTokens,
     'error.type': error?.kind,
     'bowline.stop_reason': stopReason,
-    // A number, because what stores spans can add up nothing else; the exact figure is in the message.
+    // A number, because span stores cannot add up texts. The exact cost is in the message.
     'bowline.cost': cost && costToNumber(cost),
     'bowline.cost_currency': cost?.currency,
     'bowline.usage.estimated': usage.estimated,
@@ -57,7 +57,7 @@ export function ofOutput(message: AssistantMessage): Attributes {
   return { 'gen_ai.output.messages': JSON.stringify(outputMessages(message)) }
 }
 
-/** What the provider gave as its reason, in its own word if it has one; nothing when it came to no finish. */
+/** Returns the finish reason, in the provider's own wording if known. Undefined if the call did not finish. */
 function finishReasons(message: AssistantMessage): string[] | undefined {
   if (message.rawStopReason !== undefined) return [message.rawStopReason]
   const cutShort = message.stopReason === 'error' || message.stopReason === 'aborted'

@@ -3,12 +3,12 @@ import type { AssistantMessage } from '../messages.ts'
 import type { ErrorKind, ModelError } from '../model-error.ts'
 import type { CallFacts, CallObserver } from './call-observer.ts'
 
-/** What is known of a call after its end, without its content. */
+/** Result of a call, without its content. */
 export type CallResult = Pick<AssistantMessage, 'stopReason' | 'usage' | 'cost' | 'timing'>
 
 /**
- * The context object of the tracing channel `bowline:llm`, the same one in all events of a call. `result` is there from
- * `asyncStart` on, after every kind of end; `error` from `error` on, only when the call has failed.
+ * Context object of the tracing channel `bowline:llm`; all events of a call share it. `result` is set from `asyncStart` on, after
+ * every kind of end. `error` is set from `error` on, only if the call failed.
  */
 export interface CallReport {
   readonly messageId: string
@@ -18,7 +18,7 @@ export interface CallReport {
   error?: { readonly kind: ErrorKind; readonly retryable: boolean; readonly status?: number }
 }
 
-/** As much of Node's `TracingChannel` as is used here. */
+/** The part of Node's `TracingChannel` that is used here. */
 interface TracingChannel {
   readonly hasSubscribers: boolean
   tracePromise(run: () => Promise<unknown>, context: CallReport): Promise<unknown>
@@ -26,7 +26,7 @@ interface TracingChannel {
 
 let opened: { readonly channel: TracingChannel | undefined } | undefined
 
-/** Publishes the call on the channel. `undefined` when nobody listens: who comes later hears of later calls only. */
+/** Publishes the call on the channel. Returns `undefined` if there are no subscribers; later subscribers get later calls only. */
 export function channelObserver(facts: CallFacts): CallObserver | undefined {
   const { channel } = (opened ??= { channel: openChannel() })
   if (!channel?.hasSubscribers) return undefined
@@ -39,8 +39,8 @@ export function channelObserver(facts: CallFacts): CallObserver | undefined {
         call()
         return end.promise
       }
-      // The channel hands the failure on, after it has told its subscribers: there is nobody left to be told. A store
-      // that is bound to the channel may throw before the promise has got there.
+      // The channel rethrows the failure after notifying its subscribers, so it can be ignored. A store bound to the channel may
+      // throw before the promise gets there.
       end.promise.catch(() => {})
       channel.tracePromise(run, report).catch(() => {})
     },
@@ -53,7 +53,7 @@ export function channelObserver(facts: CallFacts): CallObserver | undefined {
   }
 }
 
-/** Not imported by its name, because browsers do not have it. */
+/** Not imported by name, because browsers do not have the module. */
 function openChannel(): TracingChannel | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
   const module = process?.getBuiltinModule?.('node:diagnostics_channel') as
@@ -62,7 +62,7 @@ function openChannel(): TracingChannel | undefined {
   return module?.tracingChannel?.('bowline:llm')
 }
 
-/** Copies, so that a subscriber can change nothing of the message. What a provider sent raw may hold anything. */
+/** Copies the result, so that subscribers cannot change the message. Omits the provider's raw usage, which may contain anything. */
 function resultOf({ stopReason, usage, cost, timing }: AssistantMessage): CallResult {
   const { raw: _raw, ...counts } = usage
   return { stopReason, usage: counts, ...definedOnly({ cost: cost && { ...cost } }), timing: { ...timing } }

@@ -34,7 +34,7 @@ export function outputMessages(message: AssistantMessage): OutputMessage[] {
   return [{ role: 'assistant', parts, finish_reason: finishReason(message) }]
 }
 
-/** The stop reason in the words of the conventions, which have none for a call that was aborted. */
+/** Returns the stop reason in the wording of the conventions, which lack one for aborted calls. */
 export function finishReason({ stopReason, error }: AssistantMessage): string {
   switch (stopReason) {
     case 'stop':
@@ -81,7 +81,7 @@ function callPart(part: Extract<AnyPart, { type: 'tool-call' }>): Part {
   return { type: 'server_tool_call', id, name, server_tool_call: { type: name, arguments: args } }
 }
 
-/** What stands in a message of the assistant was run by the provider. */
+/** A result inside an assistant message comes from a provider-executed tool. */
 function responsePart(part: { toolCallId: string; toolName: string }, response: unknown, role: string): Part {
   const id = part.toolCallId
   if (role === 'tool') return { type: 'tool_call_response', id, response }
@@ -125,7 +125,7 @@ function modalityOf(mediaType: string): string {
   return ['image', 'video', 'audio'].includes(kind) ? kind : 'document'
 }
 
-/** Signatures and ids of the vendor say nothing to a reader. */
+/** Removes signatures and ids of the vendor, which are meaningless to readers. */
 function withoutVendorData<P extends { readonly type: string }>(part: P): Part {
   const vendorData = ['providerMetadata', 'providerOptions']
   const entries = Object.entries(part).filter(([key]) => !vendorData.includes(key))

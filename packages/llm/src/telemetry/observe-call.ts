@@ -3,7 +3,7 @@ import { channelObserver } from './channel.ts'
 import { spanObserver } from './span.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
 
-/** Who watches a call that begins now. Looking for them must cost next to nothing, since there is mostly nobody. */
+/** Returns the observers of a new call. Must be cheap, because usually there are none. */
 export function observeCall(facts: CallFacts, options: TelemetryOptions = {}): CallObserver {
   if (options.enabled === false) return unobserved
   const span = attempt(() => spanObserver(facts, options))
@@ -12,7 +12,7 @@ export function observeCall(facts: CallFacts, options: TelemetryOptions = {}): C
   return together([span, channel].filter((observer) => observer !== undefined))
 }
 
-/** The first stands around the others. What one does wrong concerns neither the others nor the call. */
+/** Combines observers; the first is the outermost. A failing observer affects neither the others nor the call. */
 function together(observers: readonly CallObserver[]): CallObserver {
   return {
     begin: (call) =>
@@ -26,7 +26,7 @@ function together(observers: readonly CallObserver[]): CallObserver {
   }
 }
 
-/** Runs `call` exactly once, also when what stands around it breaks; what `call` throws is handed on. */
+/** Runs `call` exactly once, even if `surround` fails. Rethrows errors of `call` only. */
 function within(surround: (run: () => void) => void, call: () => void): void {
   let outcome: { readonly thrown?: unknown } | undefined
   const run = (): void => {
@@ -43,7 +43,7 @@ function within(surround: (run: () => void) => void, call: () => void): void {
   if (outcome && 'thrown' in outcome) throw outcome.thrown
 }
 
-/** Telemetry that fails is telemetry that is missing: no call may fail for it, and there is nobody to tell. */
+/** Ignores errors of telemetry: they must not make a call fail. */
 function attempt<T>(run: () => T): T | undefined {
   try {
     return run()

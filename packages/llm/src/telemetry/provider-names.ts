@@ -1,4 +1,4 @@
-/** Vendors that the conventions name, by how the names of their clients begin. Longer beginnings first. */
+/** Vendors that the conventions name, by the prefix of their clients' names. Longer prefixes come first. */
 const wellKnown: readonly (readonly [beginning: string, name: string])[] = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['google', 'gcp.gemini'],
@@ -12,7 +12,7 @@ const wellKnown: readonly (readonly [beginning: string, name: string])[] = [
   ['xai', 'x_ai'],
 ]
 
-/** The provider as the conventions name it; one that they do not name, up to the first dot. */
+/** Returns the provider's name in the conventions, else its own name up to the first dot. */
 export function providerName(provider: string): string {
   const known = wellKnown.find(([beginning]) => provider === beginning || provider.startsWith(`${beginning}.`))
   return known?.[1] ?? provider.split('.')[0] ?? provider

@@ -7,13 +7,13 @@ const client: SpanKind.CLIENT = 2
 const error: SpanStatusCode.ERROR = 2
 
 /**
- * Where all copies of `@opentelemetry/api` 1.x in a process keep what an SDK has registered. Read here instead of
- * importing the package, because an optional import has no good form: written out it breaks bundles where the package
- * is missing, hidden from the bundler it fails where it was bundled, and the first call would have to wait for either.
+ * Global key under which all copies of `@opentelemetry/api` 1.x store what an SDK has registered. Read directly, because an
+ * optional import does not work well: a static one breaks bundles without the package, a hidden one fails in bundles, and the first
+ * call would have to wait for either.
  */
 const registryKey = Symbol.for('opentelemetry.js.api.1')
 
-/** One span for the call. `undefined` when no SDK is registered. */
+/** Creates one span for the call. Returns `undefined` if no SDK is registered. */
 export function spanObserver(facts: CallFacts, { content, metadata }: TelemetryOptions): CallObserver | undefined {
   const provider = registeredProvider()
   if (!provider) return undefined

@@ -1,10 +1,10 @@
-/** What a call reports to OpenTelemetry and to the channel `bowline:llm`. A failure there never changes the call. */
+/** What a call reports to OpenTelemetry and to the channel `bowline:llm`. Failures there never affect the call. */
 export interface TelemetryOptions {
-  /** Default `true`: each call is told to the OpenTelemetry SDK and the subscribers that there are, mostly none. */
+  /** Default `true`: each call is reported to the OpenTelemetry SDK and to the subscribers of the channel, if there are any. */
   readonly enabled?: boolean
   /**
-   * Puts the whole prompt and the whole answer into the span. Default `false`: no text of a message and no input of a
-   * tool is in span or channel. Schemas and headers never are.
+   * Includes the whole prompt and answer in the span. Default `false`: neither span nor channel contains text of messages or tool
+   * inputs. Schemas and headers are never included.
    */
   readonly content?: boolean
   /** Attributes of the span, each under `bowline.metadata.` and its key. */

@@ -4,7 +4,7 @@ import { mergeMetadata } from '../stream/provider-metadata.ts'
 
 type TextBlock = Extract<LanguageModelV4Content, { type: 'text' | 'reasoning' }>
 
-/** The answer of `doGenerate` that says the same as a stream. Rejects with the stream's first error. */
+/** Returns the `doGenerate` result that equals a stream. Rejects with the stream's first error. */
 export async function collect(
   stream: ReadableStream<LanguageModelV4StreamPart>,
 ): Promise<LanguageModelV4GenerateResult> {

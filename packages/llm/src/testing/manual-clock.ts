@@ -1,13 +1,13 @@
 import { checkInput } from '../check.ts'
 import { checkTimer, type Clock } from '../clock.ts'
 
-/** A clock that stands still until `advance` moves it. */
+/** A clock that only `advance` moves. */
 export interface ManualClock extends Clock {
-  /** Timers that are set and have not run. */
+  /** Number of timers that are set and have not run. */
   readonly pendingTimers: number
   /**
-   * Lets time pass; a negative number sets the clock back. Timers run in order of their time, each with `now()` at that
-   * time; everything that a timer sets off without real input or output has happened before the next one runs.
+   * Advances the time; a negative number sets the clock back. Timers run in order, each with `now()` at its time. Between two
+   * timers, everything that the first one triggers without real I/O has happened.
    */
   advance(ms: number): Promise<void>
 }
@@ -18,7 +18,7 @@ interface Timer {
 }
 
 /**
- * Creates a clock that stands at `startMs` (epoch milliseconds, default 0) until `advance` moves it. Throws `LlmError`
+ * Creates a clock that starts at `startMs` (epoch milliseconds, default 0) and that only `advance` moves. Throws `LlmError`
  * `invalid-input` if `startMs` is negative or not a number.
  */
 export function manualClock(startMs = 0): ManualClock {

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { isPart, type ScriptItem } from './script.ts'
 import type { Action } from './step.ts'
 
-/** Plays a script as a stream that gives a part only when it is asked for one. An abort breaks it where it stands. */
+/** Plays a script as a stream that produces a part only on demand. An abort ends it immediately. */
 export function play(
   script: readonly ScriptItem[],
   clock: Clock,

@@ -6,12 +6,12 @@ export type ScriptItem = LanguageModelV4StreamPart | Action
 
 const actions = ['sleep', 'wait', 'throw', 'hang', 'close']
 
-/** Everything that is no action is a part, so that a script can also send what no provider should. */
+/** Everything that is not an action is a part, so that a script can also send invalid parts. */
 export function isPart(item: ScriptItem): item is LanguageModelV4StreamPart {
   return !isRecord(item) || 'type' in item || !actions.some((action) => action in item)
 }
 
-/** The whole stream of a step, in legal order. `index` is the number of the call, from 0. */
+/** Returns the whole stream of a step, in valid order. `index` is the number of the call, from 0. */
 export function scriptOf(step: Step, index: number, modelId: string): ScriptItem[] {
   const content = [
     ...blockParts('reasoning', step.reasoning, step),
@@ -43,7 +43,7 @@ function disturbed(content: readonly ScriptItem[], { failAfter, hang }: Step): S
   return [...content]
 }
 
-/** So many parts, and the actions before them. */
+/** Returns the first `count` parts, and the actions before them. */
 function firstParts(content: readonly ScriptItem[], count: number): readonly ScriptItem[] {
   const ends = content.flatMap((item, place) => (isPart(item) ? [place + 1] : []))
   return content.slice(0, count > 0 ? ends[count - 1] : 0)

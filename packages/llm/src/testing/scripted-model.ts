@@ -7,31 +7,34 @@ import { play } from './play.ts'
 import { scriptOf } from './script.ts'
 import { checkedStep, type Step } from './step.ts'
 
-/** A model that answers from a script. A call without a step rejects; `assertDone` throws for steps that were not used. */
+/** A model that answers from a script. A call without a step rejects. `assertDone` throws if steps are left. */
 export interface ScriptedModel extends LanguageModelV4 {
-  /** The options of each call so far, as deep copies. */
+  /** Options of each call so far, as deep copies. */
   readonly calls: readonly LanguageModelV4CallOptions[]
-  /** Throws when steps are left. `using` calls it at the end of the block. */
+  /** Throws if steps are left. `using` calls it at the end of the block. */
   assertDone(): void
   [Symbol.dispose](): void
 }
 
-/** The answers of a scripted model: one step per call, in order, or a function that returns the step for a call. `index` counts the calls from 0. */
+/**
+ * Answers of a scripted model: one step per call, in order, or a function that returns the step for a call. `index` counts calls
+ * from 0.
+ */
 export type Script = readonly Step[] | ((call: LanguageModelV4CallOptions, index: number) => Step | Promise<Step>)
 
-/** The names under which a scripted model appears, and the clock of its delays. */
+/** Names of a scripted model, and the clock of its delays. */
 export interface ScriptedModelOptions {
   /** Default `scripted`. */
   readonly provider?: string
   /** Default `scripted-model`. */
   readonly modelId?: string
-  /** All delays of the script go through it. Default: the system's. */
+  /** Clock of all delays in the script. Default: the system clock. */
   readonly clock?: Clock
 }
 
 /**
- * Creates a model that answers from a script and works wherever a `LanguageModelV4` does. Throws `LlmError` if a step or an option
- * is not valid. A call without a step rejects.
+ * Creates a model that answers from a script and works wherever a `LanguageModelV4` does. Throws `LlmError` for an invalid step or
+ * option. A call without a step rejects.
  */
 export function scriptedModel(steps: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   checkScript(steps, options)
@@ -97,7 +100,7 @@ function hang(signal: AbortSignal | undefined): Promise<never> {
   })
 }
 
-/** Signals stay what they are; everything else is copied, so that later changes of the caller do not show. */
+/** Keeps signals and URLs; copies everything else, so that later changes by the caller are not visible. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof AbortSignal || value instanceof URL) return value
   if (value instanceof Uint8Array) return value.slice()

@@ -7,32 +7,32 @@ import { isRecord, needed } from '../arguments.ts'
 import { check, checkItems, checkValues, fieldsOf, optionalFieldsOf } from '../check.ts'
 import type { JSONValue } from '../messages.ts'
 
-/** One answer of a scripted model. The plain fields make a legal stream; `parts` gives it part by part. */
+/** One answer of a scripted model. The plain fields make a valid stream; `parts` specifies it part by part. */
 export interface Step {
   readonly reasoning?: string
   readonly text?: string
   readonly toolCalls?: readonly ScriptedToolCall[]
-  /** Behind the parts of the fields above; a `finish` in here replaces the step's own. */
+  /** Parts after those of the fields above. A `finish` here replaces the step's own. */
   readonly parts?: readonly (LanguageModelV4StreamPart | Action)[]
-  /** Characters per delta. Default: the whole text at once. */
+  /** Characters per delta. Default: the whole text in one delta. */
   readonly chunk?: number
-  /** Before the first part. */
+  /** Delay before the first part. */
   readonly delayMs?: number
-  /** Before each delta. */
+  /** Delay before each delta. */
   readonly deltaDelayMs?: number
-  /** Default: 10 in, 5 out. */
+  /** Default: 10 input and 5 output tokens. */
   readonly usage?: Partial<Record<'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'reasoning', number>>
-  /** Default: `tool-calls` with calls, else `stop`. `false`: the stream closes without a finish. */
+  /** Default: `tool-calls` if there are calls, else `stop`. With `false`, the stream closes without a finish. */
   readonly finish?: LanguageModelV4FinishReason | LanguageModelV4FinishReason['unified'] | false
-  /** Looks at the call; what it throws rejects `doStream`. */
+  /** Inspects the call. If it throws, `doStream` rejects with that error. */
   readonly expect?: (call: LanguageModelV4CallOptions) => void
-  /** `doStream` rejects with this. */
+  /** Error with which `doStream` rejects. */
   readonly error?: unknown
-  /** Breaks the stream behind that many content parts. */
+  /** Breaks the stream after this many content parts. */
   readonly failAfter?: { readonly parts: number; readonly error: unknown; readonly as: 'part' | 'throw' }
-  /** Stands still: `doStream` never resolves, no part comes behind half of the content, or the stream stays open. */
+  /** Hangs: `doStream` never resolves (`before`), the stream stops after half of the content (`middle`), or it never closes (`end`). */
   readonly hang?: 'before' | 'middle' | 'end'
-  /** Goes on as if nobody had asked it to stop. */
+  /** Continues after an abort. */
   readonly ignoreAbort?: boolean
 }
 
@@ -41,7 +41,7 @@ export interface ScriptedToolCall {
   /** Default: `call-<call>-<place>`, both from 1. */
   readonly id?: string
   readonly name: string
-  /** `{ raw }` is argument text as it is, valid or not. */
+  /** `{ raw }` is sent unchanged as argument text, valid or not. */
   readonly input: JSONValue | { readonly raw: string }
   readonly chunk?: number
 }
@@ -61,7 +61,7 @@ const stepKeys = Object.keys({
 
 const unifiedReasons = ['stop', 'length', 'content-filter', 'tool-calls', 'error', 'other']
 
-/** Throws `LlmError` for a step that a typing mistake would make another one. Parts are sent as they are. */
+/** Throws `LlmError` for a step with wrong fields, such as a misspelled one. Parts are not checked. */
 export function checkedStep(path: string, given: unknown): Step | undefined {
   if (given === undefined) return undefined
   const step = fieldsOf(path, given, stepKeys)

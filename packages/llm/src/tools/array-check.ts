@@ -13,7 +13,7 @@ interface ArrayRules {
   readonly contains: { readonly check: Check; readonly least: number; readonly most: number } | undefined
 }
 
-/** Returns the check of the keywords of arrays, or undefined if the schema has none of them. */
+/** Returns the check of the array keywords, or undefined if the schema has none of them. */
 export function arrayCheck(compiler: PartCompiler, schema: SchemaObject): Check | undefined {
   const keywords = ['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems', 'contains']
   if (!keywords.some((keyword) => keyword in schema)) return undefined
@@ -67,7 +67,7 @@ function checkUnique(items: readonly JSONValue[], walk: SchemaWalk): void {
   }
 }
 
-/** Equal for equal values, whatever the order of their keys. */
+/** Returns equal texts for equal values, independent of key order. */
 function canonical(value: JSONValue, walk: SchemaWalk): string {
   walk.step()
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item as JSONValue, walk)).join(',')}]`

@@ -3,7 +3,7 @@ import { check, checkItems, refuseSetting } from '../check.ts'
 import { LlmError } from '../model-error.ts'
 
 type Found = (path: string, schema: unknown) => void
-/** Checks the value of one keyword, and hands on the schemas in it. */
+/** Checks the value of one keyword, and passes on the schemas in it. */
 type CheckKeyword = (path: string, value: unknown, found: Found) => void
 
 const is =
@@ -28,7 +28,7 @@ const texts: CheckKeyword = (path, value) => {
 const number = is('a number', Number.isFinite)
 const count = is('a whole number from 0', (value) => Number.isSafeInteger(value) && Number(value) >= 0)
 const step = is('a number above 0', (value) => Number.isFinite(value) && Number(value) > 0)
-/** The oldest drafts have true or false, beside the limit. */
+/** The oldest drafts use true or false, next to the limit. */
 const edge = is('a number, true or false', (value) => Number.isFinite(value) || typeof value === 'boolean')
 const truth = is('true or false', (value) => typeof value === 'boolean')
 const list = is('a list', Array.isArray)
@@ -54,7 +54,7 @@ const keywords: ReadonlyMap<string, CheckKeyword> = new Map(
 
 const checked = new WeakSet<object>()
 
-/** As `checkInputSchema`, for a schema of anything. */
+/** Like `checkInputSchema`, for a schema of any type. */
 export function checkSchema(path: string, given: unknown): void {
   check.checkName('path', path)
   if (typeof given === 'function') return
@@ -83,19 +83,19 @@ export function checkInputSchema(path: string, given: unknown): void {
 
 const sdkSchema = Symbol.for('vercel.ai.schema')
 
-/** JSON Schema, and no object of a library for schemas. */
+/** Returns whether it is plain JSON Schema, not an object of a schema library. */
 export function isPlainSchema(given: object): boolean {
   return !('~standard' in given) && !(sdkSchema in given)
 }
 
-/** `{ city: 'string' }` is no schema, although JSON Schema allows any key. */
+/** `{ city: 'string' }` is refused, although JSON Schema allows any key. */
 function checkHasKeyword(path: string, given: object): void {
   const names = Object.keys(given)
   if (names.length === 0 || names.some((name) => keywords.has(name) || name.startsWith('$') || name.startsWith('x-'))) return
   refuseSetting(path, `JSON Schema, like { type: 'object', properties: { ${names[0]?.slice(0, 40)}: … } }, or a schema of zod`, given)
 }
 
-/** A list and not a recursion: schemas may be deep, and may hold themselves. */
+/** Iterates instead of recursing, because schemas may be deep or circular. */
 function checkAll(path: string, given: unknown): void {
   const waiting: [path: string, schema: unknown][] = [[path, given]]
   const seen = new Set<unknown>()

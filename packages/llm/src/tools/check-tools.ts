@@ -6,7 +6,7 @@ import { checkInputSchema } from './check-schema.ts'
 const toolKeys = ['name', 'description', 'inputSchema', 'strict', 'inputExamples', 'providerOptions']
 const providerToolKeys = ['type', 'id', 'name', 'args']
 
-/** Throws `LlmError` for a tool that cannot be sent, and for two of one name. */
+/** Throws `LlmError` for a tool that cannot be sent, and for duplicate names. */
 export function checkTools(tools: unknown): void {
   const names = new Set<string>()
   checkItems('tools', tools, (path, tool) => {

@@ -5,13 +5,13 @@ import type { PatternCompiler } from './linear-pattern.ts'
 export type Draft = 'draft-7' | 'draft-2020-12'
 
 export interface CheckableSchema {
-  /** The schema without the keywords that the checker cannot hold, and with that said which it would overlook. */
+  /** The schema without the keywords that the checker does not support. Implicit rules that it would miss are made explicit. */
   readonly schema: unknown
-  /** The keywords that were taken out. */
+  /** The removed keywords. */
   readonly unchecked: readonly string[]
 }
 
-/** A schema as the checker reads it right: nothing that is valid is refused for what the checker does not know. */
+/** Adapts a schema to the checker, so that valid values are never refused because of unsupported keywords. */
 export function checkableSchema(schema: JSONSchema7, patterns?: PatternCompiler): CheckableSchema {
   const unchecked = new Set<string>()
   const isPattern = (source: unknown): boolean => patterns?.compile(source) !== undefined
@@ -45,7 +45,7 @@ const neverChecked = new Set([
   'dependencies',
 ])
 
-/** Keywords below which names are the schema author's own and not keywords. */
+/** Keywords whose values map names chosen by the author, not keywords. */
 export const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 export const plainData: ReadonlySet<string> = new Set(['default', 'const', 'enum', 'examples', 'required'])
 
@@ -73,7 +73,7 @@ function isCheckable(keyword: string, value: unknown, schema: SchemaObject, { de
       return isPattern(value)
     case 'patternProperties':
     case 'additionalProperties':
-      // Which properties are additional is known only with all patterns.
+      // Which properties are additional depends on all patterns.
       return Object.keys(schema['patternProperties'] ?? {}).every(isPattern)
     case 'enum':
       return !Array.isArray(value) || !value.some(isComposite)
@@ -89,7 +89,7 @@ function isComposite(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** The checker sees what is required only in objects that are called so, and only of properties that are described. */
+/** Makes `required` visible to the checker, which needs `type: 'object'` and a description of each required property. */
 function withRequired(schema: SchemaObject): SchemaObject {
   if (!describesObject(schema)) return schema
   const { type = 'object', properties = {}, required = [], additionalProperties = {} } = schema
@@ -109,7 +109,7 @@ function describesObject(schema: SchemaObject): boolean {
   return ['properties', 'required'].some(says) && !['enum', 'const', '$ref'].some(says)
 }
 
-/** Where the draft of a schema keeps its definitions, and their names. */
+/** Keyword under which the draft of a schema keeps its definitions, and their names. */
 interface Definitions {
   readonly keyword: '$defs' | 'definitions'
   readonly names: ReadonlySet<string>
@@ -120,7 +120,7 @@ function definitionsOf(schema: JSONSchema7): Definitions {
   return { keyword, names: new Set(Object.keys(schema[keyword] ?? {})) }
 }
 
-/** Whether a reference names the root or one of its definitions, the only ones that can be followed. */
+/** Returns whether a reference names the root or one of its definitions. Only these are supported. */
 function isLocal(reference: unknown, { keyword, names }: Definitions): boolean {
   if (reference === '#') return true
   const [, place, name] = typeof reference === 'string' ? (/^#\/([^/]+)\/([^/]+)$/.exec(reference) ?? []) : []

@@ -7,7 +7,7 @@ import { objectCheck } from './object-check.ts'
 import { patternCheck, scalarCheck, typeCheck, valueCheck } from './scalar-check.ts'
 import type { Check, PartCompiler, SchemaObject } from './schema-check.ts'
 
-/** Makes the checks of one schema. Each part is compiled once, however often it is referred to. */
+/** Compiles the checks of one schema. Each part is compiled once, however often it is referenced. */
 export class SchemaCompiler implements PartCompiler {
   readonly patterns: PatternCompiler | undefined
   readonly #z: typeof Zod
@@ -32,7 +32,7 @@ export class SchemaCompiler implements PartCompiler {
       for (const each of checks) checked = each(checked, walk)
       return checked
     }
-    // A reference may lead back here before its checks are made.
+    // Stored first, because a reference may lead back here before its checks exist.
     this.#checks.set(schema, check)
     checks.push(...this.#checksOf(schema))
     return check
@@ -63,7 +63,7 @@ export class SchemaCompiler implements PartCompiler {
     return checks.filter((check) => check !== undefined)
   }
 
-  /** The references that are left name the root or one of its definitions. */
+  /** Resolves a reference. Remaining references name the root or one of its definitions. */
   #referred({ $ref: reference }: SchemaObject): unknown {
     if (typeof reference !== 'string') return undefined
     const [, keyword = '', name = ''] = reference.split('/')

@@ -6,18 +6,18 @@ import { patternCompiler } from './linear-pattern.ts'
 import { SchemaWalk } from './schema-walk.ts'
 import type { SchemaResult } from './schema-result.ts'
 
-/** Objects and lists in one schema. A large schema of a real tool has some hundreds. */
+/** Maximum number of objects and lists in one schema. A large real tool schema has some hundreds. */
 const maxParts = 10_000
 
 export interface JsonSchemaChecker {
-  /** Throws for a value that is too deep, or that would take too long. */
+  /** Throws for a value that is too deep, or whose check would take too long. */
   readonly check: (value: JSONValue) => SchemaResult
   readonly unchecked: readonly string[]
 }
 
 /**
- * Checks plain JSON Schema. The work of one check is bounded, whatever the schema: it may come from a client or from
- * another server. Keywords that are not checked are left out and named.
+ * Creates a checker for plain JSON Schema. The work of one check is bounded for every schema, because schemas may come from a
+ * client or another server. Unsupported keywords are skipped and listed.
  */
 export async function checkerOf(jsonSchema: JSONSchema7): Promise<JsonSchemaChecker> {
   const { z } = await import('zod')
@@ -37,7 +37,7 @@ export async function checkerOf(jsonSchema: JSONSchema7): Promise<JsonSchemaChec
   }
 }
 
-/** Counts no further than to the limit. */
+/** Stops counting at the limit. */
 function measure(schema: unknown): { readonly parts: number; readonly hasPatterns: boolean } {
   let parts = 0
   let hasPatterns = false

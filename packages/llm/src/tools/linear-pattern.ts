@@ -1,25 +1,25 @@
-/** A pattern whose test takes time that is linear in the text, whatever the pattern. */
+/** A pattern whose test takes linear time in the length of the text. */
 export interface LinearPattern {
   readonly test: (text: string) => boolean
-  /** Instructions of its program: one test takes at most this many steps for each character. */
+  /** Number of instructions of its program: a test takes at most this many steps per character. */
   readonly size: number
 }
 
 /** Compiles the patterns of one schema. */
 export interface PatternCompiler {
-  /** Returns undefined for a pattern that cannot be checked in linear time, or that is too large. */
+  /** Returns undefined for a pattern that cannot be tested in linear time, or that is too large. */
   compile(source: unknown): LinearPattern | undefined
 }
 
 const maxPatternLength = 1000
 const maxInstructions = 2000
-/** Limit for all patterns of one compiler together. Compiling so many blocks the process for some 50 ms. */
+/** Limit for all patterns of one compiler together. Compiling that many blocks the process for about 50 ms. */
 const maxInstructionsInAll = 5000
 
-/** JavaScript counts these as spaces too. */
+/** Further characters that JavaScript counts as white space. */
 const furtherSpaces = '\\x0b\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
 
-/** The engine is loaded by the first schema that has a pattern. */
+/** Loads the engine only for schemas with patterns. */
 export async function patternCompiler(): Promise<PatternCompiler> {
   const { RE2JS } = await import('re2js')
   const compiled = new Map<string, LinearPattern | undefined>()
@@ -33,7 +33,7 @@ export async function patternCompiler(): Promise<PatternCompiler> {
       instructionsLeft -= pattern.programSize()
       return { test: (text) => pattern.test(text), size: pattern.programSize() }
     } catch {
-      // It looks around or back, which takes more than linear time.
+      // Lookaround and backreferences are not supported, because they need more than linear time.
       return undefined
     }
   }
@@ -46,7 +46,7 @@ export async function patternCompiler(): Promise<PatternCompiler> {
   }
 }
 
-/** Other languages have other expressions, and so have the schemas that they make. `\p` and `\u{` mean something else without the flag `u`. */
+/** Schemas may come from other languages with other regular expressions. `\p` and `\u{` have another meaning without the flag `u`. */
 function isJavaScript(source: string): boolean {
   if (/\\p\{|\\u\{/i.test(source)) return false
   try {
@@ -57,7 +57,7 @@ function isJavaScript(source: string): boolean {
   }
 }
 
-/** Returns the pattern with the spaces of JavaScript, or undefined if the engine has no words for it. */
+/** Returns the pattern with JavaScript's white space, or undefined if the engine cannot express it. */
 function translate(source: string): string | undefined {
   let inClass = false
   let translated = ''
@@ -81,7 +81,7 @@ function translate(source: string): string | undefined {
   return translated
 }
 
-/** Returns at least the size of the program: each counted repeat multiplies what it repeats. */
+/** Returns an upper bound of the program size: each counted repeat multiplies its operand. */
 function estimate(source: string): number {
   const groups: { size: number; last: number }[] = [{ size: 0, last: 0 }]
   const repeat = /\\.|\{(\d+)(?:,(\d*))?\}|[\s\S]/g

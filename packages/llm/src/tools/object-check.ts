@@ -17,14 +17,14 @@ interface ObjectRules {
   readonly properties: ReadonlyMap<string, Property>
   readonly required: ReadonlySet<string>
   readonly patterns: readonly { readonly pattern: LinearPattern; readonly check: Check }[]
-  /** Absent: all others are allowed. */
+  /** Undefined: all other properties are allowed. */
   readonly others: Check | false | undefined
   readonly names: Check | undefined
   readonly least: number
   readonly most: number
 }
 
-/** Returns the check of the keywords of objects, or undefined if the schema has none of them. */
+/** Returns the check of the object keywords, or undefined if the schema has none of them. */
 export function objectCheck(compiler: PartCompiler, schema: SchemaObject): Check | undefined {
   const keywords = ['properties', 'required', 'patternProperties', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']
   if (!keywords.some((keyword) => keyword in schema)) return undefined

@@ -9,13 +9,13 @@ const scalarKeywords = {
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
 } as const
 
-/** Texts of a format are short, but for those that hold data. Some formats take more than linear time. */
+/** Formatted texts are short, except formats for data. The limit is needed because some formats take more than linear time. */
 const maxFormattedLength = 4096
 const formatsOfData: ReadonlySet<unknown> = new Set(['base64', 'base64url', 'jwt'])
 
 const typeNames: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'null', 'object', 'array'])
 
-/** Returns the check of `type`, or undefined if the schema allows every type. Throws for a type that is none. */
+/** Returns the check of `type`, or undefined if the schema allows every type. Throws for an unknown type. */
 export function typeCheck({ type }: SchemaObject): Check | undefined {
   if (type === undefined) return undefined
   const types: readonly unknown[] = Array.isArray(type) ? type : [type]
@@ -54,7 +54,7 @@ export function valueCheck(schema: SchemaObject): Check | undefined {
   }
 }
 
-/** Returns the check of texts and numbers by the keywords of zod, or undefined if the schema has none of them. */
+/** Returns the check of texts and numbers, made by zod, or undefined if the schema has no such keywords. */
 export function scalarCheck(z: typeof Zod, schema: SchemaObject): Check | undefined {
   const text = leafCheck(z, 'string', schema)
   const number = leafCheck(z, 'number', schema)

@@ -8,22 +8,22 @@ import { resolveSchema } from './tool-schema.ts'
 
 /** The first reason why a schema is refused. */
 export interface SchemaFault {
-  /** Which of the schemas. */
+  /** Index of the schema in the list. */
   readonly index: number
-  /** Dotted place in the schema; empty for the schema itself. */
+  /** Dotted path in the schema; empty for the schema itself. */
   readonly path: string
   readonly message: string
 }
 
 const maxParts = 2000
 const maxDepth = 32
-/** With each reference in place of what it names; what refers to itself counts once. */
+/** Limit with every reference expanded. A circular reference counts once. */
 const maxExpandedParts = 10_000
 
 /**
- * Checks input schemas of tools from outside before they are used: their size, depth and expansion, and that each pattern can be
- * matched in linear time. A pattern beside a `format` is exempt, because it is never run. The limits hold for all schemas
- * together. Returns the first fault, or undefined.
+ * Checks tool input schemas from outside before use: their size, depth and expansion, and that each pattern can be tested in linear
+ * time. A pattern next to a `format` is exempt, because it is never run. The limits apply to all schemas together. Returns the
+ * first fault, or undefined.
  */
 export async function findSchemaFault(schemas: readonly JSONSchema7[]): Promise<SchemaFault | undefined> {
   check.checkList('schemas', needed(schemas))
@@ -51,7 +51,7 @@ async function unreadable(schema: JSONSchema7): Promise<Found | undefined> {
 class FaultFinder {
   readonly #schema: JSONSchema7
   readonly #patterns: PatternCompiler
-  /** The rest of each limit, shared by the schemas that are checked together. */
+  /** Remainder of each limit, shared by the schemas that are checked together. */
   readonly #limits: { parts: number; expanded: number }
 
   constructor(schema: JSONSchema7, patterns: PatternCompiler, limits: { parts: number; expanded: number }) {
@@ -100,7 +100,7 @@ class FaultFinder {
     return { path: path.join('.'), message: 'The pattern cannot be checked in linear time, or is too large: make it simpler or leave it out.' }
   }
 
-  /** Counts no further than to the limit. */
+  /** Stops counting at the limit. */
   #expandedSize(part: unknown, known: Map<unknown, number>): number {
     if (typeof part !== 'object' || part === null) return 0
     const before = known.get(part)

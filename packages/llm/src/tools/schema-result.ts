@@ -2,7 +2,7 @@ import type { JSONValue } from '../messages.ts'
 
 /** One reason why a value does not fit a schema. */
 export interface SchemaIssue {
-  /** Dotted place in the value; empty for the value itself. */
+  /** Dotted path in the value; empty for the value itself. */
   readonly path: string
   readonly message: string
 }

@@ -1,12 +1,12 @@
 import type { SchemaIssue } from './schema-result.ts'
 
-/** Limits the steps of one check: a small schema and a small value can still take too long together. */
+/** Maximum number of steps of one check, because even a small schema and a small value can take too long together. */
 const maxSteps = 100_000
 const maxIssues = 100
-/** How many instructions of a pattern, or characters of a text, count as one step. */
+/** Instructions of a pattern, or characters of a text, per step. */
 const perStep = 50
 
-/** One check of one value: how much of its work is left, where it is, and what it has found. */
+/** State of one check of one value: remaining steps, current path, and issues. */
 export class SchemaWalk {
   #stepsLeft = maxSteps
   #issues: SchemaIssue[] = []
@@ -16,12 +16,12 @@ export class SchemaWalk {
     return this.#issues
   }
 
-  /** Throws when the work is more than a check may take. */
+  /** Counts one step. Throws if the check exceeds its limit. */
   step(): void {
     this.#spend(1)
   }
 
-  /** For work that grows with a text. */
+  /** Counts the steps of work that grows with a text. */
   stepsOf(characters: number, instructions = 1): void {
     this.#spend(Math.ceil((characters * instructions) / perStep))
   }
@@ -30,7 +30,7 @@ export class SchemaWalk {
     if (this.#issues.length < maxIssues) this.#issues.push({ path: this.#path.join('.'), message })
   }
 
-  /** Does the work one place further down. */
+  /** Runs the work with the path one level deeper. */
   at<T>(place: string | number, work: () => T): T {
     this.#path.push(place)
     const result = work()
@@ -38,7 +38,7 @@ export class SchemaWalk {
     return result
   }
 
-  /** Does the work and takes back what it has found. */
+  /** Runs the work and returns its issues instead of keeping them. */
   attempt<T>(work: () => T): { readonly result: T; readonly issues: readonly SchemaIssue[] } {
     const before = this.#issues
     this.#issues = []
@@ -48,7 +48,7 @@ export class SchemaWalk {
     return { result, issues }
   }
 
-  /** Keeps what an attempt has found. */
+  /** Keeps the issues of an attempt. */
   keep(issues: readonly SchemaIssue[]): void {
     this.#issues.push(...issues.slice(0, maxIssues - this.#issues.length))
   }

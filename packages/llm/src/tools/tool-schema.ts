@@ -8,23 +8,23 @@ import { checkSchema, isPlainSchema } from './check-schema.ts'
 import { checkerOf } from './json-schema-checker.ts'
 import type { SchemaIssue, SchemaResult } from './schema-result.ts'
 
-/** A schema in the form that providers take, with its validation. */
+/** A schema in the form for providers, with its validation. */
 export interface ToolSchema {
-  /** As given, also with the keywords that `validate` does not check. */
+  /** The schema as given, including keywords that `validate` does not check. */
   readonly jsonSchema: JSONSchema7
-  /** It must not change the value; the result is fresh and has the schema's defaults filled in. */
+  /** Validates a value without modifying it. The result is a new value with the schema's defaults filled in. */
   validate(value: unknown): Promise<SchemaResult>
   /** Keywords of the schema that `validate` does not check. */
   readonly unchecked: readonly string[]
 }
 
 const resolved = new WeakMap<object, Promise<ToolSchema>>()
-/** What `resolved` has come to, for those who cannot be kept waiting. */
+/** Settled results of `resolved`, for synchronous access. */
 const known = new WeakMap<object, ToolSchema>()
 
 /**
  * Converts zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema, once per object. Rejects with `LlmError`
- * `invalid-config` if the schema cannot be read.
+ * `invalid-config` if the schema is invalid.
  */
 export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema> {
   const refusal = refusalOf(schema)
@@ -45,8 +45,8 @@ export function resolveSchema(schema: FlexibleSchema | JSONSchema7): Promise<Too
 }
 
 /**
- * Validates a value by a schema. Returns at once for plain JSON Schema that was resolved before, else a promise. Rejects with
- * `LlmError` `invalid-config` if the schema cannot be read.
+ * Validates a value with a schema. Returns the result synchronously for plain JSON Schema that was resolved before, else a promise.
+ * Rejects with `LlmError` `invalid-config` if the schema is invalid.
  */
 export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknown): SchemaResult | Promise<SchemaResult> {
   const resolvedBefore = isSchemaLike(schema) ? known.get(schema) : undefined
@@ -54,7 +54,7 @@ export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknow
   return check ? checkWith(check, value) : resolveSchema(schema).then((made) => made.validate(value))
 }
 
-/** A schema that was resolved before, without the turns that a promise takes. */
+/** Returns a schema that was resolved before, synchronously. */
 export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | undefined {
   return known.get(schema)
 }
@@ -79,7 +79,8 @@ async function resolve(schema: FlexibleSchema | JSONSchema7): Promise<ToolSchema
   const { jsonSchema: pending, validate } = asSchema(schema)
   const jsonSchema = await pending
   const standard = field(schema, '~standard') as StandardSchema | undefined
-  // The AI SDK calls zod by its own functions, and takes any result of another schema that has a value for a success.
+  // The AI SDK handles zod with zod's own functions. For other schemas, it treats any result with a value as a success, so those
+  // are checked here.
   const check = standard && standard.vendor !== 'zod' ? standardCheck(standard) : validate && sdkCheck(validate)
   return check ? toolSchema(jsonSchema, [], check) : plainSchema(jsonSchema)
 }
@@ -94,7 +95,7 @@ interface StandardSchema {
   validate(value: unknown): unknown
 }
 
-/** Of a value that is JSON already. */
+/** Checks a value that is already JSON. */
 type Check = (value: JSONValue) => SchemaResult | Promise<SchemaResult>
 
 const checks = new WeakMap<ToolSchema, Check>()
@@ -105,7 +106,7 @@ function toolSchema(jsonSchema: JSONSchema7, unchecked: readonly string[], check
   return made
 }
 
-/** What a check throws is an issue of the value. */
+/** Converts an error thrown by a check to an issue of the value. */
 function checkWith(check: Check, value: unknown): SchemaResult | Promise<SchemaResult> {
   try {
     const checked = check(toJsonValue(value))
@@ -123,7 +124,7 @@ function failedResult(error: unknown): SchemaResult {
   return { ok: false, issues: issuesOf(error) }
 }
 
-/** Zod would tell at once too, but it tries in vain for what has to wait, and drops the promise of that. */
+/** Always asynchronous. Zod could validate synchronously, but for asynchronous schemas that attempt fails and drops a promise. */
 function sdkCheck(validate: NonNullable<Schema['validate']>): Check {
   return async (value) => {
     const result = await validate(value)
@@ -131,7 +132,7 @@ function sdkCheck(validate: NonNullable<Schema['validate']>): Check {
   }
 }
 
-/** A schema of the user may return anything: what is neither a value nor issues refuses the value. */
+/** A schema of the user may return anything. A result with neither a value nor issues refuses the value. */
 function standardCheck(standard: StandardSchema): Check {
   return async (value) => {
     const result = await standard.validate(value)
@@ -140,13 +141,13 @@ function standardCheck(standard: StandardSchema): Check {
     const isValue = issues === undefined && isRecord(result) && 'value' in result && typeof (checked as { then?: unknown } | undefined)?.then !== 'function'
     if (isValue) return { ok: true, value: checked as JSONValue }
     const wrong = issues ?? checked ?? result
-    // A promise is not needed any more.
+    // Ignores a rejection if the wrong result is a promise.
     Promise.resolve(wrong).catch(() => undefined)
     return failedResult(`the schema must return { value } or { issues } with reasons; received ${describeValue(wrong)}`)
   }
 }
 
-/** A default is an object of the schema, which no value may share. What a transform made is nobody else's. */
+/** Copies plain data, because values must not share a default, which is an object of the schema. Results of transforms are kept. */
 function fresh(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fresh)
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
@@ -157,7 +158,7 @@ function isPlain(schema: FlexibleSchema | JSONSchema7): schema is JSONSchema7 {
   return typeof schema === 'object' && isPlainSchema(schema)
 }
 
-/** The issues of a zod error, of a Standard Schema failure, or the message of any other error. */
+/** Returns the issues of a zod error or Standard Schema failure, else the message of the error. */
 function issuesOf(error: unknown): SchemaIssue[] {
   const list = [field(error, 'issues'), field(error, 'cause')].find((candidate) => Array.isArray(candidate)) as
     unknown[] | undefined

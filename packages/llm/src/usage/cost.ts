@@ -7,20 +7,20 @@ import { decimalText, digitsAt, parseDecimal, type FixedPoint } from './decimal.
 import { priceScale, ratesFor, readPrice, type Tariff } from './price.ts'
 import { checkUsage, tokenCount } from './usage.ts'
 
-/** Prices are per 1,000,000 tokens, so one token may cost six decimals more. */
+/** Prices are per 1,000,000 tokens, so the cost of one token has up to six more decimals. */
 const costScale = priceScale + 6
 
 /**
- * Returns the exact cost of the tokens, or undefined if the price or the number of input or output tokens is unknown. Without
- * cache numbers, all input costs the input price. If counts contradict each other (more cached tokens than input), the cost is
- * marked `estimated`; no part is ever negative. Throws `LlmError` `invalid-config` for a price that `createModels` would refuse.
+ * Returns the exact cost of the tokens, or undefined if the price or the number of input or output tokens is unknown. Without cache
+ * counts, all input costs the input price. If counts contradict each other (more cached tokens than input), the cost is marked
+ * `estimated`; no part is ever negative. Throws `LlmError` `invalid-config` for a price that `createModels` would refuse.
  */
 export function costOf(usage: Usage, price: ModelPrice | undefined): Cost | undefined {
   checkUsage('usage', usage)
   return price === undefined ? undefined : costAt(usage, readPrice(price))
 }
 
-/** The same for a price that was read before: it never throws. */
+/** Like `costOf`, for a price that was read before. Never throws. */
 export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
   const input = tokenCount(usage.inputTokens)
   const output = tokenCount(usage.outputTokens)
@@ -52,7 +52,7 @@ export function costAt(usage: Usage, tariff: Tariff): Cost | undefined {
 }
 
 /**
- * Returns the exact sum of two costs. An undefined side adds nothing; if both are, the sum is undefined. Throws `LlmError`
+ * Returns the exact sum of two costs. An undefined cost adds nothing; if both are undefined, so is the sum. Throws `LlmError`
  * `invalid-input` for different currencies and for amounts that are not decimals.
  */
 export function addCost(a?: Cost, b?: Cost): Cost | undefined {
@@ -72,7 +72,7 @@ export function addCost(a?: Cost, b?: Cost): Cost | undefined {
   }
 }
 
-/** Returns the total as the nearest number, to show it. Compute with the exact texts. */
+/** Returns the total as the nearest number, for display. Compute with the exact texts instead. */
 export function costToNumber(cost: Cost): number {
   checkInput.checkRequired('cost', cost, 'an object', isFields)
   amount(cost.total, 'cost.total')

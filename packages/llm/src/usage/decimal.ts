@@ -1,15 +1,15 @@
 import type { Decimal } from '../model-info.ts'
 
-/** The number `digits × 10^-scale`, exactly. */
+/** The exact number `digits × 10^-scale`. */
 export interface FixedPoint {
   readonly digits: bigint
   readonly scale: number
 }
 
-// Three digits are enough for every number there is, and keep a text from asking for gigabytes of zeros.
+// Three digits suffice for the exponent of every JavaScript number, and prevent texts that would expand to gigabytes of zeros.
 const form = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
-/** Reads a decimal without loss, at the smallest scale that holds it; `undefined` for what is not one. */
+/** Parses a decimal without loss, at the smallest scale. Returns `undefined` if it is not a decimal. */
 export function parseDecimal(value: Decimal): FixedPoint | undefined {
   const match = form.exec(String(value))
   if (!match) return undefined
@@ -22,12 +22,12 @@ export function parseDecimal(value: Decimal): FixedPoint | undefined {
   return scale < 0 ? { digits: digitsAt({ digits, scale }, 0), scale: 0 } : { digits, scale }
 }
 
-/** The digits of the same number at a scale that must not be smaller than its own. */
+/** Returns the digits of the number at another scale, which must not be smaller than its own. */
 export function digitsAt({ digits, scale }: FixedPoint, wanted: number): bigint {
   return scale === wanted ? digits : digits * 10n ** BigInt(wanted - scale)
 }
 
-/** Decimal text without exponent and without trailing zeros. */
+/** Returns a decimal text without exponent and trailing zeros. */
 export function decimalText({ digits, scale }: FixedPoint): string {
   const sign = digits < 0n ? '-' : ''
   const text = (digits < 0n ? -digits : digits).toString().padStart(scale + 1, '0')

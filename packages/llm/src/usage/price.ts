@@ -4,7 +4,7 @@ import { LlmError } from '../model-error.ts'
 import type { TokenPrices } from '../model-info.ts'
 import { digitsAt, parseDecimal } from './decimal.ts'
 
-/** Decimals that a price may have. */
+/** Maximum number of decimals of a price. */
 export const priceScale = 9
 
 /** Prices in units of `10^-priceScale`. */
@@ -12,11 +12,11 @@ export type Rates = { readonly [K in keyof TokenPrices]: bigint }
 
 const rateNames = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'] satisfies (keyof TokenPrices)[]
 
-/** A price, checked and in whole numbers. */
+/** A checked price in whole numbers. */
 export interface Tariff {
   readonly currency: string
   readonly base: Rates
-  /** Highest limit first. */
+  /** Sorted by limit, highest first. */
   readonly tiers: readonly Tier[]
 }
 
@@ -25,12 +25,12 @@ interface Tier {
   readonly rates: Rates
 }
 
-/** Throws `LlmError` `invalid-config`, which names the field, for a price that cannot be reckoned with. */
+/** Throws `LlmError` `invalid-config` with the name of the field for an invalid price. */
 export function checkPrice(price: unknown, path = 'price'): void {
   readPrice(price, path)
 }
 
-/** The same, and gives what later changes of the object do not reach. */
+/** Checks a price and returns a copy, so that later changes of the object have no effect. */
 export function readPrice(price: unknown, path = 'price'): Tariff {
   const fields = fieldsOf(path, price, ['currency', 'tiers', ...rateNames])
   const { currency = 'USD', tiers = [] } = fields
@@ -45,7 +45,7 @@ export function readPrice(price: unknown, path = 'price'): Tariff {
   }
 }
 
-/** The rates that hold for all tokens of a call: those of the highest tier that it is above. */
+/** Returns the rates for all tokens of a call: those of the highest tier whose limit the input exceeds. */
 export function ratesFor({ base, tiers }: Tariff, inputTokens: number): Rates {
   return tiers.find(({ aboveInputTokens }) => inputTokens > aboveInputTokens)?.rates ?? base
 }

@@ -3,14 +3,14 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 /** Keys whose values the model does not read as text. */
 const notText = new Set(['type', 'role', 'data', 'mediaType', 'providerOptions'])
 
-/** Where a prompt holds JSON, by the `type` beside it: whatever its keys are called, all of it is sent. */
+/** Keys with JSON in a prompt, by the `type` next to them. All of that JSON is sent, whatever its own keys are. */
 const jsonKeys: ReadonlyMap<unknown, string> = new Map([
   ['tool-call', 'input'],
   ['json', 'value'],
   ['error-json', 'value'],
 ])
 
-/** UTF-16 length of what a call says to the model: the text of its prompt and its tools, without files. */
+/** Returns the UTF-16 length of the text of a call: its prompt and tools, without files. */
 export function requestLength({ prompt, tools }: LanguageModelV4CallOptions): number {
   return textLength(prompt) + (tools ? JSON.stringify(tools).length : 0)
 }

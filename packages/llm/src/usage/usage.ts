@@ -18,8 +18,8 @@ const countNames = [
 ] as const satisfies readonly (keyof Counts)[]
 
 /**
- * Returns the sum of two usages. A number is absent only if both sides lack it; the sum is `estimated` if a side is. `raw` is left
- * out. Throws `LlmError` `invalid-input` for a value that is not a usage.
+ * Returns the sum of two usages. A count is absent only if both lack it. The sum is `estimated` if one of them is. `raw` is
+ * omitted. Throws `LlmError` `invalid-input` for a value that is not a usage.
  */
 export function addUsage(a: Usage, b: Usage): Usage {
   checkUsage('a', a)
@@ -31,7 +31,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return a.estimated || b.estimated ? { ...sum, estimated: true } : sum
 }
 
-/** Throws `LlmError` for what no sum can be made of. */
+/** Throws `LlmError` for a value that is not a usage. */
 export function checkUsage(path: string, usage: unknown): void {
   checkInput.checkRequired(path, usage, 'an object', isFields)
   const counts = usage as Partial<Record<string, unknown>>
@@ -39,7 +39,7 @@ export function checkUsage(path: string, usage: unknown): void {
   checkInput.checkBoolean(`${path}.estimated`, counts['estimated'])
 }
 
-/** What a provider reported, without guesses: a number that it did not send is absent. */
+/** Returns the reported usage without estimates: a count that the provider did not send is absent. */
 export function reportedUsage(reported: LanguageModelV4Usage): Usage {
   const { inputTokens: input, outputTokens: output, raw } = reported
   return definedOnly({
@@ -54,7 +54,7 @@ export function reportedUsage(reported: LanguageModelV4Usage): Usage {
   })
 }
 
-/** Fills what follows exactly from the numbers that are there. From contradicting numbers nothing follows. */
+/** Adds counts that follow exactly from the given ones. Contradicting counts add nothing. */
 export function completeUsage(usage: Usage): Usage {
   const { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: write, outputTokens: output } = usage
   const noCache = input !== undefined && read !== undefined && write !== undefined ? input - read - write : undefined
@@ -62,7 +62,7 @@ export function completeUsage(usage: Usage): Usage {
   return { ...definedOnly({ noCacheTokens: tokenCount(noCache), totalTokens: total }), ...usage }
 }
 
-/** Puts figures made from text lengths where the provider gave none, never smaller than the parts that it did give. */
+/** Estimates missing counts from text lengths. An estimate is never smaller than the sum of its reported parts. */
 export function estimateMissing(usage: Usage, estimate: { inputLength: number; outputLength: number }): Usage {
   if (usage.inputTokens !== undefined && usage.outputTokens !== undefined) return usage
   const { noCacheTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, textTokens = 0, reasoningTokens = 0 } = usage
@@ -74,7 +74,7 @@ export function estimateMissing(usage: Usage, estimate: { inputLength: number; o
   }
 }
 
-/** The usage of a call that no provider accepted. */
+/** Returns the usage of a call that no provider accepted. */
 export function noUsage(): Usage {
   return { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
 }
@@ -83,7 +83,7 @@ function tokensOfLength(length: number): number {
   return Math.ceil(length / 4)
 }
 
-/** A number of tokens as it is, `undefined` for what cannot be one: a fraction, a negative number, anything else. */
+/** Returns a token count, or `undefined` if the value is not a whole number from 0. */
 export function tokenCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 }

@@ -4,16 +4,16 @@ import { fault, messageFaults, survivesJson } from './message-grammar.ts'
 
 type Delivered = Exclude<MessageEvent, { type: 'message-start' | 'message-end' }>
 
-/** What the events have said about one place in the content. */
+/** State of one position in the content, from the events so far. */
 interface Block {
   readonly kind: 'text' | 'reasoning' | 'tool-call' | 'whole'
   readonly start: Delivered
   joined: string
-  /** What the end of the block says it is; `undefined` while it is open. */
+  /** Part in the end event of the block; `undefined` while it is open. */
   part: unknown
 }
 
-/** All fields that an event may have: none of them can hold the message so far. */
+/** All allowed fields of events. None of them can hold the message so far. */
 const fields: Readonly<Record<MessageEvent['type'], readonly string[]>> = {
   'message-start': ['messageId', 'provider', 'modelId', 'at'],
   'text-start': ['index', 'providerMetadata'],
@@ -30,8 +30,8 @@ const fields: Readonly<Record<MessageEvent['type'], readonly string[]>> = {
 }
 
 /**
- * Everything that is wrong with the events of one call, each as the rule and what broke it. A reader who left has seen
- * only the beginning, of which less can be asked.
+ * Returns all faults in the events of one call, each with its rule. A reader that left has seen only the start, so fewer rules are
+ * checked.
  */
 export function eventFaults(
   events: readonly MessageEvent[],
@@ -122,7 +122,7 @@ function startFaults(event: Delivered, blocks: Block[]): string[] {
   return fault('L3', !isNext, `${type} at ${index}, the next place is ${blocks.length}`)
 }
 
-/** A place is taken once; only a result that was preliminary gives way, to the next one of its call. */
+/** A position is used once. Only a preliminary result is replaced, by the next result of its call. */
 function wholeFaults(event: Extract<Delivered, { type: 'content-part' }>, blocks: Block[]): string[] {
   const { index, part } = event
   const earlier = blocks[index]

@@ -5,12 +5,12 @@ export function fault(rule: string, broken: boolean, what: string): string[] {
   return broken ? [`${rule}: ${what}`] : []
 }
 
-/** Strict: `undefined` fields, -0, sparse lists and prototypes count. */
+/** Strict comparison: `undefined` fields, -0, sparse lists and prototypes matter. */
 export function survivesJson(value: unknown): boolean {
   return isDeepStrictEqual(JSON.parse(JSON.stringify(value)), value)
 }
 
-/** Everything that is wrong with a finished message, whatever the model has sent. */
+/** Returns all faults of a finished message, whatever the model has sent. */
 export function messageFaults(message: AssistantMessage): string[] {
   return [
     ...fault('L10', !survivesJson(message), 'the message changes in JSON'),
@@ -81,7 +81,7 @@ function callFaults({ content }: AssistantMessage): string[] {
   return fault('L14', new Set(ids).size !== ids.length, `two calls with one id among ${ids.join(', ')}`)
 }
 
-/** Whether each field of the part is what its type promises. */
+/** Checks that each field of the part has the type that its part type promises. */
 function partFaults(part: AssistantPart): string[] {
   const says = (rule: string, sound: boolean): string[] => fault(rule, !sound, `a bad part ${JSON.stringify(part)}`)
   return [...says('L11', isMetadataOrAbsent(part.providerMetadata)), ...bodyFaults(part, says)]

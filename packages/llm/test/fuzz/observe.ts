@@ -17,15 +17,15 @@ import { asJson } from './values.ts'
 
 export interface ReaderPlan {
   /**
-   * `loop` is a `for await`, `burst` asks for three events at once, `late` reads what `result()` has left behind, `push`
-   * has the events handed over and takes no time over any of them.
+   * `loop` is a `for await`, `burst` requests three events at once, `late` reads only after `result()`, `push` receives events by
+   * callback without pauses.
    */
   readonly mode: 'loop' | 'burst' | 'late' | 'push'
-  /** How long the reader takes over each event, in turn. */
+  /** Pauses of the reader after each event, in turn. */
   readonly pausesMs: readonly number[]
   readonly leavesBehind: number | undefined
   readonly leavesBy: 'break' | 'throw'
-  /** Behind which event `result()` is called, and whether the reader waits for it there. */
+  /** Number of events after which `result()` is called, and whether the reader then waits for it. */
   readonly asksBehind: number | undefined
   readonly waits: boolean
 }
@@ -41,16 +41,16 @@ export interface Scenario {
   readonly reader: ReaderPlan
   readonly disturbances: readonly Disturbance[]
   readonly timeouts: Timeouts
-  /** The signal is aborted before the call. */
+  /** Whether the signal is aborted before the call. */
   readonly startsAborted: boolean
 }
 
-/** What could be seen of one call from outside, when it and all around it had come to rest. */
+/** Everything observable of one call, after it and its surroundings have settled. */
 export interface Observed {
   readonly events: readonly MessageEvent[]
   readonly message: AssistantMessage
   readonly left: boolean
-  /** The first abort, though the call may have been over, and what the provider had handed out by then. */
+  /** The first abort, even if the call was over, and the parts that the provider had sent by then. */
   readonly abort: Abort | undefined
   readonly provider: Seen
   readonly faults: readonly string[]
@@ -64,10 +64,10 @@ export interface Abort {
 }
 
 const startedAt = 1_000
-/** How long a call may take before it is stopped. */
+/** Time in ms after which a call is stopped. */
 export const longestMs = 6_000
 
-/** Lets one scenario happen on a clock of its own. */
+/** Runs one scenario on its own clock. */
 export async function observe(scenario: Scenario): Promise<Observed> {
   const call = new ObservedCall(scenario)
   return call.run()
@@ -125,7 +125,7 @@ class ObservedCall {
     }
   }
 
-  /** Timers of llm alone, not those of the provider and the reader. */
+  /** Counts only the timers of llm, not those of provider and reader. */
   #countedClock(): Clock {
     return {
       now: () => this.#clock.now(),
@@ -187,7 +187,7 @@ class ObservedCall {
     await this.#rest()
   }
 
-  /** Whoever has read, or read enough, waits for nothing any more. */
+  /** Once the reader is done, nothing may be waiting any more. */
   async #rest(): Promise<void> {
     const leftAt = this.#clock.now()
     await settle()
@@ -218,7 +218,7 @@ class ObservedCall {
       await new Promise<void>((resolve) => void this.#clock.setTimer(this.#clock.now() + pauseMs, resolve))
   }
 
-  /** Keeps the event, and asks for the result behind it if that is the plan. */
+  /** Records the event, and requests the result after it if planned. */
   #note(event: MessageEvent): Promise<AssistantMessage> | undefined {
     this.#copies.push(structuredClone(event))
     const count = this.#events.push(event)
@@ -247,7 +247,7 @@ class ObservedCall {
     await settle()
   }
 
-  /** After an abort, or an end of its own, the message must be there without any time passing. */
+  /** After an abort or its own end, the message must be available without time passing. */
   async #settled(): Promise<AssistantMessage> {
     const pending = Symbol('pending')
     const first = await Promise.race([
@@ -269,7 +269,7 @@ class ObservedCall {
     }
   }
 
-  /** What a call leaves behind, and what became of what it has given out. */
+  /** Checks what a call leaves, and that the events it gave out were not changed later. */
   async #checkRest(message: AssistantMessage): Promise<void> {
     const { taken: _, ...seen } = this.#seen
     const claim = (rule: string, holds: boolean, what: string): void => {
@@ -294,7 +294,7 @@ class ObservedCall {
   }
 }
 
-/** A finish without a reason, or one that nobody may look at, is no finish but a malformed part. */
+/** A finish with a missing or unreadable reason counts as a malformed part. */
 function isReadableFinish(part: unknown): boolean {
   if (typeOf(part) !== 'finish') return false
   try {

@@ -8,7 +8,7 @@ const id = fc.constantFrom('a', 'b', 'c', '__proto__', 'a~2')
 const toolName = fc.constantFrom('weather', 'search', 'toString')
 const flag = fc.constantFrom(undefined, true, false)
 
-/** The same part without the keys that are `undefined`, as providers send it. */
+/** Removes the keys that are `undefined`, because providers do not send them. */
 const partOf = (fields: object): LanguageModelV4StreamPart =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as LanguageModelV4StreamPart
 
@@ -34,7 +34,7 @@ const argumentText: fc.Arbitrary<string> = fc.oneof(
   oddText(12),
 )
 
-/** The text, cut anywhere, also inside of characters and into nothing. */
+/** The text, split anywhere, also inside surrogate pairs and into empty pieces. */
 const cutText = (
   text: fc.Arbitrary<string>,
 ): fc.Arbitrary<{ readonly whole: string; readonly pieces: readonly string[] }> =>
@@ -147,7 +147,7 @@ const wholePart: fc.Arbitrary<Parts> = fc
   )
   .map((fields) => [partOf(fields)])
 
-/** Parts that are no content, also of types that nobody knows. */
+/** Parts without content, including unknown types. */
 const noise: fc.Arbitrary<Parts> = fc
   .constantFrom<object>(
     { type: 'ping' },
@@ -160,7 +160,7 @@ const noise: fc.Arbitrary<Parts> = fc
   )
   .map((fields) => [partOf(fields)])
 
-/** A block: parts that belong together and come in this order. */
+/** A block: parts that belong together, in order. */
 const block: fc.Arbitrary<Parts> = fc.oneof(
   textBlock('text'),
   textBlock('reasoning'),
@@ -199,7 +199,7 @@ const raw = fc.constantFrom(
   'model_context_window_exceeded',
 )
 
-/** The end of an answer, with numbers that a provider may well get wrong. */
+/** The end of an answer, possibly with invalid numbers. */
 const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
   .tuple(
     fc.record({ unified, raw }),
@@ -210,7 +210,7 @@ const finish: fc.Arbitrary<LanguageModelV4StreamPart> = fc
     partOf({ type: 'finish', finishReason, usage: counts, providerMetadata }),
   )
 
-/** What L9 calls malformed, and errors of the provider. */
+/** Malformed parts as in L9, and errors of the provider. */
 const failing: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
   'text',
   null,
@@ -232,7 +232,7 @@ const failing: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
   { type: 'error', error: undefined },
 )
 
-/** Blocks side by side: each in its own order, `turns` says whose part comes next. */
+/** Interleaved blocks. Each keeps its own order; `turns` selects whose part comes next. */
 const interleaved: fc.Arbitrary<unknown[]> = fc
   .tuple(fc.array(block, { maxLength: 5 }), fc.array(fc.nat(7), { maxLength: 24 }))
   .map(([blocks, turns]) => {
@@ -246,12 +246,12 @@ const interleaved: fc.Arbitrary<unknown[]> = fc
     return parts
   })
 
-/** Legal but for ids that may meet. */
+/** Valid parts, except that ids may collide. */
 export const orderlyParts: fc.Arbitrary<unknown[]> = fc
   .tuple(interleaved, finish)
   .map(([parts, last]) => [...parts, last])
 
-/** Parts of sound shapes in any order: lost and doubled ones, some behind the end, failures in between. */
+/** Parts of valid shapes in any order: some lost, some duplicated, some after the end, with failures between them. */
 export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
   .tuple(
     interleaved,
@@ -275,7 +275,7 @@ export const disorderlyParts: fc.Arbitrary<unknown[]> = fc
     return result
   })
 
-/** Parts with fields that are not what the contract says. */
+/** Parts with fields that violate the contract. */
 export const brokenParts: fc.Arbitrary<unknown[]> = fc
   .tuple(
     fc.oneof(orderlyParts, disorderlyParts),

@@ -2,26 +2,26 @@ import type { UnderlyingSource } from 'node:stream/web'
 import type { Clock, LanguageModelV4, LanguageModelV4StreamPart } from '../../src/index.ts'
 import { rawModel } from '../support.ts'
 
-/** What a provider does next: it sends a part, or takes its time. */
+/** Next step of a provider: sends a part, or pauses. */
 export type Item = { readonly part: unknown } | { readonly sleepMs: number }
 
 export interface ProviderPlan {
   readonly items: readonly Item[]
-  /** Behind the items. */
+  /** Action after the items. */
   readonly ends: 'close' | 'throw' | 'hang'
   readonly opens: 'at once' | 'late' | 'rejects' | 'throws' | 'never' | 'with nothing' | 'locked'
   readonly heedsAbort: boolean
   readonly onCancel: 'settles' | 'rejects' | 'hangs' | 'throws'
-  /** `pull` gives what is asked for, `piped` reads one part ahead as real clients do, `eager` everything that it has. */
+  /** `pull` sends parts on demand, `piped` reads one part ahead as real clients do, `eager` sends everything at once. */
   readonly shape: 'pull' | 'piped' | 'eager'
   readonly error: unknown
 }
 
 export interface Seen {
   calls: number
-  /** The parts that were handed out. Of other shapes than `pull` not all of them have been read. */
+  /** Parts handed out. Unless the shape is `pull`, not all of them have been read. */
   readonly taken: unknown[]
-  /** Whether a stream was handed out, and whether it is over: ended by itself, or cancelled. */
+  /** Whether a stream was handed out, and whether it ended by itself or was cancelled. */
   opened: boolean
   ended: boolean
   cancelled: boolean
@@ -35,7 +35,7 @@ export interface Provider {
 
 const openingMs = 30
 
-/** A provider that follows the plan and keeps record of what is done to it. Its own timers stand on the clock given. */
+/** Creates a provider that follows the plan and records how it is used. Its timers use the given clock. */
 export function planned(plan: ProviderPlan, clock: Clock): Provider {
   const seen: Seen = { calls: 0, taken: [], opened: false, ended: false, cancelled: false, signal: undefined }
   const open = (): { stream: ReadableStream<LanguageModelV4StreamPart> } => {
@@ -112,7 +112,7 @@ function streamOf(plan: ProviderPlan, clock: Clock, seen: Seen): ReadableStream<
   return plan.shape === 'piped' ? stream.pipeThrough(new TransformStream()) : stream
 }
 
-/** Providers reject with whatever they like. */
+/** Rejects with any value, as providers may. */
 async function rejecting(error: unknown): Promise<never> {
   throw error
 }

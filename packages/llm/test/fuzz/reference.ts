@@ -27,13 +27,13 @@ interface CallDraft {
 
 export interface Expected {
   readonly content: readonly AssistantPart[]
-  /** Whether an error, the provider's or one of the contract, came among the parts. */
+  /** Whether there was an error among the parts, of the provider or of the contract. */
   readonly failed: boolean
 }
 
 /**
- * What the rules make of parts that keep their shapes, if not their order. As plain as can be: whole strings, one list,
- * no events. Shapes that are broken in other ways than L9 names are not understood.
+ * Computes the expected message for parts with valid shapes, in any order. Kept as simple as possible: whole strings, one list, no
+ * events. Of invalid shapes, it supports only those that L9 names.
  */
 export function expectedOf(parts: readonly unknown[]): Expected {
   const reference = new Reference()
@@ -107,7 +107,7 @@ class Reference {
     if (isEnd) this.#closeText(kind, id)
   }
 
-  /** A block has its place from its first whole character or metadata on. */
+  /** A block gets its position with its first whole character or metadata. */
   #place(draft: TextDraft): void {
     if (!this.#content.includes(draft)) this.#content.push(draft)
   }
@@ -181,7 +181,7 @@ class Reference {
   }
 }
 
-/** L9, word for word. */
+/** Rule L9, literally. */
 function isMalformed(part: unknown): boolean {
   if (typeof part !== 'object' || part === null || Array.isArray(part)) return true
   const { type, id, toolCallId, toolName, delta, input } = part as Record<string, unknown>

@@ -5,7 +5,7 @@ import { oddValue } from './values.ts'
 
 const shortMs = fc.constantFrom(0, 1, 10, 100, 240, 260, 700, 1_100)
 
-/** The parts with pauses between some of them. */
+/** The parts, with pauses between some of them. */
 const itemsOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Item[]> =>
   fc
     .tuple(parts, fc.array(fc.tuple(fc.nat(30), shortMs), { maxLength: 3 }))
@@ -50,7 +50,7 @@ const limit = often<number | undefined>(undefined, 0, 400, 1_600)
 const limits = fc.record({ firstPartMs: limit, idleMs: limit, totalMs: limit }).map(definedOnly)
 const ends = often<ProviderPlan['ends']>('close', 'throw', 'hang')
 
-/** Numbers whose sums do not meet the limits. */
+/** Numbers whose sums never equal a limit. */
 const oddMs = fc.constantFrom(3, 11, 97, 243, 263, 701, 1_103)
 const plainParts: readonly object[] = [
   { type: 'text-delta', id: 't', delta: 'a' },
@@ -76,7 +76,7 @@ const provider = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<ProviderPlan> =>
     ),
   })
 
-/** Everything that may come together in one call of a model that sends these parts. */
+/** All combinations of events in one call of a model that sends these parts. */
 export const scenarioOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenario> =>
   fc.record({
     provider: provider(parts),
@@ -86,7 +86,7 @@ export const scenarioOf = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenari
     startsAborted: fc.nat(30).map((dice) => dice === 30),
   })
 
-/** A reader who takes all events as they come, or only at the end, and never leaves. */
+/** A reader that takes all events, immediately or at the end, and never leaves. */
 const willing = fc.constantFrom<ReaderPlan['mode']>('loop', 'burst', 'late', 'push').map((mode): ReaderPlan => ({
   mode,
   pausesMs: [],
@@ -105,7 +105,7 @@ const obliging: Omit<ProviderPlan, 'items'> = {
   error: new Error('fetch failed'),
 }
 
-/** Nothing but time: parts with pauses, limits, and an end that may never come. */
+/** Scenarios about time only: parts with pauses, limits, and an end that may never come. */
 export const timedScenario: fc.Arbitrary<Scenario> = fc.record({
   provider: fc
     .tuple(
@@ -125,7 +125,7 @@ export const timedScenario: fc.Arbitrary<Scenario> = fc.record({
   startsAborted: fc.constant(false),
 })
 
-/** A provider that never keeps anybody waiting, and a reader who does. */
+/** A provider that never delays, with a reader that does. */
 export const slowlyRead = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenario> =>
   fc.record({
     provider: parts.map((all) => ({ ...obliging, items: all.map((part) => ({ part })) })),
@@ -137,7 +137,7 @@ export const slowlyRead = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenari
     startsAborted: fc.constant(false),
   })
 
-/** The same parts, read to their end by a willing reader, with nothing in the way. */
+/** The same parts, read to the end without disturbance. */
 export const quietly = (parts: fc.Arbitrary<unknown[]>): fc.Arbitrary<Scenario> =>
   fc.record({
     provider: parts.map((all) => ({ ...obliging, items: all.map((part) => ({ part })) })),

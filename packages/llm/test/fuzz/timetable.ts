@@ -1,16 +1,16 @@
 import type { Timeouts } from '../../src/index.ts'
 import type { Item, ProviderPlan } from './provider.ts'
 
-/** When and why a call ends that is read without pause and that nobody disturbs. */
+/** Time and cause of the end of a call that is read without pauses or disturbance. */
 export interface End {
   readonly why: 'its own end' | 'first-part' | 'idle' | 'total' | 'grace'
-  /** From and to: the idle limit may fire a sixteenth late. */
+  /** Earliest and latest time: the idle limit may fire a sixteenth late. */
   readonly betweenMs: readonly [number, number]
 }
 
 interface State {
   atMs: number
-  /** When the last part came that keeps the call waiting; `undefined` before the first that is more than a greeting. */
+  /** Time of the last part that restarts the idle limit; `undefined` until the first part after `stream-start`. */
   movedAt: number | undefined
   failedAt: number | undefined
   finishedAt: number | undefined
@@ -19,7 +19,7 @@ interface State {
 const graceAfterErrorMs = 1_000
 const graceAfterFinishMs = 250
 
-/** The end by the rules L24, L26 and L34; `undefined` where two things happen at one time, or none ever. */
+/** Computes the end by rules L24, L26 and L34. Returns `undefined` if two limits coincide, or if the call never ends. */
 export function expectedEnd(
   { items, ends }: Pick<ProviderPlan, 'items' | 'ends'>,
   timeouts: Timeouts,
@@ -47,7 +47,7 @@ function take(state: State, item: Item): void {
   if (type === 'finish' || (state.finishedAt !== undefined && !isSignOfLife)) state.finishedAt = state.atMs
 }
 
-/** What would end the call if nothing more came, soonest first. */
+/** Returns the limits that would end the call without further parts, earliest first. */
 function limits(state: State, { firstPartMs = 300_000, idleMs = 120_000, totalMs = 0 }: Timeouts): End[] {
   const { movedAt, failedAt = Infinity, finishedAt = Infinity } = state
   const isOver = failedAt < Infinity || finishedAt < Infinity

@@ -4,14 +4,14 @@ const cycle: Record<string, unknown> = { before: 1 }
 cycle['self'] = cycle
 const twice = { shared: true }
 
-/** Text with what is hard about text: halves and wholes of characters, quotes, escapes, line ends that JSON allows. */
+/** Text with difficult characters: halves and wholes of surrogate pairs, quotes, escapes, line separators that JSON allows. */
 export const oddText = (maxLength: number): fc.Arbitrary<string> =>
   fc.string({
     unit: fc.constantFrom('a', 'b', ' ', 'é', '🪢', '\ud83e', '\udea2', '{', '"', '\\', '\n', '\0', '\u2028'),
     maxLength,
   })
 
-/** Values that metadata and results may hold although JSON cannot, and keys that are traps. */
+/** Values that metadata and results may contain although JSON cannot, and dangerous keys. */
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, true, -0, NaN, Infinity, 10n, 'text', '', '__proto__'),
   fc.constantFrom<unknown>(
@@ -37,7 +37,7 @@ function refuse(): never {
   throw new Error('nobody may look')
 }
 
-/** Only the reporter may read what it is. */
+/** Gives the value a name that only the reporter of fast-check reads. */
 const named = (name: string): object => Object.defineProperty({}, fc.toStringMethod, { value: () => name })
 const sealed = new Proxy(named('a sealed object'), {
   get: (target, key) => (typeof key === 'symbol' ? (Reflect.get(target, key) as unknown) : refuse()),
@@ -48,7 +48,7 @@ const sealedType = Object.defineProperty(named('an object with a sealed type'), 
   enumerable: true,
 })
 
-/** Values that no provider should send, and that break those who trust them. */
+/** Values that no provider should send, and that break code without checks. */
 export const brokenValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 3, arbitrary: oddValue },
   fc.constantFrom<unknown>(new Array(2), new Map([[1, 2]]), new Error('an error'), Object.create(null)),
@@ -63,17 +63,17 @@ export const brokenValue: fc.Arbitrary<unknown> = fc.oneof(
 const provider = fc.constantFrom('p', 'anthropic', 'openai', '__proto__', 'constructor')
 const key = fc.constantFrom('signature', 'item', 'a', '__proto__')
 
-/** Own keys, also those that an assignment would take for the prototype. */
+/** Own keys, including `__proto__`, which an assignment would treat as the prototype. */
 const fieldsOf = <T>(keys: fc.Arbitrary<string>, values: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> =>
   fc.array(fc.tuple(keys, values), { maxLength: 3 }).map((entries) => Object.fromEntries(entries))
 
-/** What a provider says about a part, in the shape of the contract, with values as they come. */
+/** Provider metadata in the shape of the contract, with any values. */
 export const metadata: fc.Arbitrary<Record<string, Record<string, unknown>> | undefined> = fc.option(
   fieldsOf(provider, fieldsOf(key, oddValue)),
   { nil: undefined, freq: 2 },
 )
 
-/** What JSON makes of a value, by way of JSON itself; only what JSON refuses is put in other words. */
+/** Converts a value with JSON itself. Only values that JSON cannot represent are converted by hand. */
 export function asJson(value: unknown): unknown {
   const ancestors: unknown[] = []
   function inOtherWords(this: unknown, name: string, shown: unknown): unknown {

@@ -4,8 +4,8 @@ import type { WireName } from './raw-bodies.ts'
 type Block = Readonly<Record<string, unknown>> & { readonly type?: string }
 
 /**
- * What the vendor's own server would refuse about the history in a request: the rules are those whose breach it answers
- * with status 400. Nothing comes back for a request that it takes.
+ * Returns the faults in the history of a request that the vendor's server rejects with status 400. Returns an empty list for an
+ * acceptable request.
  */
 export function bodyProblems(wire: WireName, body: JSONObject): string[] {
   return [...rules[wire](body), ...(isWellFormed(body) ? [] : ['the body holds a lone surrogate'])]
@@ -158,7 +158,7 @@ function sameMembers(left: readonly unknown[], right: readonly unknown[]): boole
   return JSON.stringify([...left].sort()) === JSON.stringify([...right].sort())
 }
 
-/** A lone surrogate survives as an escape in JSON text. Signed reasoning goes back as it came, whatever it holds. */
+/** In JSON text, a lone surrogate remains as an escape. Signed reasoning is excluded, because it is sent back unchanged. */
 function isWellFormed(body: JSONObject): boolean {
   const isThought = (value: unknown): boolean =>
     typeof value === 'object' && value !== null && ('thinking' in value || 'thought' in value)

@@ -14,7 +14,7 @@ function bytesOf(wire: Wire, pieces: readonly Piece[], lineEnd: '\n' | '\r\n' = 
   return Buffer.from(textBodyOf(wire.name, ...pieces).join('').replaceAll('\n', lineEnd))
 }
 
-/** The bytes in chunks that end before each of these positions. */
+/** Splits the bytes before each of these positions. */
 function cutAt(bytes: Buffer, ...positions: readonly number[]): Buffer[] {
   return [0, ...positions].map((start, index) => bytes.subarray(start, positions[index] ?? bytes.length))
 }

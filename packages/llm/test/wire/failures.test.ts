@@ -11,7 +11,7 @@ async function ask(wire: Wire, content: string): Promise<AssistantMessage> {
   return messageOf(await readAll(streamMessage({ model: wire.model(server), messages: [{ role: 'user', content }] })))
 }
 
-/** What must hold for every refused call: data, no content, no cost, one request. */
+/** Expectations for every refused call: an error as data, no content, no cost, one request. */
 function expectRefused(message: AssistantMessage, error: object): void {
   expect(message).toMatchObject({
     stopReason: 'error',
@@ -110,7 +110,7 @@ describe.each(wires)('chaos on the way to $name', (wire) => {
   })
 })
 
-/** The address of a server that has just gone. */
+/** Returns the address of a server that has just closed. */
 async function closedUrl(): Promise<string> {
   const gone = createServer().listen(0, '127.0.0.1')
   await once(gone, 'listening')

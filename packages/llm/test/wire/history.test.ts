@@ -110,7 +110,7 @@ describe('F21: the same request again', () => {
   })
 })
 
-/** All cache marks in a request, by their paths. */
+/** Returns all cache marks in a request, by path. */
 function marksIn(value: JSONValue, path: readonly string[] = []): Record<string, JSONValue> {
   if (typeof value !== 'object' || value === null) return {}
   return Object.entries(value).reduce<Record<string, JSONValue>>(
@@ -152,7 +152,7 @@ describe('F5: reasoning in the next request', () => {
   const storeNothing = { openai: { store: false } }
   const encrypted = 'gAAAAABo+/encrypted=='
 
-  /** The answer of a real client, as it comes back from a store. */
+  /** Returns the answer of a real client, after a JSON round trip as by a store. */
   async function thoughtful(wire: Wire, body: readonly string[]): Promise<AssistantMessage> {
     server.answer({ body })
     const message = await streamMessage({

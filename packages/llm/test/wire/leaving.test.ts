@@ -6,7 +6,7 @@ import { wires } from './wires.ts'
 
 const server = useRawServer()
 
-/** What came of half a call with the deltas `Os` and `lo`. */
+/** Expected arguments of an unfinished call with the deltas `Os` and `lo`. */
 const argumentsSoFar = (wire: WireName): string => (wire === 'google' ? '{"half":"Oslo' : 'Oslo')
 
 describe.each(wires)('leaving a call over $name', (wire) => {

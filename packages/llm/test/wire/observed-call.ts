@@ -12,11 +12,11 @@ import type { Wire, WireOptions } from './wires.ts'
 
 type PartType = LanguageModelV4StreamPart['type']
 
-/** A call of a real client at a clock that stands still, and a view of what has reached it. */
+/** A call of a real client with a manual clock, and a view of the parts that it received. */
 export interface ObservedCall {
   readonly stream: MessageStream
   readonly clock: ManualClock
-  /** Resolves when the call has taken this many parts of the type. Somebody must read. */
+  /** Resolves once the call has received this many parts of the type. The stream must be read meanwhile. */
   part(type: PartType, count?: number): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export function observedCall(wire: Wire, server: WireOptions, request: Partial<M
   return { stream: streamMessage({ model, messages, clock, ...request }), clock, part }
 }
 
-/** Lets time pass in small steps until the call has ended. */
+/** Advances the clock in small steps until the call has ended. */
 export async function passTime({ clock }: ObservedCall, result: Promise<AssistantMessage>): Promise<AssistantMessage> {
   const ended = Symbol('ended')
   const mark = result.then(() => ended)
@@ -37,7 +37,7 @@ export async function passTime({ clock }: ObservedCall, result: Promise<Assistan
   throw new Error('the call outlived all time that was given to it')
 }
 
-/** What a promise gives without any time passing; `pending` if it gives nothing. */
+/** Returns the value of a promise that settles without time passing, else `pending`. */
 export async function now<T>(promise: Promise<T>): Promise<T | 'pending'> {
   return Promise.race([promise, settle().then(() => 'pending' as const)])
 }

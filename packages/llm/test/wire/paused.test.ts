@@ -44,7 +44,7 @@ async function ask(messages: readonly Message[], body: readonly RawStep[]): Prom
   return messageOf(events)
 }
 
-/** What the request with this number says in the model's name. */
+/** Returns the assistant content of the request with this number. */
 function repeated(index: number): readonly JSONObject[] {
   const messages = server.requests[index]?.body['messages'] as { role: string; content: JSONObject[] }[]
   return messages.filter(({ role }) => role === 'assistant').flatMap(({ content }) => content)

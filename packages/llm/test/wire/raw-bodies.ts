@@ -2,7 +2,7 @@ import type { RawStep } from './raw-server.ts'
 
 export type WireName = 'openai responses' | 'openai chat' | 'openai-compatible' | 'anthropic' | 'google'
 
-/** Tokens as the wire reports them. `input` includes what was read from and written to the cache. */
+/** Tokens as the wire reports them. `input` includes tokens read from and written to the cache. */
 export interface RawUsage {
   readonly input: number
   readonly output: number
@@ -10,7 +10,7 @@ export interface RawUsage {
   readonly cacheWrite?: number
 }
 
-/** One part of an answer, in the words of no wire. */
+/** One part of an answer, independent of the wire. */
 export type Piece =
   | { readonly type: 'text' | 'reasoning'; readonly deltas: readonly string[]; readonly half?: true }
   | { readonly type: 'call'; readonly call: RawCall; readonly deltas: readonly string[]; readonly half?: true }
@@ -26,7 +26,7 @@ export interface RawCall {
 /** A block of text, one frame per delta. */
 export const text = (...deltas: readonly string[]): Piece => ({ type: 'text', deltas })
 
-/** A block of reasoning; OpenAI's chat wire has none. */
+/** A block of reasoning; OpenAI's chat wire does not support it. */
 export const reasoning = (...deltas: readonly string[]): Piece => ({ type: 'reasoning', deltas })
 
 /** A tool call with its arguments as JSON text. Google's wire sends a complete call in one frame. */
@@ -36,29 +36,29 @@ export const call = (id: string, name: string, ...deltas: readonly string[]): Pi
   deltas,
 })
 
-/** A block that never ends. Half a call of Google's wire has the deltas as the value of its argument `half`. */
+/** A block that never ends. On Google's wire, half a call has the deltas as the value of its argument `half`. */
 export const half = (piece: Piece): Piece => (piece.type === 'finish' ? piece : { ...piece, half: true })
 
 const usualUsage: RawUsage = { input: 12, output: 7 }
 
-/** The end of the answer. Without usage the wire leaves it out where it can. */
+/** The end of the answer. Without usage, the wire omits it if possible. */
 export const finish = (reason: RawReason = 'stop', usage: RawUsage | 'none' = usualUsage): Piece => ({
   type: 'finish',
   reason,
   usage: usage === 'none' ? undefined : usage,
 })
 
-/** One event of a stream, as a chunk of its own. */
+/** One event of a stream, as a separate chunk. */
 export const frame = (data: unknown, event?: string): string =>
   `${event === undefined ? '' : `event: ${event}\n`}data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
 
-/** The body of a streamed answer: its opening, then the pieces; gates and bytes pass as they are. */
+/** The body of a streamed answer: the opening, then the pieces. Gates and bytes are passed on unchanged. */
 export function bodyOf(wire: WireName, ...steps: readonly (Piece | RawStep)[]): RawStep[] {
   const { opening, frames } = dialectOf(wire, steps.filter(isPiece))
   return [...opening, ...steps.flatMap((step): readonly RawStep[] => (isPiece(step) ? frames(step) : [step]))]
 }
 
-/** The same for an answer of pieces only: its frames. */
+/** Like `bodyOf`, for an answer of pieces only. Returns its frames. */
 export function textBodyOf(wire: WireName, ...pieces: readonly Piece[]): string[] {
   const { opening, frames } = dialectOf(wire, pieces)
   return [...opening, ...pieces.flatMap(frames)]
@@ -78,7 +78,7 @@ interface Dialect {
   readonly frames: (piece: Piece) => readonly string[]
 }
 
-/** A new stream of the wire: block numbers count from 0. */
+/** Starts a stream of each wire, with block numbers from 0. */
 const dialects: Readonly<Record<WireName, (usage: RawUsage) => Dialect>> = {
   'openai responses': responsesDialect,
   'openai chat': chatDialect,

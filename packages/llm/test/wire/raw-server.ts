@@ -4,43 +4,43 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { JSONObject } from '../../src/index.ts'
 import type { WireOptions } from './wires.ts'
 
-/** One chunk of the body, a moment that the test chooses, or the end of the connection in mid-body. */
+/** One chunk of the body, a gate that the test opens, or a broken connection. */
 export type RawStep = string | Uint8Array | Promise<unknown> | { readonly destroy: true }
 
-/** What the server says to one request. */
+/** Response to one request. */
 export interface RawAnswer {
   /** Default 200. */
   readonly status?: number
-  /** Default: an event stream. Names must be in lower case. */
+  /** Default: headers of an event stream. Names must be in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Each string or array is one HTTP chunk, and clients see it as one read, however TCP packs it. A promise holds the
-   * rest back until it resolves; as the first step it holds the headers back as well.
+   * Each string or array is one HTTP chunk, and clients see it as one read, however TCP packs it. A promise delays the rest until
+   * it resolves; as the first step, it also delays the headers.
    */
   readonly body?: readonly RawStep[]
-  /** Default `end`. `open`: nothing more comes. `no-headers`: nothing comes at all. */
+  /** Default `end`. `open`: nothing more is sent. `no-headers`: nothing is sent at all. */
   readonly then?: 'end' | 'open' | 'no-headers'
 }
 
-/** What came in, and when its connection went. */
+/** A received request, and the end of its connection. */
 export interface RawRequest {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: JSONObject
-  /** Resolves when the socket is closed, by whichever side. */
+  /** Resolves once either side has closed the socket. */
   readonly closed: Promise<void>
 }
 
 export interface RawServer extends WireOptions {
-  /** The requests of the running test. */
+  /** Requests of the running test. */
   readonly requests: readonly RawRequest[]
-  /** The next requests get these answers, in order. A request without an answer gets status 599. */
+  /** Sets the responses of the next requests, in order. A request without one gets status 599. */
   answer(...answers: readonly RawAnswer[]): void
-  /** The request with this number, from 0, as soon as it is there. */
+  /** Resolves with the request of this number, from 0, once it has arrived. */
   request(index: number): Promise<RawRequest>
 }
 
-/** A moment that a test chooses. */
+/** A promise that a test resolves. */
 export interface Gate extends Promise<void> {
   open(): void
 }
@@ -51,8 +51,8 @@ export function gate(): Gate {
 }
 
 /**
- * A loopback server that sends given bytes at given moments, for the tests of one file. After each test the socket of
- * every request must close by itself: a call that leaves one behind fails its test.
+ * A loopback server for the tests of one file, which sends given bytes at given moments. After each test, the socket of every
+ * request must close by itself: a call that leaves one open fails its test.
  */
 export function useRawServer(): RawServer {
   const answers: RawAnswer[] = []
@@ -73,8 +73,8 @@ export function useRawServer(): RawServer {
     expect(open, 'requests whose sockets the test left open').toEqual([])
   })
   afterAll(async () => {
-    // After an abort fetch opens a spare connection that bears no request: nobody's leak. It is left to the next test,
-    // since the fetch of older Nodes waits forever for an answer over a spare connection that was closed under it.
+    // After an abort, fetch opens a spare connection without a request. It is not a leak. It stays open for the next test, because
+    // fetch in older Node versions waits forever if its spare connection was closed.
     const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
     server.closeAllConnections()
     await closed
@@ -96,7 +96,7 @@ export function useRawServer(): RawServer {
   }
 }
 
-/** The requests whose sockets stay open although the test is over; only a failing test waits for the time limit. */
+/** Returns the requests whose sockets are still open after the test. Only a failing test waits for the time limit. */
 async function openAfter(requests: readonly RawRequest[]): Promise<RawRequest[]> {
   const open = new Set(requests)
   const allClosed = Promise.all(requests.map((request) => request.closed.then(() => open.delete(request))))

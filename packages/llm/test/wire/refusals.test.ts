@@ -11,7 +11,10 @@ const server = useRawServer()
 const html = { 'content-type': 'text/html' }
 const json = { 'content-type': 'application/json' }
 
-/** What a call gives that is refused with this answer. Every refusal is data, costs nothing and is asked for once. */
+/**
+ * Returns the error of a call that is refused with this response. Every refusal is returned as data, costs nothing and is sent
+ * once.
+ */
 async function refused(
   wire: WireName,
   status: number,
@@ -33,7 +36,7 @@ async function refused(
   return message.error!
 }
 
-/** An error in the words of the wire. */
+/** Returns an error in the form of the wire. */
 function bodyFor(wire: WireName, status: number, message: string): unknown {
   switch (wire) {
     case 'anthropic':
@@ -129,7 +132,7 @@ describe('refusals of one provider', () => {
 })
 
 describe('F13: quotas of google', () => {
-  // What Google says of a full minute is word for word what it says of an empty purse.
+  // Google's message for an exhausted minute equals that for missing credit.
   const words = 'You exceeded your current quota, please check your plan and billing details.'
   const minute = google(429, 'RESOURCE_EXHAUSTED', words, [
     quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier'),

@@ -29,7 +29,7 @@ function providers(): Record<string, ProviderLike> {
   return {
     openai,
     chat: (modelId) => openai.chat(modelId),
-    // The name is the application's own; the client reads its options under "openai" all the same.
+    // The name is chosen by the application. The client still reads its options under "openai".
     proxy: createOpenAI({ name: 'proxy', baseURL, apiKey, fetch }),
     anthropic: createAnthropic({ baseURL, apiKey, fetch }),
     google: createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch }),
@@ -48,9 +48,9 @@ function registry(settings: Omit<ProviderSettings, 'provider'> = {}, options: Pa
 interface Row {
   readonly ref: string
   readonly wire: WireName
-  /** As the model names itself. */
+  /** Provider name that the model reports. */
   readonly provider: string
-  /** An option that the client knows under its own key, and what it makes of it. */
+  /** An option under the client's own key, and the field that the client sends for it. */
   readonly specific: Readonly<Record<string, JSONValue>>
   readonly sent: JSONObject
   readonly temperature: (body: JSONObject) => unknown

@@ -8,7 +8,7 @@ const server = useRawServer()
 const anthropic = wireNamed('anthropic')
 const ping = frame({ type: 'ping' }, 'ping')
 
-/** A fetch that tells when a chunk of the body has reached the client. */
+/** A fetch that reports when a chunk of the body has reached the client. */
 const watching =
   (text: string, onText: () => void): typeof fetch =>
   async (input, init) => {
@@ -49,7 +49,7 @@ describe.each(wires)('silence over $name', (wire) => {
     await call.part('text-delta')
     await call.clock.advance(119_999)
     expect(await now(result)).toBe('pending')
-    // The idle limit looks every sixteenth of its length, so it may come that much late.
+    // The idle limit is checked every sixteenth of its length, so it may fire that much late.
     await call.clock.advance(1 + 120_000 / 16)
     expect(await now(result)).toMatchObject({
       stopReason: 'error',

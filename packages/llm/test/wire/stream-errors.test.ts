@@ -11,7 +11,7 @@ const messages = [{ role: 'user', content: 'hi' }] as const
 const ask = async (wire: WireName): Promise<AssistantMessage> =>
   messageOf(await readAll(streamMessage({ model: wireNamed(wire).model(server), messages })))
 
-/** The answer breaks off behind two deltas that have already reached the reader. */
+/** Sends an answer that breaks off after two deltas that the reader has already received. */
 async function askTwoDeltasThen(wire: WireName, ...steps: readonly RawStep[]): Promise<AssistantMessage> {
   const read = gate()
   server.answer({ body: [...bodyOf(wire, half(text('Hello ', 'there'))), read, ...steps] })

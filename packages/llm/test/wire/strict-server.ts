@@ -6,8 +6,8 @@ import { bodyProblems } from './body-rules.ts'
 import { finish, text, textBodyOf, type WireName } from './raw-bodies.ts'
 
 /**
- * A loopback server for one wire that looks at the history of each request as the vendor does: it refuses a broken one
- * with status 400 and what is wrong with it, and answers all others with `ok`.
+ * A loopback server for one wire that checks the history of each request like the vendor. It refuses an invalid one with status 400
+ * and the reason, and answers all others with `ok`.
  */
 export function useStrictServer(wire: WireName): { readonly url: string } {
   const server = createServer((request, response) => {

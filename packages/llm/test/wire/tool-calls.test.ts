@@ -13,7 +13,7 @@ async function read(wire: Wire): Promise<MessageEvent[]> {
   return readAll(observedCall(wire, server).stream)
 }
 
-/** The events of one block: its types with repeated deltas once, and the joined deltas. */
+/** Summarises the events of one block: their types without repeats, and the joined deltas. */
 function blockOf(events: readonly MessageEvent[], index: number): { types: string[]; deltas: string } {
   const block = events.filter((event) => 'index' in event && event.index === index)
   const types = block.map(({ type }) => type)
@@ -84,7 +84,7 @@ describe('parallel calls whose arguments are mixed', () => {
 describe('long arguments', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  /** The frames of one call with this many one-byte deltas, a few chunks in all. */
+  /** Returns the frames of one call with this many one-byte deltas, in a few chunks. */
   function longBody(bytes: number): string[] {
     const deltas = [...`{"text":"${'x'.repeat(bytes - 11)}"}`]
     const frames = textBodyOf('openai chat', call('c', 'write', ...deltas), finish('calls'))
@@ -93,7 +93,7 @@ describe('long arguments', () => {
     return chunks
   }
 
-  /** Processor time, which other work on the machine does not lengthen. */
+  /** Measures processor time, which other processes do not affect. */
   async function costOf(bytes: number): Promise<number> {
     const body = longBody(bytes)
     server.answer({ body })

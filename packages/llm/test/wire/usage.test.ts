@@ -7,10 +7,10 @@ import { wireNamed, wires, type Wire } from './wires.ts'
 
 const server = useRawServer()
 
-/** Prices whose ninth decimal must survive. */
+/** Prices whose ninth decimal must be kept. */
 const price = { input: '3.000000001', cacheRead: 0.3, cacheWrite: 3.75, output: 15 } as const
 
-/** Wires that say what was written to the cache; the others count it as ordinary input. */
+/** Returns whether the wire reports tokens written to the cache. The others count them as ordinary input. */
 const tellsWrites = (wire: Wire): boolean => ['openai responses', 'openai chat', 'anthropic'].includes(wire.name)
 
 const costOfParts = (total: string, input: string, cacheWrite: string): Cost => ({
@@ -66,7 +66,7 @@ describe('usage that does not come', () => {
     server.answer({ body: [opening, ...frames] })
     expect(await observedCall(wireNamed('anthropic'), server, { price }).stream.result()).toMatchObject({
       stopReason: 'error',
-      // 107 new, 1,100 read, 300 written, and 2 out, which is a guess and flags the whole.
+      // 107 new, 1,100 read, 300 written, and 2 output tokens. The latter are estimated, which marks the whole.
       cost: { total: '0.001806000000107', estimated: true },
       usage: {
         inputTokens: 1_507,

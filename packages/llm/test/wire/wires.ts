@@ -7,25 +7,25 @@ import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { JSONObject, LanguageModelV4 } from '../../src/index.ts'
 import type { WireName } from './raw-bodies.ts'
 
-/** Where a client finds its server, and who sees what it sends. */
+/** Address of the server, and the fetch that sends requests. */
 export interface WireOptions {
   readonly url: string
   readonly fetch: typeof fetch
 }
 
-/** One way in which a real client talks to a provider. */
+/** One protocol between a real client and a provider. */
 export interface Wire {
   readonly name: WireName
   readonly model: (options: WireOptions) => LanguageModelV4
-  /** A model of this wire that reasons, where the wire carries reasoning. */
+  /** A model of this wire that reasons; absent if the wire has no reasoning. */
   readonly reasoningModel?: (options: WireOptions) => LanguageModelV4
-  /** The provider's own words for the two ordinary ends; Responses has none. */
+  /** The provider's finish reasons for the two ordinary ends; Responses has none. */
   readonly raw: { readonly stop?: string; readonly toolCalls?: string }
-  /** 12 in, 7 out, in the words of this wire. */
+  /** 12 input and 7 output tokens, in the fields of this wire. */
   readonly usage: Record<string, number>
-  /** What a fixture with tool calls needs besides them. */
+  /** Further fields of a fixture with tool calls. */
   readonly toolCallFixture?: { readonly finishReason: string }
-  /** The text of the tool results in a request of this wire. */
+  /** Returns the text of the tool results in a request of this wire. */
   readonly toolResults: (body: JSONObject) => unknown
 }
 
@@ -109,11 +109,11 @@ export const wires: readonly Wire[] = [
 
 export interface WireServer extends WireOptions {
   readonly mock: LLMock
-  /** The bodies of all requests of the running test, as the client sent them. */
+  /** Bodies of all requests of the running test, as the client sent them. */
   readonly bodies: readonly JSONObject[]
 }
 
-/** A loopback server that speaks all wires, for the tests of one file. */
+/** A loopback server that supports all wires, for the tests of one file. */
 export function useWireServer(): WireServer {
   const mock = new LLMock({ port: 0, logLevel: 'silent' })
   const bodies: JSONObject[] = []

@@ -38,7 +38,7 @@ const rows: readonly Row[] = [
   ['content_filter', 'openai responses', 'content_filter', [incomplete], ''],
   ['a refusal', 'openai chat', 'stop', [chat({ refusal: ' I cannot.' }, null), chat({}, 'stop')], ' I cannot.'],
   ['a refusal', 'openai-compatible', 'stop', [chat({ refusal: ' I cannot.' }, null), chat({}, 'stop')], ' I cannot.'],
-  // A completed response has no reason of its own, so that there is nothing raw to keep.
+  // A completed response has no finish reason, so there is no raw reason to keep.
   ['a refusal', 'openai responses', undefined, [refusalDelta, completed], ' I cannot.'],
   ['refusal', 'anthropic', 'refusal', anthropicEnd('refusal'), ''],
   ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'].map(

@@ -1,6 +1,6 @@
 import type { Sign } from './sign.ts'
 
-/** Who may not call what: keys, rights, places and models. */
+/** Missing access: keys, permissions, regions and models. */
 export const noAccess: readonly Sign[] = [
   {
     kind: 'auth',

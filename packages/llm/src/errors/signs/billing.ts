@@ -11,17 +11,17 @@ const billing = (phrase: RegExp, example: string, more: Partial<Sign> = {}): Sig
   ...more,
 })
 
-/** Google: a free tier that does not hold the model. */
+/** Google: a free tier that does not include the model. */
 const quotaOfNothing = /\blimit: 0(?!\d|\.\d)/i
 
 export function isQuotaOfNothing(message: string): boolean {
   return quotaOfNothing.test(message)
 }
 
-/** There is no money or no quota left, and waiting brings none. */
+/** Money or quota is exhausted, and waiting does not help. */
 export const unpaid: readonly Sign[] = [
   billing(/credit balance is too low/i, 'Your credit balance is too low to access the Anthropic API.'),
-  // Anthropic; behind other statuses the words may speak of a minute
+  // Anthropic; with other statuses the words may refer to a limit per minute
   billing(
     /\busage limits\b/i,
     'You have reached your specified API usage limits. You will regain access on 2030-01-01 at 00:00 UTC.',
@@ -32,7 +32,7 @@ export const unpaid: readonly Sign[] = [
     'Quota exceeded for metric: generate_content_free_tier_requests, limit: 0\nPlease retry in 34s.',
     { groups: ['rate'] },
   ),
-  // Google says it of a full minute as well, together with the time when that is over.
+  // Google also says this for an exhausted minute, but then adds the delay.
   billing(
     /exceeded your current quota/i,
     'You exceeded your current quota, please check your plan and billing details.',

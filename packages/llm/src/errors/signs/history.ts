@@ -10,7 +10,7 @@ const broken = (phrase: RegExp, example: string, groups: readonly Group[] = requ
   example,
 })
 
-/** The transcript is not what the provider takes, so that every further call with it would fail alike. */
+/** The provider rejects the transcript, so every further call with it would fail too. */
 export const brokenHistory: readonly Sign[] = [
   // Calls without results, and results without calls
   broken(
@@ -54,7 +54,7 @@ export const brokenHistory: readonly Sign[] = [
   ),
   // Reasoning and its signatures
   broken(
-    // Google refuses its account keys with "Invalid JWT Signature".
+    // Google rejects service account keys with "Invalid JWT Signature".
     /(?:invalid|missing|corrupted).{0,40}(?<!jwt )signature|signature.{0,20}(?:not valid|field required)/is,
     'messages.1.content.0: Invalid `signature` in `thinking` block',
   ),
@@ -74,7 +74,7 @@ export const brokenHistory: readonly Sign[] = [
     /without its required following item/i,
     "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
   ),
-  // OpenAI answers 404 when an item that was to be kept by the server is not there.
+  // OpenAI answers 404 if an item that it should have stored is missing.
   broken(
     /item with id '?\w+'? not found/i,
     "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.",

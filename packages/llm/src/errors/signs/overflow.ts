@@ -3,7 +3,7 @@ import { says, type Limits, type Sign } from './sign.ts'
 
 const requests: readonly Group[] = ['bad-request', 'too-large', 'none']
 
-/** Waiting helps against a rate, so that its words are never an overflow. */
+/** Rate limits, for which waiting helps. These words are never an overflow. */
 const rate = /tokens per min|rate limit|throttl/i
 
 const overflow = (phrase: RegExp, example: string): Sign => ({
@@ -24,7 +24,7 @@ const budget = (phrase: RegExp, example: string): Sign => ({
 
 const inputAndOutput = says`input length and \`?max_tokens\`? exceed context limit: {tokens} \+ [\d,]+ > {maximum}`
 
-/** The input would fit, if less output were asked for. */
+/** The input would fit if less output were requested. */
 export const outputBudget: readonly Sign[] = [
   budget(
     inputAndOutput,
@@ -39,7 +39,7 @@ export const outputBudget: readonly Sign[] = [
 
 const counted = String.raw`(?:resulted in|requested|has|contains)(?: about| at least)? {tokens}(?: input)? tokens`
 
-/** The input is too long. In order: a wording with numbers stands before one without. */
+/** The input is too long. The order matters: wordings with numbers come before those without. */
 export const contextOverflow: readonly Sign[] = [
   // Anthropic
   overflow(inputAndOutput, 'input length and `max_tokens` exceed context limit: 210000 + 64000 > 200000'),
@@ -72,7 +72,7 @@ export const contextOverflow: readonly Sign[] = [
     says`maximum prompt length is {maximum}(?:…contains {tokens} tokens)?`,
     "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
   ),
-  // Copilot; images and characters have limits too, so that the word must be there
+  // Copilot; `token` is required because images and characters have limits too
   overflow(
     says`token(?:s| count)?(?: of)? {tokens} exceeds the limit of {maximum}`,
     'prompt token count of 128001 exceeds the limit of 128000',
@@ -105,7 +105,7 @@ export const contextOverflow: readonly Sign[] = [
     says`keep the first {tokens} tokens when context…context length of only {maximum} tokens`,
     'Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough.',
   ),
-  // MiniMax; the number in its brackets is a code
+  // MiniMax; the number in parentheses is a code
   overflow(says`context window exceeds limit`, 'invalid params, context window exceeds limit (2013)'),
   // Kimi
   overflow(
@@ -122,13 +122,13 @@ export const contextOverflow: readonly Sign[] = [
     says`\`inputs\` tokens \+ \`max_new_tokens\` must be(?: <= {maximum}…{tokens} \`inputs\` tokens and {output})?`,
     'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 200 `max_new_tokens`',
   ),
-  // NVIDIA: what the input leaves for the output is less than nothing
+  // NVIDIA: the input leaves less than nothing for the output
   overflow(says`max_tokens must be at least 1, got -\d+`, 'max_tokens must be at least 1, got -904.'),
   // Cerebras
   overflow(says`current length is {tokens} while limit is {maximum}`, 'Current length is 9000 while limit is 8192'),
-  // Groq, and the end of many others
+  // Groq, and many others at the end of a message
   overflow(says`reduce the length of the messages`, 'Please reduce the length of the messages or completion.'),
-  // OpenAI and Groq: more than a whole minute may hold, so that waiting never helps
+  // OpenAI and Groq: more tokens than the limit of a whole minute, so waiting never helps
   {
     kind: 'context-overflow',
     groups: ['rate'],

@@ -1,6 +1,6 @@
 import type { Sign } from './sign.ts'
 
-/** What another try may heal, where no code and no status says so. */
+/** Transient errors that no code or status identifies. */
 export const passing: readonly Sign[] = [
   {
     kind: 'rate-limit',
@@ -15,7 +15,7 @@ export const passing: readonly Sign[] = [
     example: 'The model is overloaded. Please try again later.',
   },
   {
-    // What Anthropic's client says of a first event that is no JSON, without a cause.
+    // Message of Anthropic's client if the first event is not JSON. It has no cause.
     kind: 'malformed-response',
     groups: ['none'],
     phrase: /^expected a normalized anthropic stream error$/i,
@@ -23,7 +23,7 @@ export const passing: readonly Sign[] = [
   },
 ]
 
-/** Servers that answer 5xx although the request is to blame. */
+/** Servers that answer 5xx although the request is wrong. */
 export const blamedOnServer: readonly Sign[] = [
   {
     kind: 'bad-request',

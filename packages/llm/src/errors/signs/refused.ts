@@ -10,7 +10,7 @@ const blocked = (phrase: RegExp, example: string): Sign => ({
   example,
 })
 
-/** What the provider does not want to read or to say. */
+/** Input or output that the provider refuses because of its content. */
 export const refusedContent: readonly Sign[] = [
   blocked(
     /usage (?:polic(?:y|ies)|guidelines)/i,
@@ -25,7 +25,7 @@ export const refusedContent: readonly Sign[] = [
   blocked(/block_?reason|prohibited_content/i, 'The prompt was blocked: blockReason PROHIBITED_CONTENT'),
 ]
 
-/** Google counts bytes where others count tokens. */
+/** Google limits the request size in bytes. */
 export const refusedSize: readonly Sign[] = [
   {
     kind: 'payload-too-large',

@@ -3,30 +3,30 @@ import type { Group } from '../codes.ts'
 
 export type Limits = NonNullable<ModelError['limits']>
 
-/** A phrase that tells a kind within its groups. */
+/** A phrase that determines the kind of an error within its groups. */
 export interface Sign {
   readonly kind: ErrorKind
   readonly groups: readonly Group[]
-  /** Numbers are read from the named groups `tokens`, `output` (more tokens, to be added) and `maximum`; see `says`. */
+  /** Numbers are read from the named groups `tokens`, `output` (more tokens, which are added) and `maximum`; see `says`. */
   readonly phrase: RegExp
-  /** A phrase that takes the meaning away. */
+  /** If this phrase matches too, the sign does not apply. */
   readonly unless?: RegExp
-  /** What must hold for the numbers in the phrase. */
+  /** Condition on the numbers in the phrase. */
   readonly where?: (limits: Limits) => boolean
-  /** A message as the provider words it. */
+  /** A real message of the provider. */
   readonly example: string
 }
 
 /**
- * A phrase as a pattern, in which `{tokens}`, `{output}` and `{maximum}` stand for numbers and `…` for a few other
- * words: a bounded gap, so that no message takes long to search.
+ * Converts a phrase to a pattern. `{tokens}`, `{output}` and `{maximum}` stand for numbers. `…` stands for a few other words: the
+ * gap is bounded, so that no message takes long to search.
  */
 export function says(words: TemplateStringsArray, ...parts: readonly string[]): RegExp {
   const numbered = String.raw(words, ...parts).replace(/\{(tokens|output|maximum)\}/g, '(?<$1>[\\d,]{1,15})')
   return new RegExp(numbered.replaceAll('…', '.{0,200}?'), 'is')
 }
 
-/** Whether the message bears the sign, and with which numbers. */
+/** Returns the numbers in the message, or undefined if the sign does not match. */
 export function limitsOfSign(sign: Sign, message: string): Limits | undefined {
   const match = sign.phrase.exec(message)
   if (!match || sign.unless?.test(message)) return undefined
