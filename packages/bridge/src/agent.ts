@@ -53,7 +53,7 @@ export interface SessionContext {
   readonly sessionId: string
   readonly agentId: string
   readonly owner: string
-  /** Metadata, as the caller gave it. */
+  /** Metadata, unchanged from the caller. */
   readonly metadata: JSONObject
   readonly createdAt: number
   /** Number of delegations above this session; 0 if no agent delegated it. */

@@ -16,14 +16,17 @@ export interface Bridge {
   start(): Promise<void>
   /**
    * Refuses new work, cancels running requests and waits for them, then stops the executors in reverse order. Runs of durable
-   * agents go on. Resolves within `deadlineMs` (default 10,000) plus one second.
+   * agents continue. Resolves within `deadlineMs` (default 10,000) plus one second.
    */
   stop(options?: { readonly deadlineMs?: number }): Promise<void>
   /** Returns whether the bridge works, and its load in total and for one owner. */
   health(options?: OwnerOption): BridgeHealth
   /** Returns counts since the bridge was created. */
   counters(): BridgeCounters
-  /** Lists the agents: executors in order, their agents in order of registration. `capability` must equal one of the agent's list. */
+  /**
+   * Lists the agents: executors in order, their agents in order of registration. With `capability`, lists only agents that declare
+   * exactly this one.
+   */
   discover(query?: OwnerOption & { readonly capability?: string }): readonly ListedAgent[]
   /**
    * Updates the agents of every executor, at most once per second. Waits up to `waitMs` (default 2,000) for agents that are
@@ -42,7 +45,7 @@ export interface Bridge {
   sessions(filter?: SessionFilter): Promise<SessionPage>
   /** Lists requests, the newest first: open ones, and ended ones for as long as they are kept. */
   requests(filter?: RequestFilter): Promise<RequestPage>
-  /** Resolves with the present result of a request. Waits up to `waitMs` (default 0) for its end or for a question. */
+  /** Resolves with the current result of a request. Waits up to `waitMs` (default 0) for its end or for a question. */
   request(requestId: string, options?: RequestQuery): Promise<BridgeResult>
   /**
    * Cancels a request, or the running request of a session. Rejects with `NOT_FOUND`, also if the session and the request do

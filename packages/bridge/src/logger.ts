@@ -7,7 +7,7 @@ export interface BridgeLogger {
   error(fields: LogFields, message: string): void
 }
 
-/** Fields of a log line: JSON, and `cause`, any thrown value. Secrets are removed before. */
+/** Fields of a log line: JSON, and `cause`, any thrown value. Secrets are already removed. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 /** Writes JSON lines to stderr, because stdout may carry a protocol. */

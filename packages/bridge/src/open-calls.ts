@@ -1,8 +1,8 @@
 import { systemClock } from '@bowline/llm'
 
 /**
- * Keeps the process alive while calls are pending. Timers of the bridge do not do that. So a call that waits for a worker to
- * restart or for a server to become reachable would otherwise let the process exit.
+ * Keeps the process alive while calls are pending. Timers of the bridge do not: without this, the process could exit while a call
+ * waits for a worker to restart or for a server to become reachable.
  */
 export class OpenCalls {
   #open = 0

@@ -58,7 +58,7 @@ export function causeRedaction(redaction: Redaction): (cause: unknown) => unknow
 
 const standard = createRedaction()
 
-/** Returns a thrown value as text: the stack if there is one. */
+/** Returns a thrown value as text, with its stack if there is one. */
 export function causeText(cause: unknown): string {
   if (!(cause instanceof Error)) return standard.text(String(cause))
   return standard.text(cause.stack ?? cause.message)

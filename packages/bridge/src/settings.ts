@@ -61,7 +61,7 @@ export interface BridgeOptions {
   readonly requestRetentionMs?: number
   /** Maximum number of kept records of ended requests and sessions. Default 10,000. */
   readonly maxRequestRecords?: number
-  /** Number of nested delegations between agents. Default 4. */
+  /** Maximum number of nested delegations between agents. Default 4. */
   readonly maxDepth?: number
   /** Whether an agent that delegated a task may receive it again. Default false. */
   readonly allowLoops?: boolean
@@ -72,7 +72,7 @@ export interface BridgeOptions {
   readonly authorize?: (owner: string, action: BridgeAction, agentId: string) => boolean
   /** Called with each notice. Must not throw. */
   readonly onEvent?: (notice: BridgeNotice) => void
-  /** Time and timers. Default: the system clock. */
+  /** Clock for times and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Generates ids of sessions and requests. Default: random ids. */
   readonly ids?: IdSource

@@ -163,7 +163,7 @@ describe('a bridge that is killed at each of its writes', () => {
         deaths += survived.filter((each) => !each).length
         if (survived.every(Boolean)) break
       }
-      // Kills happened at the writes of session and request and at those of their ends.
+      // Kills happened at the writes that create session and request, and at the writes that end them.
       expect(deaths).toBeGreaterThanOrEqual((kind === 'prompt' ? 4 : 3) * momentsAt(1).length)
     },
   )

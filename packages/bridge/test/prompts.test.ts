@@ -250,7 +250,7 @@ describe('places', () => {
 })
 
 describe('delegation in delegation', () => {
-  /** Starts agents of which each delegates its prompt to the next. */
+  /** Starts agents, each of which delegates its prompt to the next. */
   async function chain(ids: readonly string[], options = {}) {
     const seen: Pick<SessionContext, 'agentId' | 'depth' | 'path'>[] = []
     const holder: { bridge?: Awaited<ReturnType<typeof startBridge>>['bridge'] } = {}

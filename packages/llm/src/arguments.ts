@@ -120,9 +120,9 @@ export function fieldChecks(refuse: (message: string) => Error) {
   const methods = (...names: readonly string[]): ArgumentCheck => (path, value) => checks.checkMethods(path, value, names)
   return {
     ...checks,
-    /** Makes a check that refuses `undefined` accept it. */
+    /** Returns a check that also accepts `undefined`. */
     optional,
-    /** Makes a check that accepts `undefined` refuse it. */
+    /** Returns a check that also refuses `undefined`. */
     required,
     whole: (least: number, most?: number): ArgumentCheck => (path, value) => checks.checkWhole(path, value, least, most),
     number: (least: number): ArgumentCheck => (path, value) => checks.checkNumber(path, value, least),
@@ -186,7 +186,7 @@ function distance(left: string, right: string): number {
   return row[right.length] ?? 0
 }
 
-/** Returns the end of an error message, such as `; did you mean port?`, or an empty text. */
+/** Returns a suggestion to append to an error message, such as `; did you mean port?`, or an empty text. */
 export function suggestion(name: string, known: readonly string[]): string {
   const meant = closest(shortened(name), known)
   return meant === undefined ? '' : `; did you mean ${meant}?`

@@ -22,8 +22,8 @@ export interface TimerOptions {
 const longestTimerMs = 2 ** 31 - 1
 
 /**
- * The clock of the machine: `Date.now` and `setTimeout`. Timers may be longer than 2³¹ ms. They do not keep the process alive
- * unless `hold` is set.
+ * The system clock: `Date.now` and `setTimeout`. Timers may be longer than 2³¹ ms. They do not keep the process alive unless `hold`
+ * is set.
  */
 export const systemClock: Clock = {
   now: () => Date.now(),

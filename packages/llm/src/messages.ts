@@ -41,8 +41,8 @@ export interface ToolResultMessage {
 }
 
 /**
- * One answer of a model. A failed or aborted answer is one too: `stopReason` says so, and `content` has the parts received so far.
- * `at` is epoch milliseconds. `timing` is in milliseconds: the whole call, and the time until the first delta.
+ * One answer of a model. Failed and aborted answers are included: `stopReason` says so, and `content` has the parts received so
+ * far. `at` is epoch milliseconds. `timing` is in milliseconds: the whole call, and the time until the first delta.
  */
 export interface AssistantMessage {
   readonly role: 'assistant'

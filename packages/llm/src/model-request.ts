@@ -43,7 +43,7 @@ export interface Timeouts {
   readonly firstPartMs?: number
   /** Between two later parts, counted while the reader waits. Default 120,000. */
   readonly idleMs?: number
-  /** For the whole call. Default: none. */
+  /** Limit of the whole call. Default: none. */
   readonly totalMs?: number
 }
 

@@ -57,7 +57,7 @@ it('V90: a long text takes time in proportion to its length', () => {
   }
   ms(20_000)
   const few = ms(40_000)
-  // Quadratic time would take a thousand here, and minutes below.
+  // Quadratic time would take a thousand ms here, and minutes below.
   expect(few).toBeLessThan(150)
   expect(ms(400_000)).toBeLessThan(Math.max(200, few * 60))
 })

@@ -17,7 +17,7 @@ import type { ProviderChoice } from './provider-choice.ts'
 export interface MultiProviderAgentOptions extends AgentInfo {
   /** Registry with the models of every provider; see `createModels` of `@bowline/llm`. */
   readonly models: Models
-  /** The choices, each with its id, model and defaults. */
+  /** Providers to choose from, each with its id, models and defaults. */
   readonly providers: readonly ProviderChoice[]
   /** Provider of sessions without `metadata.provider`. */
   readonly defaultProviderId: string

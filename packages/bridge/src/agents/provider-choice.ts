@@ -9,7 +9,7 @@ import { BridgeError } from '../errors.ts'
 export interface ProviderChoice extends AgentProvider {
   /** Model names without the provider. The first is the default. */
   readonly models: readonly string[]
-  /** Parameters that the `runtimeParams` of session and prompt override. */
+  /** Default parameters; the `runtimeParams` of session and prompt override them. */
   readonly defaults?: RuntimeParams
   /** Whether models that are not in `models` are allowed. Default false. */
   readonly allowOtherModels?: boolean

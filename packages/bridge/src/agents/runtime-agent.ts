@@ -17,13 +17,13 @@ import { throwRuntimeFailure } from './runtime-failure.ts'
 
 /** Agent of the runtime, its id in the bridge, and what happens to its sessions on close. */
 export interface RuntimeAgentOptions {
-  /** The name of the agent in the runtime. */
+  /** Name of the agent in the runtime. */
   readonly agent: string
-  /** Its id in the bridge. Default: its name. */
+  /** Id of the agent in the bridge. Default: its name. */
   readonly id?: string
   /**
-   * Action on the runtime's session when the bridge session is closed. `delete` also ends it for other handles of the same
-   * conversation. Default `keep`.
+   * Whether to keep or delete the runtime's session when the bridge session is closed. `delete` also ends it for other bridge
+   * sessions that continue the same conversation. Default `keep`.
    */
   readonly onClose?: 'keep' | 'delete'
 }
@@ -45,8 +45,8 @@ interface Resting {
 const stopWaitMs = 5000
 
 /**
- * Creates a durable agent from an agent of a runtime: each conversation is a session, each request a run under the request's
- * id, executed by any process on the store. Does not start or stop the runtime. Throws `CONFIG`.
+ * Creates a durable agent from an agent of a runtime. Each conversation is a session. Each request is a run under the request's id,
+ * which any process on the store may execute. Does not start or stop the runtime. Throws `CONFIG`.
  */
 export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): BridgeAgent {
   check.requiredMethods('session', 'start', 'stop')('runtimeAgent.runtime', runtime)

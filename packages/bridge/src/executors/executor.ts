@@ -30,7 +30,7 @@ export interface BridgeExecutor {
   start(host: ExecutorHost): Promise<void>
   /** Must resolve within `deadlineMs`. */
   stop(options: { readonly deadlineMs: number }): Promise<void>
-  /** Returns the agents in order of registration, true at the time of the call. */
+  /** Returns the current agents, in order of registration. */
   agents(): readonly DiscoveredAgent[]
   health(): ExecutorHealth
   /** Updates the list that `agents()` returns. Waits at most `waitMs` (default 2,000) for agents that are starting. Never rejects. */
@@ -60,7 +60,7 @@ export interface ExecutorLimits {
   readonly ttlMs?: number
   /** Lifetime of a session from the end of its last prompt. Default 0: off. */
   readonly idleMs?: number
-  /** Number of open sessions. Default 1,000. */
+  /** Maximum number of open sessions. Default 1,000. */
   readonly maxSessions?: number
   /** Inactivity timeout of prompts, unless the bridge sets one. Default 2 minutes. */
   readonly inactivityMs?: number
@@ -104,7 +104,7 @@ export interface WorkerHealth {
   readonly reason?: string
 }
 
-/** An agent as discovery shows it, true at the time of the call. */
+/** An agent as discovery lists it at the time of the call. */
 export interface DiscoveredAgent extends AgentInfo {
   readonly capabilities: readonly string[]
   /** `starting`: the first start has not ended yet; prompts wait for it. */

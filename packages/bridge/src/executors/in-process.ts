@@ -18,7 +18,7 @@ export interface InProcessExecutorOptions {
   readonly maxSessions?: number
 }
 
-/** An executor for agents of this process that takes further agents while it runs. */
+/** An executor for agents of this process. Agents can be added while it runs. */
 export interface InProcessExecutor extends BridgeExecutor {
   /** Adds an agent. For an invalid agent or a used id, throws `CONFIG` and changes nothing. */
   add(agent: BridgeAgent): void

@@ -100,7 +100,7 @@ export function idOfKey(tool: string, key: string): string {
 
 type TimeLimit = Pick<InputLimits, 'maxTimeoutMs'>
 
-/** Checks the rules of a request that the schema cannot state. */
+/** Checks the rules of a request that the schema cannot express. */
 export function requestIssues(input: RequestOptions | undefined, { maxTimeoutMs }: TimeLimit): readonly InputIssue[] {
   const { timeoutMs, requestId, idempotencyKey } = input ?? {}
   const isTooLong = typeof timeoutMs === 'number' && timeoutMs > maxTimeoutMs

@@ -97,7 +97,7 @@ function register(server: McpServer, { bridge, redaction, onerror }: Served, { t
   })
 }
 
-/** Checks the input and returns it without a copy, because agents must get values unchanged. */
+/** Checks the input and returns it as given, not the schema's copy, because agents must get values unchanged. */
 function checkedInput(tool: BridgeTool, input: unknown, limits: BridgeLimits): unknown {
   const renamed = withNewNames(input, tool.oldNames)
   const others = typeof renamed === 'object' && renamed !== null ? tool.issues?.(renamed, limits) : undefined

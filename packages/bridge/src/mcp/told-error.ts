@@ -56,7 +56,7 @@ function listOf(what: string, entries: readonly string[]): string {
   return entries.length === 0 ? `you have no ${what}` : `your newest ${what} are ${entries.join(', ')}`
 }
 
-/** Also true if the agent id was invalid, because such an agent cannot exist. */
+/** Returns whether the agent id is invalid. Such an agent cannot exist. */
 function isAboutAgent(issues: BridgeError['details']['issues'] = []): boolean {
   return issues.some((issue) => ['agentId', 'workerId'].includes((issue as { readonly path?: string } | null)?.path ?? ''))
 }

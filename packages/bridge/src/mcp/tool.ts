@@ -12,7 +12,7 @@ export interface BridgeTool<Input extends z.ZodType = z.ZodType> {
   readonly title: string
   readonly description: string
   readonly input: Input
-  /** Checks the rules that the schema cannot state. The input may be of any shape. */
+  /** Checks the rules that the schema cannot express. The input may have any shape. */
   issues?(input: object, limits: Pick<BridgeLimits, 'maxTimeoutMs'>): readonly InputIssue[]
   /** Old names that are still accepted, with their replacements. */
   readonly oldNames?: Readonly<Record<string, string>>

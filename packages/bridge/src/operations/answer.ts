@@ -36,7 +36,7 @@ async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]):
   const record = 'request' in found ? found.stored?.value : found
   if (record?.sessionId !== sessionId) throw missingRequest(requestId)
   if ('request' in found) {
-    // After a restart, the agent is prompted again and asks its open questions anew.
+    // After a restart, the agent is prompted again and repeats its open questions.
     if (found.isResumed && !found.work) await found.request.run().result()
     return found.isResumed && !found.work ? found.request.run() : passOn(desk, found, { answers, abortSignal: input.abortSignal })
   }

@@ -65,7 +65,7 @@ export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, re
   leave(desk, entry, result)
 }
 
-/** Some agents are known to be durable only once their session is open. */
+/** Whether an agent is durable may be known only once its session is open. */
 function withDurability(record: RequestRecord, { context, found }: LiveSession, work: Work): RequestRecord | undefined {
   if (record.durable || !found.agent.durable) return undefined
   return { ...record, durable: true, work: { session: context, ...work } }

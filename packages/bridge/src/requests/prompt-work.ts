@@ -54,7 +54,7 @@ export class PromptWork {
     this.#collector = this.#newCollector()
   }
 
-  /** Never rejects. */
+  /** Runs the prompts of the request until it ends. Never rejects. */
   async run(first: Leg): Promise<WorkEnd> {
     const { request, session } = this.#input
     try {

@@ -75,7 +75,7 @@ export function withResult(record: RequestRecord, result: BridgeResult): Request
   return isEnded(next) ? next : { ...next, ...(work && { work }), ...askedAnew(rest.answered, outcome.pending) }
 }
 
-/** Removes answers to questions that the agent asks again, so that they can be answered anew. */
+/** Removes answers to questions that the agent asks again, so that they can be answered again. */
 function askedAnew(answered: RequestRecord['answered'], pending: readonly PendingInput[] = []): Pick<RequestRecord, 'answered'> {
   if (!answered) return {}
   const asked = new Set(pending.map(({ id }) => id))

@@ -6,7 +6,7 @@ export type Interruption =
   | { readonly cause: 'timeout'; readonly stage: 'total' | 'inactivity' }
   | { readonly cause: 'shutdown'; readonly deadlineAt: number }
 
-/** Deadline, inactivity and cancel of one request as one promise. The first cause wins. */
+/** Combines deadline, inactivity timeout and cancel of one request in one promise. The first cause wins. */
 export interface Watch {
   readonly fired: Promise<Interruption>
   readonly interruption: Interruption | undefined

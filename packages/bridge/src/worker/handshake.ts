@@ -10,7 +10,7 @@ export function proofOf(token: string, challenge: string): string {
   return createHmac('sha256', token).update(challenge).digest('base64url')
 }
 
-/** Constant-time comparison. */
+/** Checks a proof with a constant-time comparison. */
 export function isProof(given: unknown, token: string, challenge: string): boolean {
   if (typeof given !== 'string') return false
   const [left, right] = [Buffer.from(given), Buffer.from(proofOf(token, challenge))]

@@ -134,7 +134,7 @@ describe('the command line of the inspector', () => {
     expect((JSON.parse(stdout) as { tools: object[] }).tools).toHaveLength(bridgeTools.length)
     expect(stderr).not.toMatch(/^(Error|Warning): tool/m)
     expect(await call(target, 'tasks_delegate', { prompt: 'hi', requestId })).toMatchObject({ text: 'echo: hi' })
-    // Each call starts the inspector anew, so the rest runs only in long tests.
+    // Each call starts a new inspector, so the rest runs only in long tests.
     if (rounds({ short: 0, long: 1 }) === 0) return
     const { sessionId } = (await call(target, 'sessions_create')) as { sessionId: string }
     expect(await call(target, 'sessions_prompt', { sessionId, prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })
@@ -149,7 +149,7 @@ describe('the command line of the inspector', () => {
   })
 
   it('B110: over stdio it delegates', async () => {
-    // The inspector would take arguments after `--`, or that look like flags, for its own.
+    // The inspector would interpret arguments after `--`, and arguments that look like flags, as its own.
     const target = ['-e', `BOWLINE_BRIDGE_CONFIG=${fixture('clients')}`, process.execPath, ...nodeArgs()]
     expect(await call(target, 'tasks_delegate', { prompt: 'hi' })).toMatchObject({ text: 'echo: hi' })
   })

@@ -3,7 +3,7 @@ import { readFacts, type ErrorFacts } from './shapes.ts'
 
 const deepestCause = 8
 
-/** Reads an error and its causes, without cycles. A wrapper is replaced by the error that it wraps. */
+/** Reads the facts of an error and its causes, without cycles. The cause of a retry or aggregate error is the error that it wraps. */
 export function causesOf(error: unknown): readonly [ErrorFacts, ...ErrorFacts[]] {
   const chain: [ErrorFacts, ...ErrorFacts[]] = [readFacts(error)]
   const seen = new Set([error])

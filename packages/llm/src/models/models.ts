@@ -29,8 +29,8 @@ export interface ModelsOptions {
 }
 
 /**
- * A registry of models by name. Throws `LlmError` `invalid-config` for a reference that names no model. A model is created once
- * per name; the 1,000 names used last are kept.
+ * A registry of models by name. Throws `LlmError` `invalid-config` for a reference that names no model. A model is created once per
+ * name; the 1,000 most recently used are kept.
  */
 export interface Models {
   /** Resolves a reference; without one, returns the default model. */
@@ -49,7 +49,7 @@ const optionKeys = Object.keys({ providers: true, default: true, aliases: true, 
 const keptModels = 1_000
 
 /**
- * Creates a registry of models. Creates no model and opens no connection yet. Throws `LlmError` `invalid-config` if a default, an
+ * Creates a registry of models, without creating models or opening connections. Throws `LlmError` `invalid-config` if a default, an
  * alias, a price or a provider can never work.
  */
 export function createModels(options: ModelsOptions): Models {

@@ -70,8 +70,8 @@ interface Ends {
 }
 
 /**
- * Sets the cache marks that Anthropic reads. Marks of the caller are kept, count towards the limit, and replace a mark at the same
- * place. Does not modify its argument. `passing`: number of messages at the end of the prompt that later calls do not repeat.
+ * Sets the cache marks that Anthropic reads. Marks of the caller are kept and count towards the limit; at their places no further
+ * mark is set. Does not modify its argument. `passing`: number of messages at the end of the prompt that later calls do not repeat.
  */
 export function withCacheMarks<T extends Markable>(given: T, cache: CacheMarks = 'off', passing = 0): T {
   if (cache === 'off') return given

@@ -1,7 +1,7 @@
 import type { AssistantMessage, ToolCallPart } from '../messages.ts'
 import type { HistoryOptions } from './options.ts'
 
-/** How much of an assistant message is sent. If it was cut short, at most its text and answered calls (`settled`). */
+/** Share of an assistant message to send. If the message was cut short, at most its text and answered calls (`settled`). */
 export type KeptShare = 'whole' | 'settled' | 'nothing'
 
 interface AnsweredCall {

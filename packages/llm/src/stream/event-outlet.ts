@@ -24,7 +24,7 @@ export class EventOutlet {
     return this.#reserved || this.#waiters.length > 0
   }
 
-  /** Reserves the next event for the caller. Returns false if an event is queued or another reader waits. */
+  /** Reserves the next event for the caller. Returns false if the events have ended, an event is queued or another reader waits. */
   reserve(): boolean {
     if (this.#closed || this.isAwaited || !this.#queue.isEmpty) return false
     this.#reserved = true

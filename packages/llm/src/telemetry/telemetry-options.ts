@@ -1,4 +1,4 @@
-/** What a call reports to OpenTelemetry and to the channel `bowline:llm`. Failures there never affect the call. */
+/** Options of the reports to OpenTelemetry and to the channel `bowline:llm`. Failures there never affect the call. */
 export interface TelemetryOptions {
   /** Default `true`: each call is reported to the OpenTelemetry SDK and to the subscribers of the channel, if there are any. */
   readonly enabled?: boolean

@@ -8,8 +8,8 @@ export interface SchemaIssue {
 }
 
 /**
- * Result of a validation. `value` is the value as the schema returns it, with its defaults and transformations applied. `issues`
- * has at least one entry.
+ * Result of a validation. `value` is the output of the schema, with its defaults and transformations applied. `issues` has at least
+ * one entry.
  */
 export type SchemaResult =
   { readonly ok: true; readonly value: JSONValue } | { readonly ok: false; readonly issues: readonly SchemaIssue[] }

@@ -54,7 +54,7 @@ export function validateWith(schema: FlexibleSchema | JSONSchema7, value: unknow
   return check ? checkWith(check, value) : resolveSchema(schema).then((made) => made.validate(value))
 }
 
-/** Returns a schema that was resolved before, synchronously. */
+/** Returns a previously resolved schema synchronously, or undefined. */
 export function knownSchema(schema: FlexibleSchema | JSONSchema7): ToolSchema | undefined {
   return known.get(schema)
 }

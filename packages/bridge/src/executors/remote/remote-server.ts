@@ -20,7 +20,7 @@ export interface RemoteServerOptions {
   readonly agents?: readonly string[]
   /** Prefix of the ids of the server's agents. Default: none. */
   readonly agentIdPrefix?: string
-  /** What happens to the server's session when the bridge session is closed. Default `keep`. */
+  /** Whether to keep or delete the server's session when the bridge session is closed. Default `keep`. */
   readonly onClose?: 'keep' | 'delete'
   /** False if the server keeps its sessions in memory, so that its restart loses the runs. Default true. */
   readonly durable?: boolean
@@ -109,7 +109,7 @@ export class RemoteServer {
     return this.agents().some(({ id }) => id === agentId) ? agentId.slice(agentIdPrefix.length) : undefined
   }
 
-  /** Lists the agents anew. Never rejects. */
+  /** Updates the list of agents. Never rejects. */
   refresh(): Promise<void> {
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
     return this.#looking

@@ -70,7 +70,7 @@ interface CommonWorkerOptions {
   readonly restart?: Partial<RestartLimits>
 }
 
-/** Restart rate and pauses (ms) of a lost worker. */
+/** Restart limits of a lost worker. Times are in ms. */
 export interface RestartLimits {
   /**
    * Maximum number of restarts within `windowMs`. If it is exceeded, the worker is unavailable until the window has passed. Default
@@ -133,7 +133,7 @@ const workerChecks: FieldChecks<CommandWorkerOptions & EntryWorkerOptions> = {
   restart: check.optionalRecord<Partial<RestartLimits>>(restartChecks),
 }
 
-/** Exactly one of the two is required; `programOf` checks it again. */
+/** Exactly one of the two is required; `programOf` checks that. */
 export const checkWorker = withSchema({ oneOf: [{ required: ['command'] }, { required: ['entry'] }] }, check.record(workerChecks))
 
 const optionChecks: FieldChecks<WorkerExecutorOptions> = {

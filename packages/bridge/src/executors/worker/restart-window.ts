@@ -1,6 +1,6 @@
 import type { RestartLimits } from './options.ts'
 
-/** What follows a loss: a restart after `delayMs`, and the state of the worker until then. */
+/** Next step after a loss: a restart after `delayMs`, and the state of the worker until then. */
 export interface NextStart {
   readonly state: 'waiting' | 'unavailable'
   readonly delayMs: number

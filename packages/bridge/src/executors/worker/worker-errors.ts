@@ -23,7 +23,7 @@ export function notResumable(id: string): BridgeError {
   })
 }
 
-/** The session did not come into the new process. */
+/** Returns the error of a session that could not be reopened in the new process. */
 export function notReopened(error: unknown, id: string): Error {
   const failure = callError(error, id, 'none')
   if (!BridgeError.isInstance(failure)) return failure
