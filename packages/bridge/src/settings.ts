@@ -18,7 +18,7 @@ import { checkRedact, redactSchema } from './redact.ts'
 export interface BridgeOptions {
   /** Executors in order of precedence. If two have an agent with the same id, the first wins. Default: none. */
   readonly executors?: readonly BridgeExecutor[]
-  /** Agent of calls that name none. Default: the first agent of the first executor that has one. */
+  /** Id of the agent for calls that name none. Default: the first agent of the first executor that has one. */
   readonly defaultAgentId?: string
   /**
    * Store of sessions and requests. Default: the store of the first runtime agent, else memory. With a persistent store, outcomes

@@ -12,7 +12,7 @@ export type { JSONObject, JSONValue }
 export type ProviderOptions = SharedV4ProviderOptions
 /** Data of a provider about one part. It is kept unchanged and sent back only to the same provider and model. */
 export type ProviderMetadata = SharedV4ProviderMetadata
-/** A warning of the provider about a call that succeeded, for example about a setting that the model does not support. */
+/** A warning of the provider about a call, for example about a setting that the model does not support. The call continued. */
 export type Warning = SharedV4Warning
 
 /**

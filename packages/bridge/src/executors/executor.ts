@@ -49,7 +49,7 @@ export interface BridgeExecutor {
    */
   answer?(request: AnswersContext): Promise<boolean>
   cancel(request: CancelContext): Promise<void>
-  /** Forgets a session without running a hook: another process keeps it, or its agent lost it. */
+  /** Forgets a session without running a hook: it continues without this process, or its agent no longer has it. */
   detach?(session: SessionContext): void
   close(session: SessionContext, reason: CloseReason): Promise<void>
 }

@@ -68,7 +68,7 @@ export class Reach {
   }
 }
 
-/** Returns undefined if the session or request does not exist; the bridge reports that when it is called. */
+/** Returns undefined if the session or request does not exist; the call that follows reports that. */
 async function agentOf(asking: Promise<{ readonly agentId?: string }>): Promise<string | undefined> {
   try {
     return (await asking).agentId

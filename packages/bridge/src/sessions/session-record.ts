@@ -111,7 +111,7 @@ export interface PromptEnd {
   readonly valid: boolean
 }
 
-/** Returns the record after its prompt has ended, or undefined if another prompt is running. */
+/** Returns the record after its prompt has ended, or undefined if that prompt is no longer the running one. */
 export function withoutPrompt(record: SessionRecord, { requestId, now, error, valid }: PromptEnd, redaction: BridgeRedaction): SessionRecord | undefined {
   if (record.status !== 'busy' || record.currentRequestId !== requestId) return undefined
   const { currentRequestId: _over, ...rest } = record

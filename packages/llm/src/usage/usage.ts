@@ -83,7 +83,7 @@ function tokensOfLength(length: number): number {
   return Math.ceil(length / 4)
 }
 
-/** Returns a token count, or `undefined` if the value is not a whole number from 0. */
+/** Returns the value if it is a valid token count (a whole number, 0 or more), else `undefined`. */
 export function tokenCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 }

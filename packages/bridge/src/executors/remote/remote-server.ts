@@ -18,7 +18,7 @@ export interface RemoteServerOptions {
   readonly token?: ClientOptions['token']
   /** Agent names on the server. Only these are offered, also while the server is unreachable. Default: all that it lists. */
   readonly agents?: readonly string[]
-  /** Prefix of the ids of the server's agents. Default: none. */
+  /** Prefix that the ids of the server's agents get in the bridge. Default: none. */
   readonly agentIdPrefix?: string
   /** Whether to keep or delete the server's session when the bridge session is closed. Default `keep`. */
   readonly onClose?: 'keep' | 'delete'

@@ -192,7 +192,10 @@ function paramsOf({ model, ...runtimeParams }: RuntimeParams): Pick<SendOptions,
   return { ...(model !== undefined && { model }), ...(Object.keys(runtimeParams).length > 0 && { runtimeParams }) }
 }
 
-/** Servers allow only letters and digits in session ids. The hash also keeps others from guessing the id. */
+/**
+ * Servers restrict the characters of session ids, so owner and conversation id are hashed. The hash also keeps others from guessing
+ * the id.
+ */
 function sessionIdOf({ owner, conversationId }: SessionContext): string {
   return `bridge-${createHash('sha256').update(JSON.stringify([owner, conversationId])).digest('base64url')}`
 }

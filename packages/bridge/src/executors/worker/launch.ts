@@ -57,7 +57,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
   }
 
   /**
-   * Closes the connection after remaining output has been read. The time limit covers children of the worker that keep the pipe
+   * Lets remaining output be read, then closes the connection after a time limit, because a child of the worker may keep the pipe
    * open.
    */
   function letDrain(): void {

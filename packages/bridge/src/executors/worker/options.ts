@@ -60,7 +60,7 @@ interface CommonWorkerOptions {
    * `_bowline/token`; `serveWorker` answers with the proof. Default if `entry` is given.
    */
   readonly handshake?: 'acp' | 'token'
-  /** Ends the worker with all its children if this process is gone. Default true. */
+  /** Whether to end the worker with all its children if this process is gone. Default true. */
   readonly guard?: boolean
   /** Time limit for start and handshake in ms. Default 10,000. */
   readonly startTimeoutMs?: number

@@ -20,7 +20,7 @@ const maxKeptCharacters = 16 * 1024 * 1024
 export interface Turn {
   readonly requestId: string
   readonly live: LiveWorker
-  /** Done at the end of the prompt. Rejects with the worker's error, or with a `LostWorker`. */
+  /** Resolves with `done` at the end of the prompt. Rejects with the worker's error, or with a `LostWorker`. */
   next(): Promise<IteratorResult<BridgeEvent, undefined>>
   /** Discards further events: there is no reader any more. */
   leave(): void

@@ -13,7 +13,7 @@ export interface Update {
   readonly part?: { readonly text: string; readonly last: boolean }
 }
 
-/** Updates of other kinds have neither event nor usage. */
+/** Parses an update. Updates of irrelevant kinds have neither event nor usage. */
 export function readUpdate(params: unknown): Update {
   const { sessionId, update } = recordOf(params)
   const ours = bowlineMeta(params)
