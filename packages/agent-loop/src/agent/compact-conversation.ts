@@ -20,7 +20,7 @@ import { contextWithoutTurn, refusedInput, type OutsideTurn } from './context-wi
 
 const triggers: readonly CompactionTrigger[] = ['threshold', 'overflow', 'window', 'requested', 'manual']
 
-/** Between two turns. Throws `busy` and `invalid-config`; all else is the outcome. */
+/** Compacts a conversation between two turns. Throws `busy` and `invalid-config`; every other failure is in the outcome. */
 export function compactConversation(agent: AgentDefinition, options: CompactOptions, spawnChild: Spawn): Promise<CompactionResult> {
   checkKeys('compact.options', options, ['journal', 'instructions', 'abortSignal', 'clock', 'ids', 'runId', 'trigger', 'budget', 'sessionKey'])
   checkText('instructions', options.instructions)
@@ -61,7 +61,7 @@ interface Outside {
   readonly sessionKey: string | undefined
 }
 
-/** The hooks of the agent's extensions, for one compaction that no turn asked for. */
+/** Returns the hooks of the agent's extensions, for a compaction outside of a turn. */
 async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompaction, outside: Outside): Promise<CompactionWatch> {
   const { clock, stop, note } = compaction
   if (!agent.extensions.some(({ hooks }) => watching.some((hook) => hooks[hook] !== undefined))) return {}
@@ -69,7 +69,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
   let prompt = ''
   const calls = new HandlerCalls({
     ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
-    // There is no turn that could end for it.
+    // There is no turn that a failure could end.
     hasEnded: () => true,
     contextOf(extension) {
       const context = contexts.get(extension) ?? contextWithoutTurn(agent, contextParts(compaction, { ...outside, prompt: () => prompt }))
@@ -87,7 +87,7 @@ async function watchCompaction(agent: AgentDefinition, compaction: WatchedCompac
   }
 }
 
-/** Empty for a compaction that is stopped meanwhile. */
+/** Returns an empty text if no prompt is built, for example because the compaction is stopped meanwhile. */
 async function promptOf({ promptCache, toolNames }: AgentDefinition, { clock, stop }: WatchedCompaction): Promise<string> {
   const options = { clock, abortSignal: stop.signal }
   const built = await promptCache.get({ tools: toolNames, now: clock.now() }, options).catch(() => undefined)

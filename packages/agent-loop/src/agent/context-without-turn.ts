@@ -8,14 +8,14 @@ export const refusedInput: Accepted = { ok: false, reason: 'run-ended' }
 
 type Given = 'runId' | 'turn' | 'model' | 'contextUsage' | 'instructions' | 'followUp' | 'waitForIdle' | 'spawnChild' | 'logStep'
 
-/** Makes the context that hooks get in a model call outside of a turn. */
+/** Facts for the context that hooks get in a model call outside of a turn. */
 export interface OutsideTurn extends Pick<ExtensionContext, Given> {
   readonly stop: StopSwitch
   readonly sessionKey: string | undefined
   readonly journal: () => ExtensionContext['journal']
 }
 
-/** The context of hooks outside of a turn: its turn fields are empty, and it takes no input but follow-ups. */
+/** Returns the context of hooks outside of a turn: its turn fields are empty, and it accepts no input except follow-ups. */
 export function contextWithoutTurn(agent: AgentDefinition, { stop, sessionKey, journal, ...given }: OutsideTurn): ExtensionContext {
   return Object.freeze({
     ...given,

@@ -34,7 +34,9 @@ export function withExtensions(agent: Agent, extensions: readonly Extension[]): 
   return agentOf(definition.extend(defineExtensions(extensions), withExtensions))
 }
 
-/** With a setting that its subagents take over unless they have one, and theirs do. */
+/**
+ * Returns the definition with this cache setting. Subagents without a setting of their own take it over, and so do their subagents.
+ */
 function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): AgentDefinition {
   if (cache === definition.cache) return definition
   const tools = new Map<string, Tool>()
@@ -47,7 +49,7 @@ function withCache(definition: AgentDefinition, cache: CacheSetting = 'auto'): A
   return { ...definition, cache, tools, extend: (more, below) => withCache(definition.extend(more, below), cache) }
 }
 
-/** The face of a definition. */
+/** Returns the public object of a definition. */
 function agentOf(definition: AgentDefinition): Agent {
   const { name, description } = definition
   return Object.freeze({
@@ -80,8 +82,9 @@ async function fingerprintOf(definition: AgentDefinition): Promise<AgentFingerpr
 }
 
 /**
- * An agent for side work. It shares model, params, prompt cache and all tools, so that prompt and tools of its requests
- * are the parent's to the byte; what is not on its list gets an error outcome. Throws `invalid-config`.
+ * Creates an agent for side work. It shares model, params, prompt cache and all tools, so that prompt and tools of its requests are
+ * byte-identical to the parent's. A call of a tool that `options.tools` does not list gets an error outcome. Throws
+ * `invalid-config`.
  */
 function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}): Agent {
   checkKeys('spawnChild.options', options, ['tools', 'channel', 'sessionKey'])
@@ -106,20 +109,22 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
   })
 }
 
-/** The same inside of a run: then the parent is the agent as that run has it, with the prompt and params of its requests. */
+/**
+ * As `spawnChildOf`, but inside of a run: the parent is the agent as that run uses it, with the prompt and params of its requests.
+ */
 function spawnChildIn(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions = {}): Agent {
   const { agent } = run
   const { channel = run.channel, sessionKey = run.sessionKey } = options
   const samePrompt = channel === run.channel && sessionKey === run.sessionKey
   const [target] = run.models
-  // The run has resolved the model, or has a pinned one.
+  // `model` is left out: the run has resolved it, or has a pinned one.
   const { model: _resolved, ...runtimeParams } = run.params
   return spawnChildOf(
     {
       ...agent,
       model: target.kind === 'function' ? target.call : target.model,
       runtimeParams,
-      // Before the prompt of the run is built it is empty: then the child builds it.
+      // The prompt is empty until the run has built it. In that case the child builds its own.
       pinnedPrompt: samePrompt && prompt.text !== '' ? prompt : run.pinnedPrompt,
       runDefaults: {
         clock: run.clock,
@@ -132,7 +137,7 @@ function spawnChildIn(run: SpawningRun, prompt: SystemPrompt, options: SpawnChil
   )
 }
 
-/** A child that may not do something must not be able to let others do it. */
+/** Returns whether the parent itself may run a tool: a child must not get rights that its parent lacks. */
 function mayRun({ tools, allowed }: AgentDefinition, name: string): boolean {
   return tools.has(name) && (allowed?.has(name) ?? true)
 }

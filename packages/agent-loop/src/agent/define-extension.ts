@@ -67,7 +67,7 @@ function copyOf(tools: AgentTools): AgentTools {
   return Object.freeze(Array.isArray(tools) ? Array.from<Tool>(tools) : { ...tools })
 }
 
-/** Throws `invalid-config` for two of one name: their records and their errors could not be told apart. */
+/** Throws `invalid-config` if two extensions have the same name: their records and errors could not be told apart. */
 export function defineExtensions(given: readonly Extension[]): readonly Extension[] {
   const extensions = given.map((extension, index) => makeExtension(`extensions[${index}]`, extension))
   const names = extensions.map(({ name }) => name)
@@ -75,7 +75,7 @@ export function defineExtensions(given: readonly Extension[]): readonly Extensio
   return twice === undefined ? Object.freeze(extensions) : refuseConfig(`extensions has two extensions named "${twice}"`)
 }
 
-/** Bound to the object that they came in, so that hooks may be methods of a class, beside fields of its own. */
+/** Binds the hooks to the object that they came in, so that hooks may be methods of a class which also has fields. */
 function hooksOf(name: string, given: unknown): Hooks {
   checkObject(`the extension ${name}: hooks`, needed(given))
   if (Object.getPrototypeOf(given) === Object.prototype) checkKeys(`the extension ${name}: hooks`, given, hookNames)
@@ -88,7 +88,7 @@ function hooksOf(name: string, given: unknown): Hooks {
   return Object.freeze(Object.fromEntries(bound))
 }
 
-/** Throws `invalid-config` that names the extension. */
+/** Throws `invalid-config` that names the extension if its tools are wrong. */
 function toolsOfExtension(extension: string, given: AgentTools): ToolSet {
   try {
     return toolSetOf(given)
@@ -97,7 +97,10 @@ function toolsOfExtension(extension: string, given: AgentTools): ToolSet {
   }
 }
 
-/** The tools that extensions add to the names that are taken. Of one name the first is used; losers are diagnostics. */
+/**
+ * Returns the tools that extensions add. If a name is in `taken` or occurs twice, the first tool wins; each loser becomes a
+ * diagnostic.
+ */
 export function extensionTools(
   extensions: readonly Extension[],
   taken: Iterable<string>,

@@ -57,7 +57,7 @@ const optionKeys: readonly (keyof AgentOptions)[] = [
   ...(['stopWhen', 'prepareStep', 'steering', 'abortGraceMs', 'onUnknownOutcome', 'onFailedTurn', 'ephemeral'] as const),
 ]
 
-/** Throws `invalid-config` that names the option at fault. */
+/** Makes an agent definition from its options. Throws `invalid-config` that names the wrong option. */
 export function makeDefinition(options: AgentOptions, spawnChild: AgentDefinition['spawnChild']): AgentDefinition {
   checkOptions(options)
   const extensions = defineExtensions(options.extensions ?? [])
@@ -100,12 +100,12 @@ interface Features {
   readonly extensions: readonly Extension[]
   readonly compaction: CompactionSetting
   readonly promptCache: PromptCache
-  /** A part of the prompt is a function of the user. */
+  /** True if a part of the prompt is a function of the user. */
   readonly asksUser: boolean
   readonly retry: RetryPolicy
 }
 
-/** The features of an agent, in the order in which they are asked. What the agent does not use is left out. */
+/** Returns the plug-ins of an agent in the order in which they are called. Features that the agent does not use are left out. */
 function pluginsOf(
   { options, extensions, compaction, promptCache, asksUser, retry }: Features,
   guardrails: readonly Guardrail[],
@@ -133,7 +133,7 @@ function pluginsOf(
   ]
 }
 
-/** Plug-ins that are made when they are first asked for, and again after a reload. */
+/** Holds plug-ins, which are made at first use and again after a reload. */
 class PluggedIn {
   readonly #make: () => readonly Plugin[]
   #list: readonly Plugin[] | undefined
@@ -186,7 +186,7 @@ function isProviderTool(declaration: AgentDefinition['declarations'][number]): d
   return !('inputSchema' in declaration)
 }
 
-/** Among the sections, or inside of one. */
+/** Returns whether a value is a function or contains one. */
 function hasFunctions(value: unknown): boolean {
   if (typeof value === 'function') return true
   return typeof value === 'object' && value !== null && Object.values(value).some(hasFunctions)
@@ -194,7 +194,7 @@ function hasFunctions(value: unknown): boolean {
 
 type AllTools = Pick<AgentDefinition, 'tools' | 'declarations'> & { readonly diagnostics: ReturnType<AgentDefinition['diagnostics']> }
 
-/** The agent's own, one per subagent, and what extensions add to them. */
+/** Returns the agent's own tools, one tool per subagent, and the tools of extensions. */
 function allTools({ tools: given = [], subagents = [] }: AgentOptions, extensions: readonly Extension[]): AllTools {
   const own = toolSetOf(given)
   const tools = new Map<string, Tool>(own.tools)
@@ -208,7 +208,7 @@ function allTools({ tools: given = [], subagents = [] }: AgentOptions, extension
   return { tools, declarations, diagnostics: added.diagnostics }
 }
 
-/** The guardrails of an agent; those of folders can be read again. */
+/** The guardrails of an agent. Guardrails from folders can be read again. */
 class LoadedGuardrails {
   readonly #extensions: readonly Extension[]
   #given: LoadedList<Guardrail>

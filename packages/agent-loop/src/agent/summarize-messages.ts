@@ -21,25 +21,25 @@ import { contextWithoutTurn, refusedInput } from './context-without-turn.ts'
 export interface SummarizeOptions {
   /** The messages to summarise, oldest first. */
   readonly messages: readonly Message[]
-  /** Extra focus of the summary. */
+  /** Additional instructions for the summary. */
   readonly instructions?: string
   /** Aborting it ends the model call. */
   readonly abortSignal?: AbortSignal
   /** Time and timers. Default: those of the system. */
   readonly clock?: Clock
-  /** Has the hooks `onModelRequest` of the agent's extensions told of the call. Default: they are not. */
+  /** Calls the `onModelRequest` hooks of the agent's extensions with these facts. Default: the hooks are not called. */
   readonly hooks?: SummaryHooks
 }
 
-/** Names the model call of a summary for the agent's extensions. */
+/** Describes the model call of a summary to the agent's extensions. */
 export interface SummaryHooks {
-  /** Names the call: `id` of the request. */
+  /** The `id` that the hooks get. */
   readonly id: string
-  /** The session that the messages are from. */
+  /** Key of the session that the messages are from. */
   readonly sessionKey: string
-  /** The number of its last turn. */
+  /** Number of the last turn of that session. */
   readonly turn: number
-  /** Is told of a hook that fails or is too slow. The call is made all the same, unless the extension has `onError: 'fail'`. */
+  /** Called for each hook that fails or is too slow. The model call is made anyway, unless the extension has `onError: 'fail'`. */
   readonly onError: (failure: { readonly extension: string; readonly message: string }) => void
 }
 
@@ -50,8 +50,8 @@ export type MessagesSummary = { readonly usage: Usage; readonly cost?: Cost } & 
 )
 
 /**
- * Summarises messages in one model call, with the model and the prompt of the agent's compactions. No journal records the call. A
- * call that fails, is cut or is aborted resolves with `failure`. Throws `AgentError` `invalid-config`.
+ * Summarises messages in one model call, with the model and the prompt of the agent's compactions. No journal records the call. If
+ * the call fails, is cut off or is aborted, it resolves with `failure`. Throws `AgentError` `invalid-config`.
  */
 export async function summarizeMessages(agent: Agent, options: SummarizeOptions): Promise<MessagesSummary> {
   const definition = definitionOf(agent) ?? refuseConfig(`agent must be made by defineAgent; received ${describeValue(agent)}`)
@@ -90,7 +90,7 @@ interface Call extends Pick<ExtensionContext, 'spawnChild'> {
 async function summarize(agent: AgentDefinition, options: SummarizeOptions, call: Call): Promise<MessagesSummary> {
   const { messages, instructions = '', hooks } = options
   const { clock, stop } = call
-  // An agent without compactions has summaries all the same.
+  // An agent with compaction turned off can still summarise.
   const policy = agent.compaction.kind === 'off' ? defaultPolicy : agent.compaction.policy
   const own = modelTarget(agent.model, agent.models, agent.runtimeParams)
   const model = summaryModelFor(agent, own, clock, policy)
@@ -105,7 +105,7 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions, call
   return { ...readSummary(answer), usage, ...(cost && { cost }) }
 }
 
-/** Undefined if no extension listens: then nothing is passed on. */
+/** Returns undefined if no extension has an `onModelRequest` hook. */
 function requestListener(agent: AgentDefinition, { id, sessionKey, turn, onError }: SummaryHooks, { clock, stop, spawnChild, model }: Call & { readonly model: ModelName }) {
   const calls = new HandlerCalls({
     ...{ extensions: agent.extensions, clock, abortSignal: stop.signal },
@@ -118,7 +118,7 @@ function requestListener(agent: AgentDefinition, { id, sessionKey, turn, onError
         followUp: async () => refusedInput,
         waitForIdle: () => Promise.resolve(),
         spawnChild,
-        // There is no log that has it.
+        // No log exists that could store it.
         logStep: () => undefined,
       }),
     onError({ extension, message, fatal }) {

@@ -24,7 +24,7 @@ export class AgentError extends Error {
   }
 }
 
-/** The same facts as plain data. */
+/** Returns code and message of an error as plain data. */
 export function errorData(error: AgentError): AgentErrorData {
   return { code: error.code, message: error.message }
 }
@@ -32,15 +32,15 @@ export function errorData(error: AgentError): AgentErrorData {
 const redaction = createRedaction()
 
 /**
- * Returns the text of a thrown value, without what has the form of a secret. Models, logs and streams are given this
- * text, whether a tool, a hook or a provider failed.
+ * Returns the text of a thrown value, with everything redacted that looks like a secret. Models, logs and streams get this text,
+ * whether a tool, a hook or a provider failed.
  */
 export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error) return redaction.text(error.message || error.name)
     return typeof error === 'string' ? redaction.text(error) : unknownError
   } catch {
-    // A thrown value may itself throw when it is read, for example a proxy. What reports it must not fail for that.
+    // A thrown value may itself throw when it is read, for example a proxy. Reporting the error must not fail because of that.
     return unknownError
   }
 }

@@ -6,16 +6,16 @@ import { isRecord } from './json.ts'
 
 const check = argumentChecks((message) => new AgentError('invalid-config', message))
 
-/** Each throws `invalid-config` that names the option by its path and says what kind of value it received. */
+/** Each check throws `invalid-config` that names the option by its path and says what kind of value it received. */
 export const { checkBoolean, checkFunction, checkKeys, checkList, checkMethods, checkName, checkNumber, checkObject, checkOneOf } = check
 export const { checkRequired, checkSignal, checkText, checkWhole } = check
 
-/** Throws `invalid-config` that names what is wrong. */
+/** Throws `invalid-config` with this message. */
 export function refuseConfig(message: string): never {
   throw new AgentError('invalid-config', message)
 }
 
-/** Null is none. */
+/** As `checkWhole`, but accepts null. */
 export function checkWholeOrNull(path: string, value: unknown, least: number): void {
   if (value !== null) checkWhole(path, value, least)
 }
@@ -26,7 +26,7 @@ export function checkNotBlank(path: string, value: unknown): void {
 
 const decimalForm = /^\d+(\.\d{1,9})?$/
 
-/** A decimal as text without exponent, or a number that is written so. */
+/** Accepts a decimal as text without exponent, or a number whose text has that form. */
 export function checkDecimal(path: string, value: unknown): void {
   if (value === undefined) return
   checkRequired(path, value, 'a decimal number like "2.50", with at most 9 decimals', (given) => {
@@ -44,14 +44,14 @@ export function checkJournal(path: string, value: unknown): void {
 export function checkToolChoice(path: string, value: unknown): void {
   if (value === undefined || value === 'auto' || value === 'none' || value === 'required') return
   checkRequired(path, value, 'auto, none, required or { toolName }', isRecord)
-  // The AI SDK writes `type` beside it.
+  // The AI SDK adds `type` to it.
   checkKeys(path, value, ['toolName', 'type'])
   const { toolName, type } = value as { readonly toolName?: unknown; readonly type?: unknown }
   checkOneOf(`${path}.type`, type, ['tool'])
   checkName(`${path}.toolName`, toolName)
 }
 
-/** By the one schema that all packages have. */
+/** Checks params by the schema that all packages share. */
 export function checkRuntimeParams(value: unknown): void {
   if (value === undefined) return
   checkObject('runtimeParams', value)
@@ -66,17 +66,17 @@ function pathText(text: string, key: PropertyKey): string {
 /** Checks of inputs: each throws `invalid-input` that names the place and the kind of value received. */
 export const checkInput = argumentChecks((message) => new AgentError('invalid-input', message))
 
-/** Throws `invalid-input` that says what is wrong. */
+/** Throws `invalid-input` with this message. */
 export function refuseInput(message: string): never {
   throw new AgentError('invalid-input', message)
 }
 
-/** Throws `invalid-config` for what is no model, name or function. The run finds out whether a name means a model. */
+/** Throws `invalid-config` unless the value is a model, a name or a function. Only the run finds out whether a name is known. */
 export function checkAgentModel(path: string, model: unknown): void {
   if (typeof model !== 'function') checkModel(path, model, 'a model of the AI SDK, the name of one, or a function')
 }
 
-/** The same without functions. */
+/** As `checkAgentModel`, but refuses functions. */
 export function checkModel(path: string, model: unknown, wanted = 'a model of the AI SDK or the name of one'): void {
   if (typeof model === 'string' ? model !== '' : isRef(model)) return
   checkRequired(path, model, wanted, isRecord)

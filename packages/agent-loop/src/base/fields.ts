@@ -3,7 +3,7 @@ import { describeValue } from '@bowline/llm/arguments'
 import { frozenJson } from './json.ts'
 import { dropLateFailure, isThenable } from './promises.ts'
 
-// Reads what code of the user returned, field by field. All throw for what does not fit.
+// Reads values that the user's code returned, field by field. Each function throws if a value does not fit.
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -11,7 +11,7 @@ export function refuse(what: string): never {
   throw new TypeError(`the returned value ${what}`)
 }
 
-/** Undefined when nothing was returned. */
+/** Returns undefined if nothing was returned. Throws for an unknown field. */
 export function fieldsOf(returned: unknown, known: readonly string[]): Fields | undefined {
   if (returned === undefined) return undefined
   if (typeof returned !== 'object' || returned === null || Array.isArray(returned)) {
@@ -21,7 +21,9 @@ export function fieldsOf(returned: unknown, known: readonly string[]): Fields | 
   return unknown === undefined ? (returned as Fields) : refuse(`has an unknown field "${unknown}"`)
 }
 
-/** The fields that go with the action, and no others. */
+/**
+ * Returns undefined if nothing was returned. Throws unless the value has a known `action` and no fields but those of that action.
+ */
 export function fieldsOfAction<Action extends string>(
   returned: unknown,
   actions: Readonly<Record<Action, readonly string[]>>,
@@ -34,7 +36,7 @@ export function fieldsOfAction<Action extends string>(
   return fieldsOf(returned, ['action', ...actions[name]]) as Fields & { readonly action: Action }
 }
 
-/** The field, or none: absent and undefined are the same. */
+/** Returns an object with the field, or an empty object if the value is undefined. */
 export function optional<Key extends string, Value>(key: Key, value: Value | undefined): { readonly [Each in Key]?: Value } {
   return (value === undefined ? {} : { [key]: value }) as { readonly [Each in Key]?: Value }
 }
@@ -61,13 +63,13 @@ export function texts(fields: Fields, key: string): readonly string[] | undefine
   return values && Object.freeze(values as readonly string[])
 }
 
-/** A frozen copy. */
+/** Returns a frozen copy of the field. */
 export function json(fields: Fields, key: string): JSONValue | undefined {
   const value = fields[key]
   return value === undefined ? undefined : frozenJson(value)
 }
 
-/** Returns what a function of the user answered. Throws for anything but true, false and undefined. */
+/** Returns the answer of a user's function. Throws for anything but true, false and undefined. */
 export function yesOrNo(name: string, answer: unknown): boolean | undefined {
   if (answer === undefined || typeof answer === 'boolean') return answer
   if (isThenable(answer)) dropLateFailure(answer)

@@ -3,7 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import serialize from 'canonicalize'
 import { AgentError, messageOf } from './agent-error.ts'
 
-/** What of Node's `crypto` is used, where there is one. */
+/** The part of Node's `crypto` that is used, where it exists. */
 interface NativeCrypto {
   hash?(algorithm: string, text: string, encoding: 'base64url'): string
 }
@@ -28,15 +28,15 @@ export function hashJson(value: JSONValue): string {
   return hashText(canonicalJson(value))
 }
 
-/** SHA-256 of the UTF-8 text, base64url. */
+/** Returns the SHA-256 of the UTF-8 text, in base64url. */
 export function hashText(text: string): string {
-  // Without waiting: the platform's own digest in browsers gives a promise.
+  // Must be synchronous: the platform's own digest in browsers returns a promise.
   return native?.hash?.('sha256', text, 'base64url') ?? portableHash(text)
 }
 
 const encoder = new TextEncoder()
 
-/** The same for platforms without a digest that gives its result at once. */
+/** As `hashText`, for platforms without a synchronous digest. */
 export function portableHash(text: string): string {
   return btoa(String.fromCharCode(...sha256(encoder.encode(text))))
     .replaceAll('+', '-')

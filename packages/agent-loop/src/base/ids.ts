@@ -24,13 +24,13 @@ let sequence = 0
 
 const digits = [...'0123456789abcdef'].map((digit) => digit.charCodeAt(0))
 const codes = [...'00000000-0000-0000-0000-000000000000'].map((digit) => digit.charCodeAt(0))
-/** Where the two digits of each byte stand. */
+/** Index of the two hex digits of each byte in the text of a UUID. */
 const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
 
 /**
- * Keeps the order of ids within a millisecond, also when the clock goes back: the library does so only if it asks the system
- * for randomness at each id, which costs five times the rest. Returns one flat string: that of the library is a chain of 36,
- * which takes more memory than many a message.
+ * Returns the next UUIDv7. Keeps the order of ids within a millisecond, also when the clock goes back: the library does so only if
+ * it asks the system for randomness at each id, which costs five times as much as the rest. Returns one flat string: the library's
+ * string is a chain of 36 pieces, which takes more memory than many messages.
  */
 function nextUuid(): string {
   if (used === pool.length) {

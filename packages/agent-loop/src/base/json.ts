@@ -2,9 +2,9 @@ import type { JSONValue } from '@bowline/llm'
 
 export { isRecord } from '@bowline/llm/arguments'
 
-/** Says where a value stops being JSON. */
+/** Names the place where a value is not JSON. */
 export class NotJsonError extends TypeError {
-  /** From the value down to what is no JSON. */
+  /** Keys from the root of the value down to the part that is not JSON. */
   readonly keys: readonly (string | number)[]
 
   constructor(message: string, keys: readonly (string | number)[]) {
@@ -14,21 +14,23 @@ export class NotJsonError extends TypeError {
 }
 
 /**
- * A fresh copy of a JSON value. Throws `NotJsonError` for what a round trip would change: functions, dates, class
- * instances, `NaN`, bigints, holes, cycles. Keys whose value is `undefined` are left out. `at` is where the value is.
+ * Returns a fresh copy of a JSON value. Throws `NotJsonError` for values that a JSON round trip would change: functions, dates,
+ * class instances, `NaN`, bigints, holes, cycles. Leaves out keys whose value is `undefined`. `at` is the path of the value, for
+ * errors.
  */
 export function copyJson(value: unknown, at: readonly string[] = []): JSONValue {
   return copy(value, { objects: [], keys: [...at], written: false, frozen: false })
 }
 
-/** The same, frozen with all that is in it. */
+/** As `copyJson`, but the copy is deeply frozen. */
 export function frozenJson(value: unknown): JSONValue {
   return copy(value, { objects: [], keys: [], written: false, frozen: true })
 }
 
 /**
- * A copy as `JSON.stringify` writes it: of a class instance its fields, or what its `toJSON` gives. Throws `NotJsonError`
- * for what would be lost: functions, `NaN`, bigints, holes, cycles, and instances without a field, like a `Map`.
+ * Returns a copy as `JSON.stringify` writes it: a class instance becomes its fields, or the result of its `toJSON`. Throws
+ * `NotJsonError` for values that would be lost: functions, `NaN`, bigints, holes, cycles, and instances without a field, like a
+ * `Map`.
  */
 export function writtenJson(value: unknown): JSONValue {
   return copy(value, { objects: [], keys: [], written: true, frozen: false })
@@ -99,15 +101,15 @@ function place({ keys }: Path): string {
   return keys.length === 0 ? 'the value' : `/${keys.join('/')}`
 }
 
-/** Freezes a JSON value and all that is in it. What is frozen already was frozen here, with all that is in it. */
+/** Freezes a JSON value deeply. Skips values that are frozen: they were frozen here, deeply. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) freezeWithin(Object.freeze(value))
   return value
 }
 
 /**
- * Freezes all that is in a JSON value, but not the value itself. Most items are primitives: nothing is called for them. A loop
- * over the keys takes half the time of `Object.values`, which looks up the keys of every frozen object anew.
+ * Freezes everything in a JSON value, but not the value itself. Calls nothing for primitives, which most items are. A loop over the
+ * keys takes half the time of `Object.values`, which looks up the keys of every frozen object again.
  */
 export function freezeWithin(value: object): void {
   for (const key in value) {
@@ -117,8 +119,8 @@ export function freezeWithin(value: object): void {
 }
 
 /**
- * A frozen copy of plain data, to be handed to code that might change it. What is frozen already stays the same object,
- * so that a list of stored messages costs one copy of the list.
+ * Returns a frozen copy of plain data, for code that might change it. A frozen object is returned as it is, so that a list of
+ * stored messages costs one copy of the list.
  */
 export function snapshot<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

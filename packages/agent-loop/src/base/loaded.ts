@@ -1,4 +1,4 @@
-/** One thing that an agent does without: a name that another item has, or a file that could not be read. `message` says why. */
+/** Something that an agent does without: an item whose name is taken, or a file that could not be read. `message` says why. */
 export interface Diagnostic {
   readonly kind: 'tool' | 'guardrail' | 'skill' | 'file'
   readonly name: string
@@ -8,7 +8,7 @@ export interface Diagnostic {
 /** A list that was read from folders, with the problems found there. `reload` reads the folders again. */
 export interface Loaded<Item> extends ReadonlyArray<Item> {
   readonly diagnostics: readonly Diagnostic[]
-  /** A new list: this one never changes. Must not reject. */
+  /** Returns a new list; this list never changes. Must not reject. */
   reload(): Promise<Loaded<Item>>
 }
 
@@ -25,13 +25,13 @@ export function makeLoaded<Item>({ items, diagnostics, reload }: LoadedFacts<Ite
   return Object.freeze(Object.assign([...items], { diagnostics: Object.freeze([...diagnostics]), reload }))
 }
 
-/** By its shape, so that lists of another installed copy are known too. */
+/** Recognises a loaded list by its shape, so that lists of another installed copy of this package count too. */
 export function isLoaded<Item>(value: unknown): value is Loaded<Item> {
   return Array.isArray(value) && 'reload' in value && 'diagnostics' in value
 }
 
 interface OpenedList<Item> {
-  /** All in their order. */
+  /** All items in their order. */
   readonly items: readonly Item[]
   readonly own: readonly Item[]
   readonly fromFolders: readonly Item[]
@@ -48,7 +48,7 @@ export function openLoaded<Item>(list: LoadedList<Item>): OpenedList<Item> {
   }
 }
 
-/** The same list with everything from folders read again. */
+/** Returns the same list with everything from folders read again. */
 export async function reloadLists<Item>(list: LoadedList<Item>): Promise<LoadedList<Item>> {
   if (isLoaded<Item>(list)) return list.reload()
   return Promise.all(list.map((item) => (isLoaded<Item>(item) ? item.reload() : item)))

@@ -3,7 +3,7 @@ import { outputToolName } from '../events/output.ts'
 import type { OutcomeStatus } from '../events/turn-events.ts'
 import { isRecord } from './json.ts'
 
-/** A text or file part, of a user's message or of a tool's output. */
+/** Returns whether a value is a text or file part, of a user message or of a tool's output. */
 export function isContentPart(value: unknown): value is ContentPart {
   if (!isRecord(value) || !isOptions(value['providerOptions'])) return false
   if (value['type'] === 'text') return typeof value['text'] === 'string'
@@ -14,7 +14,7 @@ function isOptionalText(value: unknown): value is string | undefined {
   return value === undefined || typeof value === 'string'
 }
 
-/** Absent, or one object for each provider. */
+/** Returns whether provider options are absent, or one object per provider. */
 function isOptions(value: unknown): boolean {
   return value === undefined || (isRecord(value) && Object.values(value).every(isRecord))
 }
@@ -25,7 +25,7 @@ function isFileData(data: unknown): boolean {
   return data['type'] === 'url' && typeof data['url'] === 'string'
 }
 
-/** Whether a JSON value is the output of a tool. */
+/** Returns whether a JSON value is the output of a tool. */
 export function isToolOutput(given: unknown): given is ToolOutput {
   if (!isRecord(given)) return false
   switch (given['type']) {
@@ -95,7 +95,7 @@ export function isOutcomeStatus(value: unknown): value is OutcomeStatus {
   return typeof value === 'string' && Object.hasOwn(statuses, value)
 }
 
-/** The fields of each kind of part that must be texts. */
+/** The fields of each part type that must be texts. */
 const textFields: Readonly<Record<AssistantPart['type'], readonly string[]>> = {
   text: ['text'],
   reasoning: ['text'],
@@ -117,17 +117,17 @@ export function isAssistantPart(value: unknown): value is AssistantPart {
   return (type !== 'file' && type !== 'reasoning-file') || isFileData(value['data'])
 }
 
-/** The calls of an answer that are ours to run, in order. */
+/** Returns the calls of an answer that are ours to run, in order. Calls that the provider executes are left out. */
 export function clientCalls(answer: AssistantMessage): readonly ToolCallPart[] {
   return answer.content.filter((part): part is ToolCallPart => part.type === 'tool-call' && !part.providerExecuted)
 }
 
-/** The answer failed, was stopped or was cut: none of its calls may have run. */
+/** Returns whether an answer failed, was stopped or was cut off: then none of its calls has run. */
 export function neverRan({ stopReason }: AssistantMessage): boolean {
   return stopReason !== 'stop' && stopReason !== 'tool-calls'
 }
 
-/** The joined text of a message. */
+/** Returns the joined text parts of an answer; empty for other messages. */
 export function textOf(message: Message | undefined): string {
   if (message?.role !== 'assistant') return ''
   return message.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
@@ -136,11 +136,14 @@ export function textOf(message: Message | undefined): string {
 /** The structured output of a turn, and how many of its answers did not fit the schema. */
 export interface FoundOutput {
   readonly output: JSONValue | undefined
-  /** Answers that did not fit. */
+  /** Number of answers that did not fit. */
   readonly failures: number
 }
 
-/** Looks for the structured output in the latest messages, back to the last input that is not a repair. `output` is undefined if there is none. */
+/**
+ * Finds the structured output in the latest messages, back to the last input that is not a repair. `output` is undefined if there
+ * is none.
+ */
 export function lookForOutput(messages: readonly Message[]): FoundOutput {
   let failures = 0
   for (const message of messages.toReversed()) {

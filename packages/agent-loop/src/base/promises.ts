@@ -1,9 +1,9 @@
 import type { Clock } from '@bowline/llm'
 
-/** A value that may be there at once: a promise costs time even when it is settled. */
+/** A value, or a promise of it. A value that is ready comes without a promise, which costs time even when it is settled. */
 export type MaybePromise<Value> = Value | Promise<Value>
 
-/** How the wait for code of the user ended. */
+/** The way in which a wait for the user's code ended. */
 export type Settled<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -14,17 +14,17 @@ export type Settled<Value> =
 export interface TimeLimit {
   readonly clock: Clock
   readonly timeoutMs: number
-  /** The run's. Aborting it ends a wait that has begun before, unless that is `patient`. */
+  /** Signal of the run. Aborting it ends a wait that began before, unless the wait is `patient`. */
   readonly abortSignal: AbortSignal
-  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. Bounds the waits that begin after the abort. */
+  /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. Limits the waits that begin after the abort. */
   readonly stopDeadline?: (() => number | undefined) | undefined
-  /** An abort leaves a wait that has begun the time until `stopDeadline`: what it waits for must not be lost. */
+  /** True: after an abort, the wait goes on until `stopDeadline`, because its result must not be lost. */
   readonly patient?: boolean | undefined
 }
 
 /**
- * Waits for code that may throw, reject or hang. It must not reject, and must leave neither a timer nor a listener
- * behind; what the code says after the wait has ended is dropped.
+ * Waits for code that may throw, reject or hang. Must not reject, and must remove its timer and its listener. A result that comes
+ * after the wait has ended is dropped.
  */
 export function settleWithin<Value>(limit: TimeLimit, work: () => Value | PromiseLike<Value>): Promise<Settled<Value>> {
   const { abortSignal } = limit
@@ -42,7 +42,7 @@ export function settleWithin<Value>(limit: TimeLimit, work: () => Value | Promis
   }
 }
 
-/** Returns what the code gave in time. Throws what it threw, or that it gave no answer. */
+/** Returns the value that the code gave in time. Throws the error of the code, or an error if there was no answer in time. */
 export function valueInTime<Value>(settled: Exclude<Settled<Value>, { kind: 'stopped' }>, timeoutMs: number): Value {
   if (settled.kind === 'value') return settled.value
   throw settled.kind === 'failed' ? settled.error : new Error(`no answer within ${timeoutMs} ms`)
@@ -93,12 +93,14 @@ function follow<Value>(promise: PromiseLike<Value>, end: (settled: Settled<Value
   )
 }
 
-/** Handles its rejection: its value is not needed any more. */
+/** Handles the rejection of a promise whose value is not needed any more. */
 export function dropLateFailure(promise: PromiseLike<unknown>): void {
   Promise.resolve(promise).catch(() => undefined)
 }
 
-/** Rejects with the signal's reason when it is aborted first, also when the work ignores the signal. */
+/**
+ * Settles as the work does. Rejects with the signal's reason if the signal is aborted first, even if the work ignores the signal.
+ */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error)
@@ -110,16 +112,15 @@ export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
 
 declare const setImmediate: ((run: () => void) => unknown) | undefined
 
-/** How long runs may go on without a macrotask, in ms. */
+/** Longest time in ms for which runs may keep the thread without a macrotask. */
 const longestMs = 10
 
-/** When runs have let go of the thread, by the clock that they share. */
+/** Time of the last macrotask that runs waited for, by the clock that they share. */
 const breaths = new WeakMap<Clock, number>()
 
 /**
- * Lets timers and sockets have their turn: a model and tools that answer at once must not starve them, nor must many short
- * runs one after the other. Undefined as long as a run of the same clock has let go of the thread a short while ago, unless
- * it is `due` all the same.
+ * Lets timers and sockets run: a model and tools that answer at once must not starve them, and neither must many short runs in a
+ * row. Returns undefined if a run of the same clock has waited for a macrotask less than `longestMs` ago and `due` is false.
  */
 export function breathe(clock: Clock, due: boolean): Promise<void> | undefined {
   const before = breaths.get(clock)
@@ -134,7 +135,7 @@ function nextMacrotask(): Promise<void> {
   })
 }
 
-/** For browsers, whose timers may wait for milliseconds. */
+/** Runs a function in the next macrotask. For browsers, whose timers may wait for milliseconds. */
 function postMessageTo(run: () => void): void {
   const { port1, port2 } = new MessageChannel()
   const onMessage = (): void => {

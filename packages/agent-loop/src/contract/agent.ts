@@ -24,18 +24,18 @@ import type {
 import type { SdkInput, SdkOutput } from './tool-output.ts'
 
 /**
- * What happens to the messages of a turn that fails. `keep`: they stay in the transcript. `rewind`: they are withdrawn, the input
+ * Decides about the messages of a turn that fails. `keep`: they stay in the transcript. `rewind`: they are withdrawn, the input
  * too, unless a tool that is not `pure` has run.
  */
 export type OnFailedTurn = 'keep' | 'rewind'
 
-/** A tool as plain data. As a remote tool, a call of it suspends the run. */
+/** A tool as plain data. If it is given as a remote tool, calling it suspends the run. */
 export interface ToolDeclaration {
-  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
+  /** Name by which the model calls the tool: letters, digits, `_` and `-`, at most 64. */
   readonly name: string
   /** For the model: what the tool does and when to use it. */
   readonly description: string
-  /** Schema of the arguments. The loop checks calls by it. */
+  /** Schema of the arguments. The loop validates calls by it. */
   readonly inputSchema: JSONSchema7
 }
 
@@ -43,44 +43,45 @@ export interface ToolDeclaration {
 export type AgentTools = readonly Tool[] | Readonly<Record<string, Tool | AiSdkTool>>
 
 /**
- * A definition of an agent, made by `defineAgent`. It holds no conversation, so one agent may run any number of them at once.
- * `Tools` types its events and results, `Output` the result's `output`. Every agent is assignable to `Agent`.
+ * An agent, made by `defineAgent`. It holds no conversation, so one agent may run any number of conversations at once. `Tools`
+ * types its events and results, `Output` the result's `output`. Every agent is assignable to `Agent`.
  */
 export interface Agent<Tools extends AgentTools = AgentTools, Output = unknown> {
   readonly name?: string
   readonly description?: string
-  /** All of them: its own, one per subagent, and those of its extensions. */
+  /** All tools: the agent's own, one per subagent, and those of its extensions. */
   readonly tools: readonly Tool[]
-  /** Names that lost against others, and files that could not be loaded. */
+  /** Items that are not used because their name is taken, and files that could not be loaded. */
   readonly diagnostics: readonly Diagnostic[]
   /**
-   * Starts a turn. `undefined` goes on with the open turn of the journal, or begins one with inputs that wait there.
-   * Throws `busy`, `invalid-config`, `invalid-input` or `invalid-transcript`; everything else is data in the events and
-   * in the result.
+   * Starts a turn. `undefined` resumes the open turn of the journal, or begins a turn with inputs that wait there. Throws `busy`,
+   * `invalid-config`, `invalid-input` or `invalid-transcript`; every other failure is data in the events and in the result.
    */
   run<Schema extends InputSchema = never>(input: AgentInput | undefined, options?: RunOptions<Schema>): AgentRun<RunTypesOf<ToolTypesOf<Tools>, InferOutput<Schema, Output>>>
-  /** Compacts the journal's conversation by hand. Throws `busy`; with an open turn the outcome is `skipped`. */
+  /** Compacts the journal's conversation on request of the caller. Throws `busy`. If a turn is open, the outcome is `skipped`. */
   compact(options: CompactOptions): Promise<CompactionResult>
-  /** An agent for side work on a journal of its own: same prompt, same tools in the request, fewer that may run. */
+  /**
+   * Creates an agent for side work on a journal of its own: same prompt, same tools in the request, but fewer tools that may run.
+   */
   spawnChild(options?: SpawnChildOptions): Agent<Tools>
-  /** Reads files and guardrails again. */
+  /** Reads the files of prompt and guardrails again. */
   reload(): Promise<void>
-  /** Forgets built prompts: of one channel, or all. */
+  /** Drops built prompts: those of one channel, or all. */
   invalidatePrompt(channel?: string): void
   fingerprint(): Promise<AgentFingerprint>
 }
 
 /** The conversation to compact, and how. Only `journal` is required. */
 export interface CompactOptions {
-  /** The conversation. */
+  /** The conversation to compact. */
   readonly journal: Journal
-  /** The run that its events name. Default: a new id. */
+  /** Id of the run in the events of the compaction. Default: a new id. */
   readonly runId?: string
-  /** The session of the conversation, for extensions. */
+  /** Key of the conversation's session, for extensions. */
   readonly sessionKey?: string
-  /** Default `manual`; another one for a compaction that a journal has put off. */
+  /** Cause in the events. Default `manual`; pass another cause for a compaction that a journal has postponed. */
   readonly trigger?: CompactionTrigger
-  /** Extra focus of the summary. */
+  /** Additional instructions for the summary. */
   readonly instructions?: string
   /** Reserves the cost of the summary. If the budget has no room, the agent makes no summary. */
   readonly budget?: Budget
@@ -92,19 +93,19 @@ export interface CompactOptions {
   readonly ids?: IdSource
 }
 
-/** Decides which tools a side agent may run, and what its prompt says of channel and session. */
+/** The tools that a side agent may run, and the channel and session in its prompt. */
 export interface SpawnChildOptions {
   /** Names of the tools that may run. Default: none. */
   readonly tools?: readonly string[]
   /** Picks the platform section of the prompt. Default: the parent's. */
   readonly channel?: string
-  /** Named in the prompt where its footer says so. Default: the parent's. */
+  /** Session key in the prompt, if its footer shows one. Default: the parent's. */
   readonly sessionKey?: string
 }
 
 /**
- * Model, system prompt and tools of an agent at one time. `hash` covers model, tools and the prompt without its footer and without
- * the output of functions.
+ * Model, system prompt and tools of an agent at one time. `hash` covers the model, the tools, and the prompt without its footer and
+ * without the output of functions.
  */
 export interface AgentFingerprint {
   readonly hash: string
@@ -126,49 +127,51 @@ export type InferOutput<Schema, Otherwise = unknown> = [Schema] extends [never] 
  * except for functions and objects with methods, plain JSON.
  */
 export interface RunOptions<Schema extends InputSchema = InputSchema> {
-  /** Default: a memory journal that begins with `messages`. */
+  /** Stores the conversation. Default: a memory journal that begins with `messages`. */
   readonly journal?: Journal
-  /** The earlier transcript, when there is no journal. */
+  /** The earlier transcript, if there is no journal. */
   readonly messages?: readonly Message[]
-  /** Shown directly above the input, for this turn only; of a turn that is answered, behind its results. */
+  /** Shown directly above the input, for this turn only. If the run answers a suspended turn, they are shown after the results. */
   readonly overlays?: readonly AgentInput[]
-  /** Model and its settings. They win over the agent's, field by field. */
+  /** Model and its settings. Each field wins over the agent's. */
   readonly runtimeParams?: RuntimeParams
   /** Tools that run outside the process, for example in a browser. */
   readonly remoteTools?: readonly ToolDeclaration[]
-  /** The definition that the requests carry in the place of today's; the code of the agent's tools runs. */
+  /** The definition that requests carry instead of the current one. The code of the agent's current tools runs. */
   readonly pinned?: AgentFingerprint
-  /** Picks the platform section, and the entry of the prompt cache. */
+  /** Picks the platform section of the prompt, and the entry of the prompt cache. */
   readonly channel?: string
-  /** Names the conversation: for prompt, tools and hooks. */
+  /** Names the conversation to prompt, tools and hooks. */
   readonly sessionKey?: string
-  /** Lets extensions fork the session, go back in it, compact it, and send to another one. */
+  /** Lets extensions fork the session, switch it to an earlier entry, compact it, and send inputs to other sessions. */
   readonly session?: SessionActions
-  /** Who gave the input. Default `user`. */
+  /** Origin of the input, as its events name it. Default `user`. */
   readonly source?: string
-  /** Handed to tools, hooks and conditions. */
+  /** Passed to tools, hooks and conditions. */
   readonly context?: JSONValue
   /** The id of a new turn; an open turn keeps its own. */
   readonly runId?: string
   /** `synchronized`: the run waits for its first iterator at turn-start, step-start and step-end. Default `live`. */
   readonly mode?: 'live' | 'synchronized'
-  /** How a synchronized run goes on when its driver leaves it. Default `continue`. */
+  /** Decides whether a synchronized run continues when its driver stops iterating, or is aborted. Default `continue`. */
   readonly onBreak?: 'continue' | 'abort'
-  /** How long a synchronized run waits for its driver before it goes on live. Default: for ever. */
+  /** Time in ms that a synchronized run waits for its driver before it goes on live. Default: no limit. */
   readonly driverTimeoutMs?: number
-  /** With calls that wait for answers: new input is refused, or cancels them. Default `refuse`. */
+  /** Decides about new input while calls wait for answers: it is refused, or it cancels the calls. Default `refuse`. */
   readonly onInputWhilePending?: 'refuse' | 'cancel'
-  /** Default: the agent's; a tool's own wins. */
+  /**
+   * Decides about calls of which it is unknown whether they took effect. Default: the agent's setting. A tool's own setting wins.
+   */
   readonly onUnknownOutcome?: OnUnknownOutcome
-  /** Default: the agent's. */
+  /** Decides about the messages of a turn that fails. Default: the agent's setting. */
   readonly onFailedTurn?: OnFailedTurn
-  /** Field by field in the place of the agent's. */
+  /** Limits of the turn. Each field replaces the agent's. */
   readonly limits?: Partial<Limits>
-  /** Shared with other runs. */
+  /** Limits spending. Other runs may share it. */
   readonly budget?: Budget
-  /** Schema of the object that the final answer must be. Replaces that of the agent. */
+  /** Schema of the final answer, which is an object. Replaces the agent's. */
   readonly output?: Schema
-  /** How often an answer that does not fit is shown to the model with what is wrong. Default: the agent's. */
+  /** Number of times that the model may repair an answer that does not fit; it is shown what is wrong. Default: the agent's. */
   readonly outputRepairs?: number
   /** Aborting it stops the run. */
   readonly abortSignal?: AbortSignal
@@ -176,63 +179,66 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly clock?: Clock
   /** Makes ids of runs and messages. Default: random. */
   readonly ids?: IdSource
-  /** 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random?: () => number
-  /** Answers an approval in place; undefined suspends the run. */
+  /** Answers an approval request in place. If it resolves with undefined, the run is suspended. */
   readonly onApproval?: (request: ApprovalRequest) => Promise<ApprovalDecision | undefined>
 }
 
-/** What `execute` knows of its call and of the run, and what it can ask of the run. `deadlineAt` is epoch milliseconds. */
+/** The call and the run as `execute` sees them, and requests that it can make to the run. `deadlineAt` is epoch milliseconds. */
 export interface ToolContext extends CallContext {
   readonly deadlineAt?: number
   /** Names of the agents from the root; empty at the root. */
   readonly agent: readonly string[]
-  /** The transcript so far, as a copy. */
+  /** A copy of the transcript so far. */
   readonly messages: readonly Message[]
-  /** Live text for readers of the run. It is neither stored nor sent to a model; after the outcome it is dropped. */
+  /** Sends live text to readers of the run. The text is neither stored nor sent to a model. After the outcome it is dropped. */
   emit(delta: string): void
-  /** Shows the model an input at the next window. */
+  /** Shows the model an input at the next `Window` of the turn. */
   steer(input: AgentInput): Promise<Accepted>
-  /** As `steer`, for this turn only. */
+  /** As `steer`, but the input is shown in this turn only. */
   overlay(input: AgentInput): Promise<Accepted>
-  /** Asks for a compaction after the turn. */
+  /** Requests a compaction after the turn. */
   compactAfterTurn(): void
-  /** An agent for side work, with the prompt of this one. */
+  /** Creates an agent for side work, with the prompt of this agent. */
   spawnChild(options?: SpawnChildOptions): Agent
-  /** Makes the events of work that was handed to another agent, and books what it cost. */
+  /** Writes the events of work that was handed to another agent, and charges its cost. */
   reportChild(report: ChildReport): void
 }
 
-/** Defines a tool. With `execute` it runs in this process, without `execute` its caller submits the result. */
+/** Defines a tool. With `execute` it runs in this process; without `execute` the caller submits the result. */
 export interface ToolOptions<Schema extends InputSchema, Details extends JSONValue = JSONValue, Output = never, Name extends string = string> extends ToolFacts<Name> {
-  /** Schema of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. The loop checks calls by it. */
+  /**
+   * Schema of the arguments: zod, Standard Schema, the AI SDK's `jsonSchema()` or plain JSON Schema. The loop validates calls by
+   * it.
+   */
   readonly inputSchema: Schema
-  /** Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
+  /** Runs the tool. Without it the tool is remote: a call ends the run as `awaiting-tools` until its result is submitted. */
   readonly execute?: (input: InferInput<Schema>, context: ToolContext) => ToolExecution<Details, Output>
-  /** The call must be approved before it runs. */
+  /** Whether the call must be approved before it runs. */
   readonly needsApproval?: boolean | ((input: InferInput<Schema>, context: ToolContext) => boolean | Promise<boolean>)
-  /** Asked after a crash, before a `once` call counts as unknown. */
+  /** Called after a crash, before a `once` call counts as unknown. */
   readonly reconcile?: (input: InferInput<Schema>, context: ReconcileContext) => Promise<Reconciled<Details>>
-  /** Makes the output that the model sees of a returned value. */
+  /** Converts a returned value to the output that the model sees. */
   readonly toModelOutput?: (value: ToolReturnValue<Details>) => ToolOutput
 }
 
-/** Made by `Symbol.for`, so that two installed copies of this package know each other's tools. */
+/** Made by `Symbol.for`, so that two installed copies of this package recognise each other's tools. */
 export declare const toolMarker: unique symbol
 
-/** An agent that another one hands work to. */
+/** An agent to which another agent delegates work. */
 export interface Subagent {
   readonly name: string
-  /** As it was handed in. */
+  /** The agent as it was passed in. */
   readonly source: Agent
 }
 
-/** The place of the types of a tool. There is nothing at run time. */
+/** Carries the types of a tool. It does not exist at run time. */
 declare const typesOfTool: unique symbol
 
 /**
- * A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. `Input` is what its schema lets through,
- * `Output` what the model sees of what it returns; every tool is assignable to `Tool`.
+ * A tool as an agent holds it. Made by `defineTool`, or from an AI SDK tool. `Input` is the type of its validated arguments,
+ * `Output` the type of the output that the model sees. Every tool is assignable to `Tool`.
  */
 export interface Tool<Name extends string = string, Input = unknown, Output = unknown> extends ToolFacts<Name> {
   readonly [toolMarker]: true
@@ -242,35 +248,35 @@ export interface Tool<Name extends string = string, Input = unknown, Output = un
   readonly sequential: boolean
   readonly timeoutMs: number | null
   readonly maxOutputCharacters: number
-  /** For a tool that its provider defines and that runs here: its entry in the request. */
+  /** Its entry in the request, for a tool that the provider defines and that runs here. */
   readonly declaration?: LanguageModelV4ProviderTool
   readonly execute?: (input: JSONValue, context: ToolContext) => unknown
-  /** For a tool that hands work to a subagent; it has no `execute`. */
+  /** The subagent to which the tool delegates. Such a tool has no `execute`. */
   readonly subagent?: Subagent
   readonly needsApproval?: boolean | ((input: JSONValue, context: ToolContext) => boolean | Promise<boolean>)
   readonly reconcile?: (input: JSONValue, context: ReconcileContext) => Promise<Reconciled>
-  /** May be asked again later, and may give a promise: it must not depend on anything but the value and the call. */
+  /** May be called again later, and may return a promise. Must depend on nothing but the value and the call. */
   readonly toModelOutput?: (value: ToolReturnValue, call: { readonly toolCallId: string; readonly input: JSONValue }) => unknown
 }
 
 /** The fields without the marker: only `defineTool` and the AI SDK adapter make tools. */
 export type ToolFields = Omit<Tool, typeof toolMarker | typeof typesOfTool>
 
-// The type of an AI SDK tool is a union: infer from it as a whole.
+// An AI SDK tool has a union type: infer from it as a whole.
 type TypesOf<One> = [One] extends [Tool<string, infer Input, infer Output>]
   ? { readonly input: InJson<Input>; readonly output: InJson<Output> }
   : [One] extends [AiSdkTool]
     ? { readonly input: InJson<SdkInput<One>>; readonly output: InJson<SdkOutput<One>> }
     : never
 
-/** Input and output of tools by their names, as the log holds them. */
+/** Input and output types of tools by name, as the log holds them. */
 export type ToolTypesOf<Tools extends AgentTools> = Tools extends readonly (infer One extends Tool)[]
   ? { readonly [Each in One as Each['name']]: TypesOf<Each> }
   : { readonly [Name in keyof Tools & string]: TypesOf<Tools[Name]> }
 
 /**
- * Input and output of the tools of an agent by their names, `InferAgentTools<typeof agent>`: what `UIMessage` of the AI SDK
- * takes as its tools. An output longer than the tool's `maxOutputCharacters` is a text.
+ * Input and output types of an agent's tools by name, `InferAgentTools<typeof agent>`. `UIMessage` of the AI SDK takes it as its
+ * tools. An output longer than the tool's `maxOutputCharacters` is a text.
  */
 export type InferAgentTools<Given extends Agent> = Given extends Agent<infer Tools> ? ToolTypesOf<Tools> : never
 

@@ -3,23 +3,25 @@ import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../
 
 /** Decides when old messages are replaced by a summary, and which messages stay. Sizes are estimated tokens. */
 export interface CompactionPolicy {
-  /** A compaction is due after a turn when less than this is free in the window. Default 16,384. */
+  /** Free tokens of the context window below which a compaction is due after a turn. Default 16,384. */
   readonly reserveTokens: number
-  /** About what stays as it is. Default 20,000. */
+  /** Size of the latest messages that stay as they are, about. Default 20,000. */
   readonly keepRecentTokens: number
-  /** Share of the window from which on a compaction is due; wins over `reserveTokens`. */
+  /** Share of the context window from which a compaction is due; wins over `reserveTokens`. */
   readonly triggerRatio?: number
-  /** Default: the agent's. */
+  /** Model that writes the summary. Default: the agent's. */
   readonly model?: AnyLanguageModel | ModelRef
-  /** Extra focus of the summary. */
+  /** Additional instructions for the summary. */
   readonly instructions?: string
-  /** Failures, or shrinks below `minShrink`, in a row, after which none runs by itself. Default 3. */
+  /**
+   * Number of compactions in a row that may fail, or shrink less than `minShrink`, before automatic compaction stops. Default 3.
+   */
   readonly maxFailures: number
-  /** Share by which the estimate must fall. Default 0.1. */
+  /** Share by which a compaction must shrink the estimate. Default 0.1. */
   readonly minShrink: number
-  /** Facts of a message that the loop does not find itself. */
+  /** Returns facts of a message that the loop does not find itself. */
   readonly facts?: (message: Message) => readonly Fact[]
-  /** False: only on request and by hand. Default true. */
+  /** False: compactions run only on request. Default true. */
   readonly automatic: boolean
 }
 
@@ -33,9 +35,9 @@ export interface Compactor {
 export interface CompactionRequest {
   readonly compactionId: string
   readonly trigger: CompactionTrigger
-  /** What the model is shown today. */
+  /** Messages that the model is shown now. */
   readonly view: readonly Message[]
-  /** The compaction in force. */
+  /** The compaction that is in force now. */
   readonly previous?: Compaction
   readonly tokensBefore: number
   readonly contextWindow?: number

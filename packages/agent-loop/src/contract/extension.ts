@@ -10,12 +10,15 @@ import type { Accepted, AgentInput, SessionActions } from './input.ts'
 import type { PromptSections } from './prompt.ts'
 import type { AgentResult, Phase } from './run.ts'
 
-/** An event without what says when and where in the log it stands. */
+/** An event without its time and its place in the log. */
 type EventFacts<Event> = Omit<Event, 'type' | 'at' | 'seq' | 'runId' | 'turn' | 'agent'>
 
-/** The run as hooks see it, and what a hook can ask of it. It is one object for the whole turn and always current. */
+/**
+ * The run as hooks see it, and requests that a hook can make to it. One object serves the whole turn, and its values are always
+ * current.
+ */
 export interface ExtensionContext {
-  /** Empty for the summary of a branch, which no run makes. */
+  /** Empty for the summary of a branch, which belongs to no run. */
   readonly runId: string
   readonly turn: number
   readonly step: number
@@ -23,15 +26,15 @@ export interface ExtensionContext {
   readonly agent: readonly string[]
   readonly sessionKey?: string
   readonly context?: JSONValue
-  /** What this process does with the journal. */
+  /** Use of the journal by this process. */
   readonly journal: Phase
   readonly model: ModelName
   readonly models?: Models
   readonly abortSignal: AbortSignal
-  /** Of the turn so far. */
+  /** Usage of the turn so far. */
   readonly usage: Usage
   readonly cost?: Cost | undefined
-  /** The extension's own JSON record of this turn: stored with the next commit, there again after a crash. */
+  /** The extension's own JSON record of this turn. It is stored with the next commit and restored after a crash. */
   readonly state: Record<string, JSONValue>
   /**
    * The newest user message, steered ones included. Undefined outside of a turn, and in a turn that this process has taken over
@@ -46,22 +49,22 @@ export interface ExtensionContext {
   steer(input: AgentInput): Promise<Accepted>
   followUp(input: AgentInput): Promise<Accepted>
   overlay(input: AgentInput): Promise<Accepted>
-  /** Asks for a compaction after the turn. */
+  /** Requests a compaction after the turn. */
   compactAfterTurn(): void
   abort(reason?: string): void
-  /** Resolves when the run has ended: awaiting it inside of a hook would wait for itself. */
+  /** Resolves when the run has ended. A hook that awaits it waits for itself. */
   waitForIdle(): Promise<void>
   spawnChild(options?: SpawnChildOptions): Agent
   /**
-   * Forgets the built prompts of the agent, or those of one channel: the next turn asks its sections anew, and so does this
-   * one if it is suspended before. Its prompt of now stays.
+   * Drops the built prompts of the agent, or those of one channel. The next turn builds its prompt anew, and so does this turn if
+   * it is suspended first. Until then its prompt stays.
    */
   invalidatePrompt(channel?: string): void
   /** Reads the files of the agent's prompt, skills and guardrails again. Rejects if one cannot be read. */
   reload(): Promise<void>
-  /** Writes `orchestration-step`, stored with the next commit. */
+  /** Writes an `orchestration-step` event, stored with the next commit. */
   logStep(fields: StepFields): void
-  /** Absent outside of a session, and for subagents. */
+  /** Absent outside of a session and for subagents. */
   readonly session?: SessionActions
 }
 
@@ -73,16 +76,16 @@ export interface StepFields {
   readonly sequenceIndex: number
 }
 
-/** How full the context window is, in tokens. */
+/** Fill level of the context window, in tokens. */
 export interface ContextUsage {
-  /** Estimate of what the next call sends. */
+  /** Estimated tokens of the next model call. */
   readonly tokens: number
   readonly contextWindow?: number
 }
 
 /**
  * The result of `onInput`. `transform` replaces the input. `handled` ends the turn as `completed` without a model call; `reply` is
- * its answer. Undefined is `continue`.
+ * its answer. Undefined means `continue`.
  */
 export type InputDecision =
   | { readonly action: 'continue' }
@@ -92,7 +95,7 @@ export type InputDecision =
 /**
  * The result of `onToolCall`. `modify` replaces the input, which is validated again. `reject-and-continue` gives the outcome
  * `denied`, `synthesize` a result; the tool does not run. `error` ends the turn as `error` with the code `policy-error`. Undefined
- * is `allow`.
+ * means `allow`.
  */
 export type CallDecision =
   | { readonly action: 'allow' }
@@ -116,7 +119,7 @@ export type CompactionDecision =
   | { readonly compaction: { readonly summary: string; readonly firstKeptMessageId: string } }
   | { readonly instructions: string }
 
-/** A compaction that is to be made. `firstKeptMessageId`: where the default would cut. */
+/** A compaction that is about to be made. `firstKeptMessageId` is the place where the default would cut. */
 export interface BeforeCompaction {
   readonly trigger: CompactionTrigger
   readonly messages: readonly Message[]
@@ -129,12 +132,12 @@ export interface BeforeCompaction {
 export interface RequestPatch {
   readonly runtimeParams?: RuntimeParams
   readonly activeTools?: readonly string[]
-  /** Only these are shown to the model. A call of another tool is not refused for that: `onToolCall` decides. */
+  /** The tools that the model is shown. A call of a hidden tool is not refused for that reason: `onToolCall` decides. */
   readonly shownTools?: readonly string[]
   readonly toolChoice?: ToolChoice
 }
 
-/** A tool call as hooks see it. `input` is what the tool would be given. */
+/** A tool call as hooks see it. `input` is what the tool would get. */
 export interface HookedCall {
   readonly toolCallId: string
   readonly toolName: string
@@ -143,7 +146,10 @@ export interface HookedCall {
   readonly idempotencyKey: string
 }
 
-/** The outcome of a call as hooks see it. `executed`: the tool ran `here`, its result was submitted from `elsewhere`, or it did not run. */
+/**
+ * The outcome of a call as hooks see it. `executed`: the tool ran `here`, its result was submitted from `elsewhere`, or it did not
+ * run (`no`).
+ */
 export interface HookedResult {
   readonly status: OutcomeStatus
   readonly output: ToolOutput
@@ -154,18 +160,18 @@ export interface HookedResult {
 
 /** One call of a provider, with the request as it is sent. */
 export interface SentModelRequest {
-  /** That of the message of this attempt, of the compaction, or of the branch summary that the call is made for. */
+  /** Id of what the call is made for: the message of this attempt, the compaction, or the branch summary. */
   readonly id: string
   readonly purpose: 'answer' | 'compaction' | 'branch-summary'
-  /** Of the step, from 1. Each attempt has a message of its own. */
+  /** Attempt of the step, from 1. Each attempt has its own message. */
   readonly attempt: number
   readonly model: ModelName
   readonly request: SentRequest
 }
 
 /**
- * The handlers of an extension. Those of several extensions run in list order and are awaited; each sees the changes of the ones
- * before. Returning undefined changes nothing.
+ * The handlers of an extension. Handlers of several extensions run in list order and are awaited; each sees the changes of the
+ * handlers before it. Returning undefined changes nothing.
  */
 export interface Hooks {
   onInput?(event: { readonly input: AgentInput; readonly source: string }, context: ExtensionContext): MaybePromise<InputDecision | undefined | void>
@@ -193,26 +199,31 @@ export interface Hooks {
     },
     context: ExtensionContext,
   ): MaybePromise<RequestPatch | undefined | void>
-  /** Of each call of a provider, after all that can change it and before it is sent. It only looks on. */
+  /**
+   * Called for each provider call, after everything that can change the request and before it is sent. It cannot change anything.
+   */
   onModelRequest?(event: SentModelRequest, context: ExtensionContext): MaybePromise<void>
   afterModelCall?(event: { readonly message: AssistantMessage; readonly usage: Usage }, context: ExtensionContext): MaybePromise<void>
   onToolCall?(event: { readonly call: HookedCall; readonly input: JSONValue }, context: ExtensionContext): MaybePromise<CallDecision | undefined | void>
-  /** Of every outcome, whatever its status. */
+  /** Called for every outcome, whatever its status. */
   onToolResult?(
     event: { readonly call: HookedCall; readonly result: HookedResult; readonly status: OutcomeStatus },
     context: ExtensionContext,
   ): MaybePromise<ResultPatch | undefined | void>
-  /** Of every outcome as it stands, behind all who could change it. What this writes into `state` is stored with it. */
+  /**
+   * Called for every outcome in its final form, after all hooks that can change it. Changes that it makes to `state` are stored
+   * with the outcome.
+   */
   onToolSettled?(event: { readonly call: HookedCall; readonly status: OutcomeStatus }, context: ExtensionContext): MaybePromise<void>
   beforeCompaction?(event: BeforeCompaction, context: ExtensionContext): MaybePromise<CompactionDecision | undefined | void>
   afterCompaction?(event: { readonly compaction: Compaction }, context: ExtensionContext): MaybePromise<void>
   onRetryStart?(event: EventFacts<RetryStartEvent>, context: ExtensionContext): MaybePromise<void>
   onRetryEnd?(event: EventFacts<RetryEndEvent>, context: ExtensionContext): MaybePromise<void>
-  /** `turn-end` is durable. */
+  /** Called when `turn-end` is stored. */
   onAgentEnd?(event: { readonly result: AgentResult; readonly status: TurnStatus }, context: ExtensionContext): MaybePromise<void>
   onSavePoint?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
   onSettled?(event: { readonly turn: number }, context: ExtensionContext): MaybePromise<void>
-  /** Each durable event, frozen; deltas too with `deltas: true`. Not awaited: it only looks on. */
+  /** Called for each durable event, frozen; with `deltas: true` for deltas too. It is not awaited and cannot change anything. */
   onEvent?(event: AgentEvent, context: ExtensionContext): void
 }
 
@@ -221,24 +232,24 @@ export type HookName = keyof Hooks
 
 /** Hooks, tools, guardrails and prompt sections that are added to an agent as one unit. Errors of its hooks are isolated: see `onError`. */
 export interface Extension {
-  /** Unique in its agent. Records and errors of the extension carry it. */
+  /** Unique in its agent. Records and errors of the extension carry this name. */
   readonly name: string
-  /** Added to those of the agent. A name that is taken is not used, and is a diagnostic. */
+  /** Tools that are added to the agent's. A tool whose name is taken is not used and becomes a diagnostic. */
   readonly tools?: AgentTools
-  /** Run after those of the agent. */
+  /** Guardrails that run after the agent's. */
   readonly guardrails?: readonly Guardrail[]
-  /** Added to those of the agent. */
+  /** Sections that are added to the agent's. */
   readonly promptSections?: Partial<Pick<PromptSections, 'append' | 'memory' | 'user' | 'docs' | 'skills'>>
-  /** Of each hook. Default 5,000. */
+  /** Time limit of each hook, in ms. Default 5,000. */
   readonly timeoutMs?: number
   /**
-   * `ignore`: an `error` event, and the chain goes on with the last good value. `fail`: the turn ends as `error`.
-   * `reject` (of `onToolCall` alone): that call is denied. Default `ignore`, for `onToolCall` `reject`.
+   * Handling of a hook that fails. `ignore`: an `error` event, and the chain goes on with the last good value. `fail`: the turn
+   * ends as `error`. `reject` (only for `onToolCall`): that call is denied. Default `ignore`; for `onToolCall` `reject`.
    */
   readonly onError?: 'ignore' | 'fail' | 'reject'
-  /** `onEvent` gets deltas too. Default false. */
+  /** True: `onEvent` gets deltas too. Default false. */
   readonly deltas?: boolean
-  /** Called by the loop, each with the time of `timeoutMs`. */
+  /** Handlers that the loop calls, each within `timeoutMs`. */
   readonly hooks: Hooks
 }
 

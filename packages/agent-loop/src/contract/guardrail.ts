@@ -5,11 +5,11 @@ import type { OutcomeStatus, TurnStatus } from '../events/turn-events.ts'
 
 /**
  * The result of a guardrail handler. `warn` adds the reason to the output of the call, `block` refuses the call, `halt` ends the
- * turn. Undefined is `allow`.
+ * turn. Undefined means `allow`.
  */
 export type Decision<Action extends string> = { readonly action: Action; readonly reason?: string; readonly code?: string } | undefined
 
-/** The run and the step in which a guardrail is asked. */
+/** The run and the step in which a guardrail is called. */
 export interface GuardrailContext {
   readonly runId: string
   readonly turn: number
@@ -19,7 +19,7 @@ export interface GuardrailContext {
   readonly sessionKey?: string
   readonly context?: JSONValue
   readonly abortSignal: AbortSignal
-  /** The guardrail's own: a new object for each turn, and for each further segment of a turn that was suspended. It is not stored. */
+  /** The guardrail's own state: a new object for each turn, and for each later segment of a suspended turn. It is not stored. */
   readonly state: Record<string, unknown>
 }
 
@@ -31,21 +31,21 @@ export interface GuardedCall {
   readonly effect: ToolEffect
 }
 
-/** Checks tool calls before and after they run. A handler has 5 s; `onError` decides what a failure means. */
+/** Checks tool calls before and after they run. Each handler has 5 s; `onError` decides what a failure means. */
 export interface Guardrail {
   /** Names the guardrail in errors, warnings and refusals. */
   readonly name: string
-  /** For people. */
+  /** Shown to people. */
   readonly description?: string
-  /** What a throw, or no answer within 5 s, means before a call. Default `block`. */
+  /** Result of `beforeCall` if it throws or does not answer within 5 s. Default `block`. */
   readonly onError?: 'block' | 'allow'
-  /** Once per turn; once more, as `resumed`, when a turn that was suspended or left goes on. */
+  /** Called once per turn, and again with `resumed: true` when a suspended or yielded turn goes on. */
   onTurnStart?(context: GuardrailContext & { readonly resumed: boolean }): MaybePromise<void>
-  /** When the turn ends or is suspended. */
+  /** Called when the turn ends or is suspended. */
   onTurnEnd?(context: GuardrailContext & { readonly status: TurnStatus }): MaybePromise<void>
-  /** Before a call runs: `warn` adds the reason to its output, `block` refuses it, `halt` ends the turn. */
+  /** Called before a call runs. `warn` adds the reason to its output, `block` refuses it, `halt` ends the turn. */
   beforeCall?(call: GuardedCall, context: GuardrailContext): MaybePromise<Decision<'allow' | 'warn' | 'block' | 'halt'>>
-  /** After each outcome: `warn` adds the reason to the output, `halt` ends the turn. */
+  /** Called after each outcome. `warn` adds the reason to the output, `halt` ends the turn. */
   afterCall?(
     call: GuardedCall,
     result: GuardedResult,
@@ -59,6 +59,6 @@ export interface GuardedResult {
   readonly output: ToolResult['output']
   /** False for a call that was refused or never ran. */
   readonly executed: boolean
-  /** The guardrail that blocked the call. */
+  /** Name of the guardrail that blocked the call. */
   readonly refusedBy?: string
 }

@@ -37,12 +37,12 @@ type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadline
 export interface ApprovalDecision {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
-  /** Must be the one that was asked for, when it is there. */
+  /** If present, it must equal the hash in the request. */
   readonly inputHash?: string
   readonly reason?: string
-  /** Edited, of an approval only. Validated by the tool's schema. */
+  /** The edited input, only for an approval. It is validated by the tool's schema. */
   readonly input?: JSONValue
-  /** Who decided. */
+  /** Person or system that decided. */
   readonly by?: string
 }
 
@@ -56,15 +56,18 @@ export type Accepted =
 
 /**
  * Changes the session of a run. Each action begins when the run is at rest: a hook that awaits one waits for itself. Actions are
- * not durable: if the process dies first, the action is lost. Rejects if another run has the session by then. The host hears of
- * every failure.
+ * not durable: if the process dies first, the action is lost. Rejects if another run owns the session by then. The host is notified
+ * of every failure.
  */
 export interface SessionActions {
-  /** Copies the conversation up to an entry, by default its end, into a session of its own. */
+  /** Copies the conversation up to an entry, by default its end, into a new session. */
   fork(options?: { readonly entryId?: string; readonly key?: string; readonly metadata?: JSONObject }): Promise<{ readonly key: string }>
-  /** Has the conversation go on behind an earlier entry; null: from its beginning. `summarize`: with a summary of what is left. */
+  /**
+   * Continues the conversation after an earlier entry; null: from its beginning. `summarize` adds a summary of the messages that
+   * are left out.
+   */
   switchTo(entryId: string | null, options?: { readonly summarize?: boolean; readonly instructions?: string }): Promise<void>
   compact(options?: { readonly instructions?: string }): Promise<void>
-  /** Sends an input to another session of the same agent and owner, which is made if it is not there. */
+  /** Sends an input to another session of the same agent and owner. Creates the session if it does not exist. */
   send(key: string, input: AgentInput): Promise<{ readonly runId: string }>
 }

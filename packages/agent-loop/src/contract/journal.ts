@@ -16,50 +16,53 @@ import type {
 import type { Accepted, AgentInput } from './input.ts'
 
 /**
- * Stores the conversation of a run. The loop does not begin the work after a boundary before the commit of that boundary has
- * resolved. One run at a time uses a journal.
+ * Stores the conversation of a run. The loop starts the work after a boundary only when the commit of that boundary has resolved.
+ * One run at a time uses a journal.
  */
 export interface Journal {
-  /** What stands written. The loop calls it once per run, before anything else. */
+  /** Returns the stored state. The loop calls it once per run, before anything else. */
   load(): Promise<JournalState>
   /**
-   * Must store all records or none, in call order of the commits, and give the `event` records consecutive numbers
-   * from `firstSeq`. It must refuse, storing nothing, with `expect.noInputs` while inputs wait that `takeInputs` would
-   * give, with `expect.nothingQueued: true` while other runs are queued after this one, and with `false` while none is.
-   * Rejects with an `AgentError` `fenced` if another process owns the run by now, and with `journal-failed` for any
-   * other failure. What is kept of an event must be a copy: it gets its number after the commit.
+   * Stores all records or none, in the order of the commit calls, and gives the `event` records consecutive numbers from
+   * `firstSeq`. Must store nothing and resolve with `ok: false` in these cases: with `expect.noInputs` while inputs wait that
+   * `takeInputs` would return; with `expect.nothingQueued: true` while other runs are queued after this one; with `false` while
+   * none is. Rejects with an `AgentError` `fenced` if another process owns the run by now, and with `journal-failed` for any other
+   * failure. A journal that keeps an event must copy it: the event gets its number after the commit.
    */
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome>
-  /** Live deltas. Must not throw, is not awaited, may lose them. */
+  /** Publishes live deltas. Must not throw, is not awaited, and may lose deltas. */
   publish?(events: readonly DeltaEvent[]): void
   /**
-   * Inputs from elsewhere, in the order of their acceptance; at most `max` of them. They stay where they are until a
-   * commit confirms them with `inputs-taken`.
+   * Returns inputs from elsewhere in the order of their acceptance, at most `max`. They stay in the journal until a commit confirms
+   * them with `inputs-taken`.
    */
   takeInputs?(window: Window, max: number): Promise<readonly QueuedInput[]>
   /**
-   * Of the calls of steps that have ended: the row of the one that was answered from outside, by its id or that of its
-   * approval. By it an answer that comes twice is known. Absent: results are compared with the transcript, and earlier
-   * approvals are unknown.
+   * Returns the row of a call that was answered from outside in a step that has ended. `id` is the id of the call or of its
+   * approval. The loop recognises repeated answers by it. Absent: results are compared with the transcript, and earlier approvals
+   * are unknown.
    */
   findAnswered?(id: string): Promise<CallRow | undefined>
-  /** Follow-ups become runs of their own. Without it the run keeps them and makes them its next turns. */
+  /** Stores a follow-up as a run of its own. Absent: the run keeps follow-ups and makes them its next turns. */
   enqueue?(input: AgentInput): Promise<Accepted>
-  /** True: a compaction that is due behind the turn is only reported (`compactionDue`); `agent.compact` does it later. */
+  /** True: a compaction that is due after the turn is only reported (`compactionDue`); `agent.compact` makes it later. */
   readonly schedulesCompaction?: boolean
-  /** The same object for all journals of one conversation: what a process remembers of that hangs on it. Absent: the journal itself. */
+  /**
+   * The same object for all journals of one conversation. The process attaches to it what it remembers of the conversation. Absent:
+   * the journal itself.
+   */
   readonly conversation?: object
-  /** The journal of a subagent's conversation; the same one again for the same key. Absent: subagents cannot run. */
+  /** Returns the journal of a subagent's conversation; the same key returns the same journal. Absent: subagents cannot run. */
   child?(key: string, meta: ChildMeta): Journal
   readonly children?: ChildHost
-  /** A stop request or a lost lease. `reason` is an `AbortCause`; anything else counts as a stop. */
+  /** Aborted by a stop request or a lost lease. `reason` is an `AbortCause`; any other reason counts as a stop. */
   readonly abortSignal?: AbortSignal
 }
 
 /** Conditions of a commit. If one does not hold, the journal stores nothing and the commit resolves with `ok: false`. */
 export interface CommitExpectation {
   readonly noInputs?: true
-  /** True: else `runs-queued`. False: else `nothing-queued`. */
+  /** True: fails as `runs-queued` while other runs are queued. False: fails as `nothing-queued` while none is. */
   readonly nothingQueued?: boolean
 }
 
@@ -75,7 +78,7 @@ export interface QueuedInput {
   readonly input: AgentInput
 }
 
-/** Where a subagent belongs: its name, and the run and tool call that started it. */
+/** The origin of a subagent: its name, and the run and tool call that started it. */
 export interface ChildMeta {
   readonly agent: string
   readonly toolCallId: string
@@ -84,23 +87,26 @@ export interface ChildMeta {
 
 /** Runs subagents in a journal's own way, for instance as durable runs in the background. */
 export interface ChildHost {
-  /** Delegate tools take a `sessionKey`. */
+  /** True: delegate tools take a `sessionKey`. */
   readonly sessionKeys: boolean
-  /** Delegate tools take `run_in_background`. */
+  /** True: delegate tools take `run_in_background`. */
   readonly background: boolean
-  /** Made by `defineTool`: for agents that have subagents, beside the delegate tools. */
+  /** Further tools for agents that have subagents, besides the delegate tools. Made by `defineTool`. */
   readonly tools?: readonly { readonly name: string }[]
-  /** How many agents stand above the run; absent: none. */
+  /** Number of agents above the run; absent: none. */
   readonly depth?: number
-  /** How deep the agents above it let work be handed on, counted from the root. */
+  /** Greatest depth that the agents above the run allow, counted from the root. */
   readonly maxDepth?: number
-  /** The setting of the run above it. */
+  /** Setting of the run above. */
   readonly onBudget?: 'end' | 'ask'
-  /** It writes `child-start`, `child-update` and `child-end` into the log itself. Default false: the loop writes them. */
+  /**
+   * True: the host writes `child-start`, `child-update` and `child-end` into the log itself. Default false: the loop writes them.
+   */
   readonly logs?: boolean
   /**
-   * Given a key again it must start nothing anew, but tell what has become of the first. With a signal that is aborted
-   * it must stop the subagent, or start none; a run that is only left does not abort it. What is pending is answered through the host; then the parent is run again.
+   * Starts a subagent or resumes it. For a known key it must start nothing new, but return the state of the first start. If the
+   * signal is aborted, it must stop the subagent, or start none; a run that only yields does not abort the signal. Pending calls
+   * and approvals are answered through the host; then the parent is run again.
    */
   start(request: ChildRequest): Promise<ChildOutcome>
 }
@@ -117,9 +123,9 @@ export interface ChildRequest {
   readonly description?: string
   readonly sessionKey?: string
   readonly background: boolean
-  /** Ids of approvals that the log of the parent has told of, and not yet what became of them. */
+  /** Ids of approvals that the parent's log has requested but not yet resolved. */
   readonly asked: readonly string[]
-  /** What binds the subagent, with all that it hands on. */
+  /** Limits that bind the subagent and everything that it delegates. */
   readonly maxDepth: number
   readonly onBudget: 'end' | 'ask'
   readonly abortSignal: AbortSignal
@@ -129,8 +135,8 @@ export interface ChildRequest {
 export type ChildDecision = Pick<ApprovalResolvedEvent, 'approvalId' | 'toolCallId' | 'decision' | 'reason' | 'editedInput' | 'by' | 'agent'>
 
 /**
- * What became of a subagent: it ended, runs in the background (`launched`), waits for answers (`pending`), or was not started
- * because the signal was aborted. `decided` holds the decisions on approvals that the request listed in `asked`.
+ * The state of a subagent: it ended, runs in the background (`launched`), waits for answers (`pending`), or was not started because
+ * the signal was aborted. `decided` holds the decisions on approvals that the request listed in `asked`.
  */
 export type ChildOutcome = { readonly decided?: readonly ChildDecision[] } & (
   | { readonly kind: 'ended'; readonly childRunId: string; readonly status: TurnStatus; readonly text: string; readonly steps: number
@@ -164,11 +170,14 @@ export type JournalRecord =
 /** A message in a journal. It always has an id. */
 export type StoredMessage = (UserMessage & { readonly id: string }) | AssistantMessage | ToolResult
 
-/** A message that the model is shown for one turn. It is in neither transcript nor log. A later record of the same input replaces the earlier one. */
+/**
+ * A message that the model is shown for one turn. It is neither in the transcript nor in the log. A later record of the same input
+ * replaces the earlier one.
+ */
 export interface Overlay {
   readonly inputId: string
   readonly content: UserMessage['content']
-  /** The id of the message behind which it stands; empty at the top. */
+  /** Id of the message after which it is shown; empty at the top. */
   readonly anchor: string
 }
 
@@ -181,33 +190,33 @@ export interface CallRow {
   readonly step: number
   readonly toolCallId: string
   readonly toolName: string
-  /** Place among the calls of its answer, from 0. */
+  /** Position among the calls of its answer, from 0. */
   readonly index: number
   readonly state: CallState
   readonly effect: ToolEffect
-  /** 0 until it started, then the number of starts. */
+  /** Number of starts; 0 before the first. */
   readonly attempt: number
   readonly idempotencyKey: string
   /** SHA-256, base64url, of the canonical JSON of the input. */
   readonly inputHash: string
   readonly startedAt?: number
-  /** Of a started or remote call; of a pending one that of its approval. */
+  /** Deadline of a started or remote call; for a pending call, the deadline of its approval. */
   readonly deadlineAt?: number
-  /** What the tool is given, when a hook or an approval has changed it. */
+  /** The input that the tool gets, if a hook or an approval has changed it. */
   readonly input?: JSONValue
-  /** Guardrails have given these before the call: they are added to its output, in whichever process it ends. */
+  /** Warnings of guardrails before the call. They are added to its output, in whichever process the call ends. */
   readonly warnings?: readonly string[]
-  /** While the call waits for a decision, and behind it. */
+  /** Present from the approval request on, also after the decision. */
   readonly approval?: CallApproval
-  /** The row is of no call: it keeps a question about the budget of the step. */
+  /** Set if the row is not a call: it stores a question about the budget of the step. */
   readonly about?: 'budget'
-  /** Of a submitted result as it was given, by which a repeat is known: hooks may have changed what is stored. */
+  /** Hash of a submitted result as it was given. Identifies a repeat, because hooks may have changed the stored result. */
   readonly answerHash?: string
-  /** Of a call that handed its work to a subagent: the key of the child's journal. */
+  /** Key of the child's journal, for a call that delegated to a subagent. */
   readonly childKey?: string
-  /** Subagents of the call, and other work that its tool reports, of which the log tells. */
+  /** Subagents of the call, and other work that its tool reported, which have events in the log. */
   readonly told?: readonly ToldChild[]
-  /** What the subagent waits to have decided, as far as the log tells of it. */
+  /** Approvals that the subagent waits for, as far as the log has them. */
   readonly asked?: readonly { readonly approvalId: string; readonly toolCallId: string }[]
   /** Present exactly when `state` is an outcome. */
   readonly outcome?: ToolResult
@@ -228,14 +237,14 @@ export interface ToldChild {
 export interface CallApproval {
   readonly approvalId: string
   readonly state: 'requested' | 'approved' | 'denied'
-  /** Of the question; `input` is what was asked about. */
+  /** Hash of the input in the question; `input` is that input. */
   readonly inputHash: string
   readonly input: JSONValue
-  /** The hash of the tool's definition when it was asked about. Of a tool with `recheck`. */
+  /** Hash of the tool's definition at the time of the question. Only for a tool with `recheck`. */
   readonly definition?: string
-  /** The id of the approval that does not count any more. */
+  /** Id of the approval that does not count any more. */
   readonly replaces?: string
-  /** The canonical JSON of decision, reason and edited input, by which a repeat is known. */
+  /** Canonical JSON of decision, reason and edited input. Identifies a repeat. */
   readonly decision?: string
 }
 
@@ -243,37 +252,40 @@ export interface CallApproval {
 export interface RunRow {
   readonly runId: string
   readonly state: 'running' | 'suspended' | 'ended'
-  /** Present when suspended or ended. */
+  /** Present if suspended or ended. */
   readonly status?: TurnStatus
   readonly reason?: string
   readonly turn: number
   readonly step: number
   readonly usage: Usage
   readonly cost?: Cost
-  /** Of the model call: 1, 2 … */
+  /** Attempt of the model call: 1, 2 … */
   readonly attempt: number
-  /** A retry waits until then. */
+  /** Time until which a retry waits. */
   readonly notBefore?: number
-  /** Once an attempt of the step has failed, until it has its answer. */
+  /** Present once an attempt of the step has failed, until the step has its answer. */
   readonly retry?: RetryRow
-  /** Names that the open step offers; absent: all. */
+  /** Names of the tools that the open step offers; absent: all. */
   readonly activeTools?: readonly string[]
   /** The id of the message that the turn began with. */
   readonly inputMessageId?: string
-  /** Its last step has ended, and only the end of the turn is missing. */
+  /** Present if the last step has ended and only the end of the turn is missing. */
   readonly ending?: PendingOutcome
-  /** How long the turn has run, its suspensions apart. */
+  /** Running time of the turn, without its suspensions. */
   readonly elapsedMs: number
-  /** The one compaction that an overflow may ask for has been used. */
+  /** Set once the turn has used the one compaction that an overflow may request. */
   readonly overflowUsed?: true
-  /** What the retries of the turn have waited in all. */
+  /** Total wait of all retries of the turn. */
   readonly waitedMs?: number
-  /** Added to the limits of the turn by decisions. */
+  /** Amounts that decisions added to the limits of the turn. */
   readonly granted?: GrantedAmounts
-  /** By extension. */
+  /** States of extensions, by extension name. */
   readonly extensionState?: Readonly<Record<string, JSONValue>>
   readonly compactionDue?: CompactionTrigger
-  /** Behind its end, or its suspension, hooks or a compaction may store more: no other run may begin before this one is over. */
+  /**
+   * Set if hooks or a compaction may store more after the end or the suspension of the run: no other run may begin before that is
+   * over.
+   */
   readonly followed?: true
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
@@ -286,23 +298,23 @@ export interface GrantedAmounts {
   readonly cost: string
 }
 
-/** How a turn is to end. */
+/** The outcome with which a turn is going to end. */
 export interface PendingOutcome {
   readonly status: TurnStatus
   readonly reason: EndReason
   readonly error?: TurnError
   readonly receipt?: readonly CallReceipt[]
-  /** A condition of the agent wants no further step, whatever comes. */
+  /** A condition of the agent forbids a further step, whatever comes. */
   readonly isLast?: true
 }
 
-/** Where the retries of a step stand. */
+/** Retry state of a step. */
 export interface RetryRow {
-  /** How many the present model has had. */
+  /** Number of retries of the current model. */
   readonly count: number
-  /** The place of the present model among those of the step. */
+  /** Index of the current model among the models of the step. */
   readonly model: number
-  /** Its `retry-start` has no `retry-end` yet. */
+  /** Set while its `retry-start` has no `retry-end`. */
   readonly open?: true
   /** The last error of each model that has given up. */
   readonly failures?: readonly ModelError[]
@@ -317,13 +329,13 @@ export interface JournalState {
   /** Turns begun so far, the open one included. */
   readonly turns: number
   readonly open?: OpenTurn
-  /** In force: it stands in the view for what came before its `firstKeptMessageId`. */
+  /** The compaction in force: the view shows it instead of the messages before its `firstKeptMessageId`. */
   readonly compaction?: Compaction
-  /** A user message that is in the log already, and whose turn has no `turn-start` yet. */
+  /** A user message that is in the log, but whose turn has no `turn-start` yet. */
   readonly input?: LoggedInput
-  /** A journal that `child` has given must say it: its parent may not have come to see it. */
+  /** The latest turn that has ended. A journal that `child` returned must give it: the parent may not have seen the end. */
   readonly ended?: EndedTurn
-  /** Tokens per character, as real usage has shown it. */
+  /** Tokens per character, measured by real usage. */
   readonly calibration?: number
 }
 
@@ -332,7 +344,7 @@ export interface EndedTurn {
   readonly status: TurnStatus
   readonly steps: number
   readonly error?: TurnError
-  /** Of all turns that have ended, together. */
+  /** Total of all turns that have ended. */
   readonly usage: Usage
   readonly cost?: Cost
 }
@@ -345,7 +357,7 @@ export interface LoggedInput {
   readonly inputId?: string
 }
 
-/** How far an open step has come: its `step-start`, its `message-end` or its `step-end` is stored. */
+/** Progress of an open step: its `step-start`, its `message-end` or its `step-end` is stored. */
 export type StepProgress = 'begun' | 'answered' | 'ended'
 
 /** A turn that has a `turn-start` and no end: it is suspended, or its process died. */
@@ -353,15 +365,15 @@ export interface OpenTurn {
   readonly runId: string
   readonly turn: number
   readonly step: number
-  /** How far the step has come: after `step-start`, `message-end`, `step-end`. Absent: as the rest of the state tells. */
+  /** Progress of the step: after `step-start`, `message-end`, `step-end`. Absent: derived from the rest of the state. */
   readonly stepState?: StepProgress
-  /** A `message-start` without its end. */
+  /** Id of a message that has a `message-start` but no end. */
   readonly openMessageId?: string
-  /** Of the open step; settled ones too, until their results are in the transcript. */
+  /** Calls of the open step; settled calls too, until their results are in the transcript. */
   readonly calls: readonly CallRow[]
   readonly usage: Usage
   readonly cost?: Cost
-  /** Of the model call that was under way; 1 when absent, as of all that follows. */
+  /** Attempt of the model call that was in progress. Default 1. */
   readonly attempt?: number
   readonly notBefore?: number
   readonly retry?: RunRow['retry']
@@ -374,6 +386,6 @@ export interface OpenTurn {
   readonly overlays?: readonly Overlay[]
   readonly granted?: GrantedAmounts
   readonly extensionState?: Readonly<Record<string, JSONValue>>
-  /** What the `turn-start` of the next segment says. */
+  /** Fields for the `turn-start` of the next segment. */
   readonly resume?: { readonly cause: ResumeCause; readonly attempt: number; readonly definitionDiff?: JSONValue }
 }

@@ -24,65 +24,71 @@ import type { InputSchema, OnUnknownOutcome } from './tool.ts'
 
 /** Defines an agent: model, prompt, tools, and the rules for retries, limits, compaction and output. Only `model` is required. */
 export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema extends InputSchema = InputSchema> {
-  /** Needed, with the description, when the agent is another one's subagent. */
+  /** Name of the agent. Required, with the description, if the agent is a subagent. */
   readonly name?: string
-  /** For models and people: what the agent is good for. */
+  /** Tells models and people what the agent is good for. */
   readonly description?: string
   /** A model of the AI SDK, a name that `models` knows, or a function of your own. */
   readonly model: AgentModel
-  /** The registry that resolves names of models. */
+  /** Registry that resolves names of models. */
   readonly models?: Models
-  /** Settings of the model: temperature, reasoning, timeouts and so on. Those of a run win. */
+  /** Settings of the model: temperature, reasoning, timeouts and so on. A run's settings win. */
   readonly runtimeParams?: RuntimeParams
   /** Whether the model may, must or must not call tools, or which one. Default: it may. */
   readonly toolChoice?: ToolChoice
   /**
-   * `auto`: with Anthropic each request has a cache mark at the end of what is the same in every turn of the system
-   * prompt, and one at the last stored message; if a later request does not begin as the one before, a `usage` event says
-   * with what (`cacheMiss`). `off`: neither. Subagents without a setting of their own, `spawnChild` and compactions follow.
-   * Default `auto`.
+   * `auto`: with Anthropic, each request has a cache mark at the end of the prompt part that is the same in every turn, and one at
+   * the last stored message. If a later request does not begin like the one before, a `usage` event names the first difference
+   * (`cacheMiss`). `off`: no marks and no reports. Subagents without a setting of their own, `spawnChild` and compactions use this
+   * setting too. Default `auto`.
    */
   readonly cache?: CacheSetting
   /** The system prompt: a text, or its parts. */
   readonly instructions?: TextSource | PromptSections
-  /** Tools of an array have their own names; in a record the key is the name. */
+  /** Tools of the agent. In an array each tool has its own name; in a record the key is the name. */
   readonly tools?: Tools
   /**
-   * What the final answer must be: the schema of an object. `result().output` is what it lets through; else the run ends as
-   * `error` with the code `output-invalid`. While the answer is written, `output-delta` events tell of it.
+   * Schema of the final answer, which is an object. `result().output` is the validated answer. If the answer does not fit, the run
+   * ends as `error` with the code `output-invalid`. While the answer is written, `output-delta` events show it.
    */
   readonly output?: Schema
-  /** How often an answer that does not fit is shown to the model with what is wrong. Default 1. */
+  /** Number of times that the model may repair an answer that does not fit; it is shown what is wrong. Default 1. */
   readonly outputRepairs?: number
-  /** At most so many calls at once in a run. Default 8. */
+  /** Maximum number of calls at once in a run. Default 8. */
   readonly toolConcurrency?: number
-  /** Agents that this one may hand work to. Each becomes a tool `delegate_to_…`. */
+  /** Agents to which this agent may delegate. Each becomes a tool `delegate_to_…`. */
   readonly subagents?: readonly Agent[]
-  /** Their hooks run in this order. */
+  /** Extensions. Their hooks run in this order. */
   readonly extensions?: readonly Extension[]
-  /** Those of folders as the list that `loadGuardrails` gave, so that `reload()` can read them again. */
+  /** Guardrails. Pass the list that `loadGuardrails` returned as it is, so that `reload()` can read its folders again. */
   readonly guardrails?: LoadedList<Guardrail>
-  /** When a failed model call is made again; `false` is never. Default: see `RetryPolicy`. */
+  /** Retries of failed model calls; `false` disables them. Default: see `RetryPolicy`. */
   readonly retry?: Partial<RetryPolicy> | false
-  /** The next models of a step whose model fails for good. */
+  /** Models that take over a step, in this order, if its model fails for good. */
   readonly fallback?: readonly (AnyLanguageModel | ModelRef)[]
-  /** How old messages are summarised; `false` is never. Default: see `CompactionPolicy`. */
+  /** Summaries of old messages; `false` disables them. Default: see `CompactionPolicy`. */
   readonly compaction?: Partial<CompactionPolicy> | Compactor | false
-  /** Of one turn: steps, calls, tokens, money, time. Default: see `Limits`. */
+  /** Limits of one turn: steps, calls, tokens, money, time. Default: see `Limits`. */
   readonly limits?: Partial<Limits>
-  /** Ends the turn after a step for which one of them is true. */
+  /** Conditions that are checked after each step. The turn ends if one returns true. */
   readonly stopWhen?: StopCondition | readonly StopCondition[]
-  /** Asked before each model call: model, settings, tools, prompt and messages of that call. */
+  /** Called before each model call. Can change model, settings, tools, prompt and messages of that call. */
   readonly prepareStep?: PrepareStep
-  /** How many steered inputs a window takes. Default `all`. */
+  /** Number of steered inputs that one window takes. Default `all`. */
   readonly steering?: 'all' | 'one-at-a-time'
-  /** How long calls may take to settle once their signal is aborted. Default 2,000. */
+  /** Time in ms for calls to settle after their signal is aborted. Default 2,000. */
   readonly abortGraceMs?: number
-  /** When it is unknown whether a call happened: suspend as `needs-recovery`, or tell the model. Default `stop`. */
+  /**
+   * Decides about calls of which it is unknown whether they took effect: suspend as `needs-recovery`, or tell the model. Default
+   * `stop`.
+   */
   readonly onUnknownOutcome?: OnUnknownOutcome
-  /** `rewind` withdraws the input too, unless a tool that is not `pure` has run. Default `keep`. */
+  /**
+   * Decides about the messages of a turn that fails. `rewind` withdraws the input too, unless a tool that is not `pure` has run.
+   * Default `keep`.
+   */
   readonly onFailedTurn?: OnFailedTurn
-  /** Messages for the end of each request, which are stored nowhere. */
+  /** Returns messages for the end of each request. They are not stored. */
   readonly ephemeral?: (context: StepContext) => Promise<readonly Message[]> | readonly Message[]
 }
 
@@ -126,13 +132,13 @@ export type PrepareStep = (context: StepContext) => StepPatch | undefined | Prom
 
 /** Changes for one model call. A field that is absent changes nothing. */
 export interface StepPatch {
-  /** Makes the call, in the place of the agent's. */
+  /** Model that makes the call instead of the agent's. */
   readonly model?: AnyLanguageModel | ModelRef
-  /** Win over those of the run, field by field. */
+  /** Settings of the call. Each field wins over the run's. */
   readonly runtimeParams?: RuntimeParams
-  /** In the place of the agent's. */
+  /** Replaces the agent's. */
   readonly toolChoice?: ToolChoice
-  /** The others are not offered, and a call of one gets an error outcome. */
+  /** Tools that are offered. A call of any other tool gets an error outcome. */
   readonly activeTools?: readonly string[]
   /** The whole system prompt of the call. */
   readonly instructions?: string
@@ -148,9 +154,9 @@ export interface StepContext {
   readonly step: number
   readonly messages: readonly Message[]
   readonly lastAnswer?: AssistantMessage
-  /** Of the calls of the last answer. */
+  /** Outcomes of the calls of the last answer. */
   readonly lastOutcomes: readonly ToolResult[]
-  /** Of the turn so far. */
+  /** Usage of the turn so far. */
   readonly usage: Usage
   readonly cost?: Cost
   readonly budgetLeft: Budget['left']
@@ -160,22 +166,25 @@ export interface StepContext {
 /** The state of the turn after a step, for `stopWhen`. */
 export type StepState = StepContext
 
-/** Decides when a failed model call is made again. Retries are counted per step. Delays are ms. */
+/** Decides when a failed model call is retried. Retries are counted per step. Delays are ms. */
 export interface RetryPolicy {
-  /** Default 3. */
+  /** Maximum number of retries. Default 3. */
   readonly maxRetries: number
-  /** Doubled with each retry. Default 2,000. */
+  /** First delay, doubled with each retry. Default 2,000. */
   readonly baseDelayMs: number
   /** The longest delay that the loop chooses itself, in milliseconds. Default 30,000. */
   readonly maxDelayMs: number
   /** The share by which a delay grows at random, so that many callers do not come back together. Default 0.25. */
   readonly jitter: number
-  /** The provider's own delay is a minimum; above this the turn ends at once. Default 60,000. */
+  /**
+   * Longest delay that a provider may ask for; if it asks for more, the turn ends at once. A shorter one is a minimum. Default
+   * 60,000.
+   */
   readonly maxServerDelayMs: number
-  /** The sum of all waits of a turn may not exceed it, in milliseconds. Default 180,000. */
+  /** Maximum sum of all waits of a turn, in milliseconds. Default 180,000. */
   readonly maxTotalDelayMs: number
-  /** `turn` goes back to the last message after which only `pure` tools ran. Default `attempt`. */
+  /** `turn`: a retry goes back to the last message after which only `pure` tools ran. Default `attempt`. */
   readonly rewind: 'attempt' | 'turn'
-  /** Undefined: as the error says itself. */
+  /** Decides whether an error is retried. Undefined: as the error itself says. */
   readonly isRetryable?: (error: ModelError) => boolean | undefined
 }

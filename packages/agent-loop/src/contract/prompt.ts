@@ -8,21 +8,21 @@ export type TextSource = string | { readonly file: string } | ((context: Section
 
 /** The system prompt in parts. They are joined in this order by a blank line; empty parts are left out. */
 export interface PromptSections {
-  /** Takes the place of the identity only. */
+  /** Replaces `soul`, and no other section. */
   readonly system?: TextSource
-  /** Who the agent is, when there is no `system`. */
+  /** Identity of the agent. Used if there is no `system`. */
   readonly soul?: TextSource
-  /** Where documentation lies that the model may read. */
+  /** Folder of documentation that the model may read. */
   readonly docs?: DocsSection
-  /** Below identity and docs. */
+  /** Text below identity and docs. */
   readonly append?: TextSource
-  /** What the agent remembers. */
+  /** Facts that the agent remembers. */
   readonly memory?: TextSource
-  /** What is known of the user. */
+  /** Facts about the user. */
   readonly user?: TextSource
-  /** Of several with one name the first counts. */
+  /** Skills. If several have the same name, the first counts. */
   readonly skills?: LoadedList<Skill>
-  /** By channel. */
+  /** Platform texts by channel. */
   readonly platform?: Readonly<Record<string, TextSource>>
   /** Facts at the end of the prompt. Default: none. */
   readonly footer?: Footer
@@ -30,9 +30,9 @@ export interface PromptSections {
 
 /** Names a folder of documentation in the prompt, if the folder exists. */
 export interface DocsSection {
-  /** Its path, as the model sees it. */
+  /** Path of the folder, as the model sees it. */
   readonly folder: string
-  /** Listed in the prompt. */
+  /** Topics that the prompt lists. */
   readonly topics?: readonly string[]
 }
 
@@ -48,13 +48,13 @@ export interface Skill {
  * changes breaks the prompt cache.
  */
 export interface Footer {
-  /** The day, without the time. */
+  /** Adds the day, without the time. */
   readonly date?: boolean
-  /** Its path, as the model sees it. */
+  /** Path of the working folder, as the model sees it. */
   readonly workingFolder?: string
-  /** Further lines, as they are. */
+  /** Further lines, added unchanged. */
   readonly lines?: readonly string[]
-  /** Names the conversation. Default false. */
+  /** Adds the session key. Default false. */
   readonly sessionKey?: boolean
 }
 
@@ -64,6 +64,6 @@ export interface SectionContext {
   readonly sessionKey?: string
   /** Names of the tools that the model may call. */
   readonly tools: readonly string[]
-  /** Epoch milliseconds. */
+  /** Time in epoch milliseconds. */
   readonly now: number
 }

@@ -8,29 +8,29 @@ import type { GrantedAmounts, StoredMessage } from './journal.ts'
 
 /** Limits of one turn, over all its segments. An absent limit does not bind. */
 export interface Limits {
-  /** Model calls, retries not counted. Default 32. */
+  /** Maximum number of model calls, without retries. Default 32. */
   readonly maxSteps: number
-  /** Tool calls that may run. Default 256. */
+  /** Maximum number of tool calls that run. Default 256. */
   readonly maxToolCalls: number
-  /** Input and output of all model calls together. */
+  /** Maximum tokens, input and output of all model calls together. */
   readonly maxTotalTokens?: number
-  /** In the currency of the model's price. */
+  /** Maximum cost, in the currency of the model's price. */
   readonly maxCost?: Decimal
-  /** Without the time for which the turn was suspended. */
+  /** Maximum running time, without the time for which the turn was suspended. */
   readonly maxDurationMs?: number
-  /** Of runs inside of runs. Default 3. */
+  /** Maximum depth of runs inside of runs. Default 3. */
   readonly maxDepth: number
-  /** Inputs that wait for a window. Default 100. */
+  /** Maximum number of inputs that wait for a window. Default 100. */
   readonly maxQueuedInputs: number
   /**
-   * What happens when `maxTotalTokens`, `maxCost` or a shared budget has too little left for the next model call.
-   * `end`: the turn ends as `limit`. `ask`: it is suspended with an approval request `about: 'budget'`; to approve that grants more,
-   * to deny it ends the turn as `limit`. Subagents ask when a run above them does. Default `end`.
+   * Decides what happens if `maxTotalTokens`, `maxCost` or a shared budget has too little left for the next model call. `end`: the
+   * turn ends as `limit`. `ask`: it is suspended with an approval request `about: 'budget'`. Approving it grants more; denying it
+   * ends the turn as `limit`. Subagents ask if a run above them does. Default `end`.
    */
   readonly onBudget: 'end' | 'ask'
 }
 
-/** What this process does with a journal: nothing, a turn, or a compaction. A suspended turn is `idle`. */
+/** Use of a journal by this process: none, a turn, or a compaction. A suspended turn is `idle`. */
 export type Phase = 'idle' | 'turn' | 'compaction'
 
 /**
@@ -38,28 +38,25 @@ export type Phase = 'idle' | 'turn' | 'compaction'
  * the `Types` of an agent, `toolName` narrows events and results.
  */
 export interface AgentRun<Types extends RunTypes = RunTypes> extends AsyncIterable<Types['event']> {
-  /**
-   * Of the first turn. Of an open turn that is taken up it is empty until the journal has been read, unless it was
-   * given.
-   */
+  /** Id of the first turn. If an open turn is resumed, it is empty until the journal has been read, unless the id was given. */
   readonly runId: string
   readonly phase: Phase
   /**
-   * One more live reader, from the first event on. It ends when the result has settled. Of a message or call that is open
-   * when the reader first asks, it gets the text so far in one delta per block or call.
+   * Adds a live reader, which gets all events from the first one on. It ends when the result has settled. If a message or call is
+   * open when the reader first asks, the reader gets its text so far in one delta per block or call.
    */
   events(options?: ReaderOptions): AsyncIterable<Types['event']>
-  /** Of the last turn. Must always settle and must never reject. */
+  /** Returns the result of the last turn. Must always settle and must never reject. */
   result(): Promise<AgentResult<Types>>
-  /** Shows the model an input at the next window. Resolves when it is accepted. Throws `invalid-input`. */
+  /** Shows the model an input at the next `Window` of the turn. Resolves when the input is accepted. Throws `invalid-input`. */
   steer(input: AgentInput): Promise<Accepted>
-  /** One more turn, when the model would stop. */
+  /** Adds one more turn with this input, when the model would stop. */
   followUp(input: AgentInput): Promise<Accepted>
-  /** As `steer`, for this turn only: it is in no transcript and no log. */
+  /** As `steer`, but for this turn only: the input is neither in the transcript nor in the log. */
   overlay(input: AgentInput): Promise<Accepted>
   /** Stops the run: it ends as `aborted` within the agent's `abortGraceMs`. */
   abort(reason?: string): void
-  /** The run of a subagent that a call has under way. */
+  /** Returns the run of a subagent that a call is running. */
   child(toolCallId: string): AgentRun | undefined
 }
 
@@ -70,30 +67,30 @@ export interface AgentResult<Types extends RunTypes = RunTypes> {
   readonly reason: EndReason
   /** The messages that all turns of this run added to the transcript. */
   readonly messages: readonly (Exclude<StoredMessage, { role: 'tool-result' }> | Types['toolResult'])[]
-  /** Of the last answer; with an output schema the output as JSON. */
+  /** Text of the last answer; with an output schema, the output as JSON. */
   readonly text: string
-  /** With an output schema, of a run that is `completed`: the final answer as the schema lets it through. */
+  /** The final answer as the schema validated it. Present with an output schema if the run is `completed`. */
   readonly output?: Types['output']
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** Accepted and not used when the run ended. */
+  /** Inputs that were accepted but not used when the run ended. */
   readonly unusedInputs: readonly AgentInput[]
-  /** Of the whole turn of `runId`, earlier segments included. */
+  /** Usage of the whole turn of `runId`, earlier segments included. */
   readonly usage: Usage
-  /** Absent when a part of it is not known. */
+  /** Absent if the cost of a part is not known. */
   readonly cost?: Cost
   readonly steps: number
   readonly error?: TurnError
-  /** Present when the input was answers that were accepted. */
+  /** Present if the input was answers that were accepted. */
   readonly submission?: SubmissionReceipt
 }
 
-/** What became of submitted answers, as lists of tool call ids and approval ids. */
+/** The state of submitted answers, as lists of tool call ids and approval ids. */
 export interface SubmissionReceipt {
   readonly accepted: readonly string[]
-  /** Answers that were stored before, word for word. */
+  /** Answers that were stored before, with the same content. */
   readonly repeated: readonly string[]
-  /** What is still open. */
+  /** Calls and approvals that are still open. */
   readonly missing: readonly string[]
 }
 
@@ -105,10 +102,10 @@ export interface ReaderOptions {
   readonly afterSeq?: number
 }
 
-/** The most that a call may use, as estimated before it, in tokens and money. */
+/** Estimated maximum that a call may use, in tokens and money. */
 export interface BudgetEstimate {
   readonly tokens: number
-  /** Absent when no price is known. */
+  /** Absent if no price is known. */
   readonly cost?: Cost
 }
 
@@ -120,29 +117,32 @@ export interface Spending {
 
 /** An amount that a budget holds for one model call, until the call reports what it used. */
 export interface Reservation {
-  /** Puts what was really used in the place of what was reserved. Only the first call counts. */
+  /** Replaces the reserved amount by the amount that was used. Only the first call counts. */
   settle(actual: Spending): MaybePromise<void>
 }
 
 /**
- * Limits the spending of runs. A run and its subagents may share it, or any number of runs. If it is kept elsewhere it may answer
- * later, within 30 s: a model call waits for `reserve`, and the commit that stores the spending waits for `settle` and `charge`.
+ * Limits the spending of runs. A run and its subagents may share it, or any number of runs. A budget that is kept elsewhere may
+ * answer later, within 30 s: a model call waits for `reserve`, and the commit that stores the spending waits for `settle` and
+ * `charge`.
  */
 export interface Budget {
-  /** Undefined when it does not fit beside what is used and reserved. */
+  /** Reserves an amount. Returns undefined if it does not fit beside what is used and reserved. */
   reserve(estimate: BudgetEstimate): MaybePromise<Reservation | undefined>
-  /** Counts what was used outside of a reservation. */
+  /** Counts an amount that was used without a reservation. */
   charge(actual: Spending): MaybePromise<void>
-  /** Absent is no limit. Costs are numbers for people; the budget itself is exact to 10⁻¹⁵. */
+  /** Amounts that are left; absent means no limit. Costs are numbers for people; the budget itself is exact to 10⁻¹⁵. */
   readonly left: { readonly tokens?: number; readonly cost?: number }
-  /** Runs of subagents that a `ChildHost` starts reserve on it themselves: what they have used is not charged again. */
+  /** True: subagents that a `ChildHost` starts reserve on this budget themselves, so what they have used is not charged again. */
   readonly coversChildren?: boolean
   /** Its name in questions for more budget, such as `tenant`. Default `shared`. */
   readonly name?: string
-  /** Spent, and reserved for running model calls. Shown in questions for more budget. */
+  /** Amounts that are spent, and reserved for running model calls. Shown in questions for more budget. */
   readonly spent?: BudgetAmounts
   readonly reserved?: BudgetAmounts
-  /** Raises its limits. An id that it knows raises nothing. Absent: only its owner can give it more, and approving tries again. */
+  /**
+   * Raises the limits, once per `id`. Absent: only the owner of the budget can raise them, and an approval tries the call again.
+   */
   grant?(id: string, amount: BudgetGrant): MaybePromise<void>
 }
 
@@ -154,7 +154,7 @@ export interface BudgetAmounts {
 
 /** An amount to add to the limits of a budget. */
 export interface BudgetGrant {
-  /** Input and output. */
+  /** Input and output tokens. */
   readonly tokens?: number
   /** In the currency of the prices. */
   readonly cost?: Decimal
@@ -167,7 +167,7 @@ export interface LocalBudget extends Budget {
   grant(id: string, amount: BudgetGrant): void
   readonly spent: Required<BudgetAmounts>
   readonly reserved: Required<BudgetAmounts>
-  /** All that was granted. Undefined: nothing. */
+  /** Sum of all grants. Undefined: nothing was granted. */
   readonly granted: GrantedAmounts | undefined
 }
 
@@ -179,8 +179,8 @@ export interface LocalReservation extends Reservation {
 
 /** The amounts that a budget may spend in all. A limit that is absent does not bind. */
 export interface BudgetLimits {
-  /** Input and output of all model calls together. */
+  /** Maximum tokens, input and output of all model calls together. */
   readonly maxTotalTokens?: number
-  /** In the currency of the prices. */
+  /** Maximum cost, in the currency of the prices. */
   readonly maxCost?: Decimal
 }

@@ -1,10 +1,12 @@
 import type { FlexibleSchema, JSONValue } from '@bowline/llm'
 import type { AiSdkTool, ToolContent, ToolReturnValue } from './tool.ts'
 
-/** What a tool of the AI SDK lets through its schema. */
+/** The validated arguments of an AI SDK tool. */
 export type SdkInput<From extends AiSdkTool> = From['inputSchema'] extends FlexibleSchema<infer Input> ? Input : JSONValue
 
-/** What a tool of the AI SDK returns, as `execute` says, or without it `outputSchema`. A `toModelOutput` of it is not seen. */
+/**
+ * The output of an AI SDK tool: the return type of `execute`, or else the type of `outputSchema`. Its `toModelOutput` is ignored.
+ */
 export type SdkOutput<From extends AiSdkTool> = From extends { readonly execute: (input: never, options: never) => infer Returned }
   ? SdkReturned<Returned>
   : From extends { readonly outputSchema: FlexibleSchema<infer Output> }
@@ -14,8 +16,8 @@ export type SdkOutput<From extends AiSdkTool> = From extends { readonly execute:
 type SdkReturned<Returned> = Returned extends AsyncIterable<infer Output> | PromiseLike<infer Output> ? Output : Returned
 
 /**
- * What the model sees of what a tool returns, and so what a result holds. `Execute` and `ToModelOutput` are the types of
- * these functions; unknown for a tool that lacks them.
+ * The output that the model sees and that a result holds. `Execute` and `ToModelOutput` are the types of these functions; unknown
+ * for a tool without both.
  */
 export type OutputOfTool<Execute, ToModelOutput> = ToModelOutput extends (value: never) => infer Shown
   ? ShownOutput<Shown>
@@ -34,7 +36,7 @@ type ReturnedOutput<Returned> =
 
 type CompleteOutput<Chunk> = Chunk extends { readonly type: 'complete'; readonly output: infer Output } ? Output : never
 
-/** As `ToolReturn` says it, of each value that may be returned. */
+/** Applies the rules of `ToolReturn` to each value that may be returned. */
 type OutputOf<Value> = Value extends void
   ? 'done'
   : Value extends ToolContent
@@ -47,5 +49,5 @@ type OutputOf<Value> = Value extends void
 
 type IsReturnValue<Keys> = 'output' extends Keys ? ([Exclude<Keys, keyof ToolReturnValue>] extends [never] ? true : false) : false
 
-/** Without keys that are never there: the compiler adds them where it joins objects. */
+/** Leaves out keys that never exist: the compiler adds them when it joins object types. */
 type GivenKeys<Value> = { [Key in keyof Value]-?: [Exclude<Value[Key], undefined>] extends [never] ? never : Key }[keyof Value]

@@ -17,16 +17,16 @@ export type InferInput<Schema> = Schema extends { readonly '~standard': { readon
       : JSONObject
 
 /**
- * What a tool may return. Nothing counts as `'done'`; a string is a text; `ToolReturnValue` says more than the output;
+ * A value that a tool may return. Nothing counts as `'done'`; a string is a text; `ToolReturnValue` has more than the output;
  * content, or a list of content parts, goes to the model as content; every other JSON value is the output itself.
  *
- * An object counts as `ToolReturnValue` if it has the key `output` and no key but `output`, `details`, `isError` and
- * `terminate`: `{ output: 1 }` is the output 1, `{ output: 1, exitCode: 0 }` is JSON and goes to the model whole.
+ * An object counts as `ToolReturnValue` if it has the key `output` and no key but `output`, `details`, `isError` and `terminate`:
+ * `{ output: 1 }` is the output 1, `{ output: 1, exitCode: 0 }` is JSON and goes to the model whole.
  *
- * What is not JSON (a function, bigint, `NaN`, `Date`, `Map`, class instance, or object in itself) fails the call before its
- * outcome is stored: `the tool has run, but its output cannot be used: /user/born is not a JSON value (Date)`. Keys whose
- * value is `undefined` are left out. `Output` is the type of a value that only the compiler cannot see to be JSON, like an
- * interface.
+ * A value that is not JSON (a function, bigint, `NaN`, `Date`, `Map`, class instance, or object that contains itself) fails the
+ * call before its outcome is stored: `the tool has run, but its output cannot be used: /user/born is not a JSON value (Date)`. Keys
+ * whose value is `undefined` are left out. `Output` is the type of a value that is JSON although the compiler cannot see it, like
+ * an interface.
  */
 export type ToolReturn<Details extends JSONValue = JSONValue, Output = never> =
   | void
@@ -51,22 +51,24 @@ export type JsonOf<Value> = Value extends JSONValue | undefined
       ? { [Key in keyof Value]: JsonOf<Value[Key]> }
       : NotJson
 
-// Not `JsonOf` itself: with it, what a tool returns would be inferred as literals.
+// Not `JsonOf` itself: it would make the compiler infer literals from what a tool returns.
 type IfJson<Value> = Value extends JsonOf<Value> ? unknown : JsonOf<Value>
 
-/** A type that nothing is assignable to. The compiler names it where a tool returns a value that is not JSON. */
+/** A type that nothing is assignable to. The compiler names it if a tool returns a value that is not JSON. */
 export interface NotJson {
   readonly notJson: unique symbol
 }
 
-/** The result of a tool with more than its output: details for the UI, an error mark, the wish to end the turn. */
+/** The result of a tool with more than its output: details for the UI, an error mark, the request to end the turn. */
 export interface ToolReturnValue<Details extends JSONValue = JSONValue> {
-  /** For the model: JSON or content, and undefined counts as `'done'`. With `toModelOutput` what that gives must be JSON. */
+  /**
+   * Output for the model: JSON or content; undefined counts as `'done'`. With a `toModelOutput`, its result must be JSON instead.
+   */
   readonly output: JSONValue | ToolContent | readonly ContentItem[]
   /** For the UI: stored with the result and never sent to a model. */
   readonly details?: Details
   readonly isError?: boolean
-  /** End the turn after this answer, when every one of its calls says so. */
+  /** Ends the turn after this answer, if every call of the answer says so. */
   readonly terminate?: boolean
 }
 
@@ -80,7 +82,7 @@ export type ToolChunk<Details extends JSONValue = JSONValue> =
 export interface CallContext {
   readonly toolCallId: string
   readonly toolName: string
-  /** Equal for every attempt of one call, different for any two calls. */
+  /** The same for every attempt of one call, different for any two calls. */
   readonly idempotencyKey: string
   readonly attempt: number
   readonly runId: string
@@ -88,7 +90,7 @@ export interface CallContext {
   readonly step: number
   readonly sessionKey?: string
   readonly context?: JSONValue
-  /** Aborted when the run is stopped or the call is out of time; the call then has the run's `abortGraceMs` to settle. */
+  /** Aborted if the run is stopped or the call is out of time. The call then has the run's `abortGraceMs` to settle. */
   readonly abortSignal: AbortSignal
 }
 
@@ -116,7 +118,7 @@ export type ChildReport =
       readonly error?: ModelError | AgentErrorData
     }
 
-/** What `reconcile` knows of the call that a crash interrupted. `attempt` and `idempotencyKey` are those of that call. */
+/** The call that a crash interrupted, as `reconcile` sees it. `attempt` and `idempotencyKey` are those of that call. */
 export type ReconcileContext = CallContext
 
 /** Whether a call that was started before a crash took effect. `result` is what `execute` would have returned. */
@@ -126,8 +128,8 @@ export type Reconciled<Details extends JSONValue = JSONValue> =
   | { readonly happened: 'unknown' }
 
 /**
- * What `execute` returns: a value, a promise, or a generator. If a generator returns nothing, the output is its `complete` chunk,
- * or else all its deltas.
+ * The return value of `execute`: a value, a promise, or a generator. If a generator returns nothing, the output is its `complete`
+ * chunk, or else all its deltas.
  */
 export type ToolExecution<Details extends JSONValue = JSONValue, Output = never> =
   | ToolReturn<Details, Output>
@@ -135,54 +137,54 @@ export type ToolExecution<Details extends JSONValue = JSONValue, Output = never>
   | AsyncGenerator<ToolChunk<Details>, ToolReturn<Details, Output>>
 
 /**
- * What happens if it is unknown whether a call took effect. `stop`: the run is suspended as `needs-recovery` until the caller
- * submits the outcome. `tell-model`: the model is told and the turn goes on.
+ * Decides what happens if it is unknown whether a call took effect. `stop`: the run is suspended as `needs-recovery` until the
+ * caller submits the outcome. `tell-model`: the model is told and the turn goes on.
  */
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
 export interface ToolFacts<Name extends string = string> {
-  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
+  /** Name by which the model calls the tool: letters, digits, `_` and `-`, at most 64. */
   readonly name: Name
-  /** For people. */
+  /** Name for people. */
   readonly label?: string
   /** For the model: what the tool does and when to use it. */
   readonly description: string
   /**
-   * What running a call twice would do. `pure`: nothing; `idempotent`: nothing under one idempotency key; `once`: it
-   * must never run twice. Default `once`.
+   * Effect of running a call twice. `pure`: none; `idempotent`: none under one idempotency key; `once`: it must never run twice.
+   * Default `once`.
    */
   readonly effect?: ToolEffect
-  /** Says what the run does when a call may or may not have happened. Default: the setting of the run. */
+  /** Decides about a call of which it is unknown whether it took effect. Default: the setting of the run. */
   readonly onUnknownOutcome?: OnUnknownOutcome
-  /** Default 120,000 for a tool with `execute` and none without it; null is none. */
+  /** Time limit of a call. Default 120,000 for a tool with `execute`, none without it; null: no limit. */
   readonly timeoutMs?: number | null
-  /** Starts after all earlier calls of the answer have ended, and later ones after it. Default false. */
+  /** True: the call starts after all earlier calls of the answer have ended, and later calls start after it. Default false. */
   readonly sequential?: boolean
-  /** At most so many calls of this tool at once in a run. */
+  /** Maximum number of calls of this tool at once in a run. */
   readonly concurrency?: number
-  /** More is cut to head and tail. Default 50,000. */
+  /** Longer output is cut to head and tail. Default 50,000. */
   readonly maxOutputCharacters?: number
-  /** How long an approval may be decided; behind it the call counts as denied. Default null: for ever. */
+  /** Time in ms to decide an approval; after it the call counts as denied. Default null: no limit. */
   readonly approvalTimeoutMs?: number | null
   /**
-   * True: if description, schema, effect or `needsApproval` of the tool have changed between the question and the call, an
-   * approved call is asked about again. A function counts as changed with its source text. Default false: the call runs as
-   * it was approved.
+   * True: if description, schema, effect or `needsApproval` of the tool have changed between the question and the call, an approved
+   * call needs a new approval. A function counts as changed if its source text has changed. Default false: the call runs as it was
+   * approved.
    */
   readonly recheck?: boolean
-  /** Asks the provider to hold the model to the schema. */
+  /** Asks the provider to enforce the schema. */
   readonly strict?: boolean
-  /** Shown to the model. */
+  /** Examples that the model is shown. */
   readonly inputExamples?: readonly { readonly input: JSONObject }[]
-  /** Sent along with the tool's declaration. */
+  /** Sent with the tool's declaration. */
   readonly providerOptions?: ProviderOptions
 }
 
 /**
- * A tool made by `tool()` or `dynamicTool()` of the AI SDK, or one of a provider's own tools. Its name is given
- * beside it. A `description` that is a function is asked once, with `context: undefined`. The hooks `onInputStart`,
- * `onInputDelta` and `onInputAvailable` are not called; `outputSchema`, `contextSchema`, `metadata` and `deferLoading`
- * are not read. `context` in its options is the run's.
+ * A tool made by `tool()` or `dynamicTool()` of the AI SDK, or one of a provider's own tools. Its name is given separately. A
+ * `description` that is a function is called once, with `context: undefined`. The hooks `onInputStart`, `onInputDelta` and
+ * `onInputAvailable` are not called; `outputSchema`, `contextSchema`, `metadata` and `deferLoading` are not read. In its options,
+ * `context` is the run's.
  */
 export interface AiSdkTool {
   readonly type?: 'function' | 'dynamic' | 'provider' | undefined
@@ -195,7 +197,7 @@ export interface AiSdkTool {
   readonly needsApproval?: boolean | ((input: never, options: never) => unknown) | undefined
   readonly execute?: ((input: never, options: never) => unknown) | undefined
   readonly toModelOutput?: ((options: never) => unknown) | undefined
-  /** Of a provider's own tool. */
+  /** Id of a provider's own tool. */
   readonly id?: string | undefined
   readonly args?: object | undefined
   readonly isProviderExecuted?: boolean | undefined

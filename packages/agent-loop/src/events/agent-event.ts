@@ -50,7 +50,7 @@ import type {
  */
 export type AgentEvent = DurableEvent | DeltaEvent
 
-/** An event that a commit stored. It has a `seq`, and a reader who comes later gets it again. Deltas are never needed to rebuild the state. */
+/** An event that a commit stored. It has a `seq`, and later readers get it too. Deltas are never needed to rebuild the state. */
 export type DurableEvent =
   | SessionStartEvent
   | SessionEndEvent

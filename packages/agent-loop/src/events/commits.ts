@@ -4,21 +4,21 @@ import { isDurable } from './kinds.ts'
 /** Events of a log that one commit stored, all or none. */
 export interface LogCommit {
   readonly firstSeq: number
-  /** Of the events that were given: the last commit of a list may have more. */
+  /** Number of the last given event; the last commit of a list may have more events. */
   readonly lastSeq: number
   /** Epoch milliseconds, of its last event. */
   readonly at: number
   /** The id of the runtime that wrote it. Absent for the end of a deleted session. */
   readonly owner?: string
-  /** The run under whose claim it was written. Absent for what a client asked for, such as an input. */
+  /** The run under whose claim it was written. Absent for writes that a client asked for, such as an input. */
   readonly runId?: string
-  /** The number of that claim, from 1: it rises when a run is taken over or resumed. */
+  /** Fencing token of that claim, from 1: it rises when a run is taken over or resumed. */
   readonly epoch?: number
 }
 
 /**
  * Returns the commits of a log in order, each with the process that wrote it. `before` holds the commits of earlier events, which
- * the first of these events may continue. Left out are deltas, repeated events, the rest of a commit whose first event is missing,
+ * the first of these events may continue. Leaves out deltas, repeated events, the rest of a commit whose first event is missing,
  * and events of a log without commit marks. It never throws: a value that is not a list has no commits.
  */
 export function commitsOf(events: Iterable<AgentEvent>, before: readonly LogCommit[] = []): readonly LogCommit[] {

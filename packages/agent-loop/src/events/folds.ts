@@ -9,10 +9,10 @@ import type { StepEventBase } from './turn-events.ts'
 import { toolCallOf } from './view.ts'
 import type { ChildView, RunView, ToolCallView } from './view.ts'
 
-/** What an event changes in a view. An `undefined` takes the field away. */
+/** The changes that an event makes to a view. `undefined` removes the field. */
 export type Change = { -readonly [Key in keyof RunView]?: RunView[Key] | undefined }
 
-/** One function per event type: a type without its fold does not compile. */
+/** One function per event type: an event type without a fold does not compile. */
 type Folds = {
   readonly [Type in DurableEvent['type']]: (view: RunView, event: Extract<DurableEvent, { type: Type }>) => Change
 }
@@ -33,7 +33,7 @@ export const folds: Folds = {
   'turn-start': (view, { runId, turn, resumed }) => ({
     ...{ phase: 'turn', status: 'running', outcome: undefined, runId, turn, error: undefined, progress: {} },
     ...(resumed
-      ? // Children go on: what they wait for then is listed anew.
+      ? // Subagents resume too, and list again what they wait for.
         { pendingToolCalls: view.pendingToolCalls.filter(({ path, background }) => background || path.length === 0) }
       : { step: 0, usage: {}, cost: undefined, retry: undefined, ...questionsOfOthers(view) }),
   }),
@@ -65,7 +65,7 @@ export const folds: Folds = {
   // The turn does not count the usage of a compaction after it.
   usage: (view, event) => (view.phase === 'compaction' ? {} : spend(view, event)),
 
-  // Calls, what they wait for, and what they hand to others.
+  // Calls, the answers that they wait for, and their subagents.
   'tool-execution-start': (view, event) => {
     const { idempotencyKey: _key, effect: _effect, ...call } = factsOf(event)
     return { toolCalls: withCall(view.toolCalls, { ...call, startedAt: event.at, state: 'running' }) }
@@ -74,7 +74,7 @@ export const folds: Folds = {
   'awaiting-tools': (view, { pendingToolCalls: listed, background }) => {
     if (background) return { pendingToolCalls: [...view.pendingToolCalls.filter((call) => !isAskedBy(call, background)), ...listed.map((call) => ({ ...call, background }))] }
     const pendingToolCalls = [...listed, ...view.pendingToolCalls.filter((call) => call.background)]
-    // Those with a path are calls of child runs, whose ids are their own.
+    // Calls with a path belong to child runs, which have ids of their own.
     const own = listed.filter((call) => call.path.length === 0)
     const toolCalls = own.reduce<readonly ToolCallView[]>((calls, { toolCallId, toolName, input }) => {
       return withCall(calls, { toolCallId, toolName, input, attempt: 0, ...toolCallOf({ toolCalls: calls }, toolCallId), state: 'remote' })
@@ -106,7 +106,7 @@ function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pic
   return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
 }
 
-/** The end of another run is then that of one that never started. */
+/** Returns whether the run of the view has not ended. Then the end of another run belongs to a run that never started. */
 function isOpen({ phase, status }: RunView): boolean {
   return phase === 'turn' || (status !== undefined && !isEnded(status))
 }
@@ -123,7 +123,7 @@ function askedFor({ message }: MessageEndEvent): readonly ToolCallView[] {
   })
 }
 
-/** Takes out a withdrawn answer with its calls. The results of the calls are withdrawn by ids of their own. */
+/** Removes a withdrawn answer with its calls. The results of the calls are withdrawn separately, by their own ids. */
 function discard(view: RunView, messageId: string): Change {
   const { open, messages, toolCalls } = view
   if (open?.messageId === messageId) return { open: undefined, output: undefined }
@@ -139,7 +139,7 @@ function discard(view: RunView, messageId: string): Change {
 
 type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
 
-/** A background run launched below another has a longer path: what it asks is its own. */
+/** A background run that was launched below another one has a longer path: its questions are its own. */
 function isAskedBy({ background }: Waiting, path: readonly string[]): boolean {
   return background?.length === path.length && path.every((id, place) => background[place] === id)
 }
@@ -158,7 +158,10 @@ function endCall(view: RunView, { message: result, durationMs }: ToolExecutionEn
   }
 }
 
-/** Results enter the transcript together, in call order, with the last of them. The calls of the latest answer stand last. */
+/**
+ * Results enter the transcript together, in call order, when the last one has arrived. The calls of the latest answer are the last
+ * in the list.
+ */
 function withResults(messages: RunView['messages'], calls: readonly ToolCallView[]): RunView['messages'] {
   const answer = messages.at(-1)
   if (answer?.role !== 'assistant') return messages
@@ -176,7 +179,9 @@ function otherApprovals(view: RunView, { approvalId }: { readonly approvalId: st
   return view.pendingApprovals.filter((request) => request.approvalId !== approvalId)
 }
 
-/** What an event says beyond where it stands in the log. Readers of a log get a cursor with it. */
+/**
+ * Returns the fields of an event that do not give its place in the log. The cursor, which readers of a log get, is left out too.
+ */
 function factsOf<Event extends StepEventBase & { readonly type: string; readonly cursor?: string }>(event: Event): Omit<Event, keyof StepEventBase | 'type' | 'cursor'> {
   const { type: _type, at: _at, seq: _seq, commit: _commit, cursor: _cursor, runId: _runId, turn: _turn, step: _step, agent: _agent, ...facts } = event
   return facts

@@ -18,10 +18,10 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-execution-delta': true,
 }
 
-/** An event at which a driver may step in, and at which views of equal logs are equal: `turn-start`, `step-start`, `step-end`. */
+/** An event at which a driver may act, and at which views of equal logs are equal: `turn-start`, `step-start`, `step-end`. */
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
-/** Reads the type of a value from a stream or a log. A value that is no event has none. */
+/** Returns the type of a value from a stream or a log; empty if the value is no event. */
 function typeOf(event: unknown): PropertyKey {
   const type = (event as { readonly type?: unknown } | null | undefined)?.type
   return typeof type === 'string' ? type : ''

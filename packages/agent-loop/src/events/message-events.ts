@@ -8,7 +8,7 @@ export interface MessageStartEvent extends StepEventBase {
   readonly messageId: string
   readonly attempt: number
   readonly model: ModelName
-  /** Of an agent with an output schema: how this model is asked for the final answer. */
+  /** For an agent with an output schema: the way in which this model is asked for the final answer. */
   readonly output?: OutputMode
 }
 
@@ -46,7 +46,7 @@ export interface RetryStartEvent extends StepEventBase {
   /** Epoch milliseconds at which the wait ends. */
   readonly notBefore: number
   readonly cause: 'error' | 'overflow' | 'fallback'
-  /** Of a fallback: the model that takes the step. */
+  /** For a fallback: the model that takes over the step. */
   readonly model?: ModelName
   readonly error: ModelError
 }
@@ -140,7 +140,7 @@ export interface CompactionEndEvent extends RunEventBase {
   readonly compactionId: string
   readonly outcome: CompactionOutcome
   readonly reason?: string
-  /** Present exactly when `done`. */
+  /** Present exactly if `outcome` is `done`. */
   readonly compaction?: Compaction
 }
 
@@ -150,13 +150,13 @@ export interface CompactionEndEvent extends RunEventBase {
  */
 export type CompactionOutcome = 'done' | 'skipped' | 'cancelled' | 'failed'
 
-/** A summary that a model is shown in the place of all messages before `firstKeptMessageId`. The messages stay stored. */
+/** A summary that a model is shown instead of all messages before `firstKeptMessageId`. The messages stay stored. */
 export interface Compaction {
   readonly compactionId: string
   readonly summary: string
-  /** The first message that is shown as it is; empty when none is. */
+  /** The first message that is shown as it is; empty if none is. */
   readonly firstKeptMessageId: string
-  /** The latest message when it was made: usage up to there was that of another view. */
+  /** The latest message when it was made. Usage reported up to there belongs to another view. */
   readonly lastMessageId?: string
   readonly tokensBefore: number
   readonly tokensAfter: number
@@ -173,18 +173,18 @@ export interface Fact {
   readonly value: string
 }
 
-/** Tokens that are in no `message-end`. The usage of a turn is the sum of both. */
+/** Tokens that no `message-end` contains. The usage of a turn is the sum of both. */
 export interface UsageEvent extends RunEventBase {
   readonly type: 'usage'
-  /** Of a `cache-miss`. */
+  /** Present for a `cache-miss`. */
   readonly step?: number
-  /** `cache-miss`: tokens of its own it has none, those of the answer are in its `message-end`. */
+  /** A `cache-miss` has no tokens of its own: those of the answer are in its `message-end`. */
   readonly purpose: 'discarded-attempt' | 'compaction' | 'child' | 'cache-miss' | 'other'
   readonly usage: Usage
   readonly cost?: Cost
   readonly estimated?: true
   readonly model?: ModelName
-  /** Of a `cache-miss` or a `discarded-attempt`: with what the request differs first from the one before in this conversation. */
+  /** For a `cache-miss` or a `discarded-attempt`: the first difference from the previous request of this conversation. */
   readonly cacheMiss?: CacheMiss
 }
 

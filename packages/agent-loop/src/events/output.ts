@@ -1,9 +1,9 @@
 import type { JSONValue } from '@bowline/llm'
 
-/** The tool by which a model gives its final answer, where it is asked for it by a tool. */
+/** Name of the tool by which a model gives its final answer, if it is asked by a tool. */
 export const outputToolName = 'final_output'
 
-/** How a model is asked for the final answer: by the provider's response format, by a tool, or by the prompt. */
+/** The way in which a model is asked for the final answer: by the provider's response format, by a tool, or by the prompt. */
 export type OutputMode = 'json-schema' | 'tool' | 'prompt'
 
 /** The place of a value in an output: object keys and list indexes, from the root. */
@@ -20,7 +20,7 @@ export function patchOutput(output: JSONValue | undefined, patch: readonly Outpu
   return patch.reduce((before, change) => changed(before, change, 0) ?? before, output)
 }
 
-/** Undefined if the change has no place. */
+/** Returns undefined if the change has no place. */
 function changed(value: Value, change: OutputChange, depth: number): JSONValue | undefined {
   const key = change.path[depth]
   if (key === undefined) return 'value' in change ? change.value : typeof value === 'string' ? value + change.append : undefined

@@ -29,7 +29,7 @@ function withoutAbsent(change: Change): RunView {
 
 type BlockDelta = Exclude<DeltaEvent, { type: 'tool-execution-delta' | 'output-delta' }>
 
-/** A delta without its open message, block or running call leaves the view as it is. */
+/** Leaves the view as it is for a delta without its open message, block or running call. */
 function foldDelta(view: RunView, event: DeltaEvent): RunView {
   if (event.type === 'tool-execution-delta') {
     if (toolCallOf(view, event.toolCallId)?.state !== 'running') return view
@@ -85,7 +85,7 @@ function isCall(block: OpenBlock | undefined): block is OpenToolCall {
   return block?.type === 'tool-call'
 }
 
-/** Cuts only when twice too long, so that the cost of cutting is spread over many deltas. */
+/** Cuts only text of twice the limit, so that the cost of cutting is spread over many deltas. */
 function keepTail(text: string): string {
   return text.length > 2 * progressCharacters ? text.slice(-progressCharacters) : text
 }

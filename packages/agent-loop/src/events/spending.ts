@@ -1,6 +1,6 @@
 import type { Cost, Usage } from '@bowline/llm'
 
-/** Tokens of a turn, or of a part of it, and what they cost as far as that is known. */
+/** Tokens of a turn, or of a part of it, and their cost as far as it is known. */
 interface Spent {
   readonly usage: Usage
   readonly cost?: Cost | undefined
@@ -10,8 +10,8 @@ const amounts = ['total', 'input', 'cacheRead', 'cacheWrite', 'output'] as const
 const decimal = /^-?\d+(\.\d+)?$/
 
 /**
- * What the turn cost so far and one more part. Exact. Undefined when a part with tokens has no cost, and for different
- * currencies; a part without reported tokens adds nothing.
+ * Returns the exact cost of the turn so far and one more part. Returns undefined if a part with tokens has no cost, or if the
+ * currencies differ. A part without reported tokens adds nothing.
  */
 export function sumCost(sofar: Spent, part: Spent): Cost | undefined {
   if (!part.cost) return hasTokens(part.usage) ? undefined : sofar.cost
@@ -26,9 +26,9 @@ function hasTokens(usage: Usage): boolean {
   return Object.values(usage).some((value) => typeof value === 'number')
 }
 
-/** Like the sums of `@bowline/llm`, which this entry must not load: no exponent, no zeros at the end. */
+/** Writes sums as `@bowline/llm` does, which this entry must not load: no exponent, no zeros at the end. */
 function addDecimals(a: string, b: string): string {
-  // More digits than either fraction has: there always is a point.
+  // More digits than either fraction has, so that there always is a point.
   const scale = Math.max(a.length, b.length)
   const sum = scaled(a, scale) + scaled(b, scale)
   const digits = String(sum < 0n ? -sum : sum).padStart(scale + 1, '0')
@@ -42,7 +42,7 @@ function scaled(text: string, scale: number): bigint {
 
 type Count = Exclude<keyof Usage, 'estimated' | 'raw'>
 
-/** Like `addUsage` of `@bowline/llm`, which this entry must not load: a number is missing only when both lack it. */
+/** As `addUsage` of `@bowline/llm`, which this entry must not load: a number is missing only if both lack it. */
 export function sumUsage(a: Usage, b: Usage): Usage {
   const sum: { -readonly [Key in keyof Usage]: Usage[Key] } = {}
   for (const name of Object.keys({ ...a, ...b }) as Count[]) {

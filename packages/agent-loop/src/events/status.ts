@@ -10,12 +10,12 @@ export type Status =
   /** The user must answer an approval or submit the result of a remote tool. */
   | 'waiting-for-user'
   | 'waiting-for-subagent'
-  /** A model call has failed and is made again after a delay. */
+  /** A model call has failed and is retried after a delay. */
   | 'waiting-for-retry'
   /** An operator must decide about a call of unknown outcome or a changed definition. */
   | 'needs-recovery'
   | 'completed'
-  /** By a stop, a guardrail or a limit: the outcome says which. */
+  /** Ended by a stop, a guardrail or a limit: the outcome says which. */
   | 'stopped'
   | 'failed'
 
@@ -37,7 +37,10 @@ const words: Readonly<Record<RunStatus | 'retry', Status>> = {
 /** All values of `Status`, from queued to ended. */
 export const statuses: readonly Status[] = [...new Set(Object.values(words))]
 
-/** Returns the status that people are shown for the stored state of a run. `retries`: the run waits for its next attempt of a model call. */
+/**
+ * Returns the status that people are shown for the stored state of a run. `retries`: the run waits for its next attempt of a model
+ * call.
+ */
 export function statusOf(run: RunStatus, retries?: boolean): Status {
   return words[retries && (run === 'queued' || run === 'running') ? 'retry' : run]
 }

@@ -10,7 +10,7 @@ export interface ToolExecutionStartEvent<Name extends string = string, Input = J
   readonly type: 'tool-execution-start'
   readonly toolName: Name
   readonly label?: string
-  /** As validated. */
+  /** The input that was validated. */
   readonly input: Input
   readonly attempt: number
   /** `<runId>/<step>/<toolCallId>`, equal for every attempt of one call. */
@@ -26,7 +26,7 @@ export interface ToolExecutionDeltaEvent extends ToolEventBase {
   readonly replace?: true
 }
 
-/** A call has its one outcome, in `message`. `durationMs` is the time from its start in ms. */
+/** A call has ended; `message` is its only outcome. `durationMs` is the time since its start, in ms. */
 export interface ToolExecutionEndEvent<Name extends string = string, Output = JSONValue> extends ToolEventBase {
   readonly type: 'tool-execution-end'
   /** `here`: `execute` ran; `elsewhere`: the result was submitted; `no`: it never ran. */
@@ -37,16 +37,16 @@ export interface ToolExecutionEndEvent<Name extends string = string, Output = JS
 }
 
 /**
- * Of a run in the background, in the log of the root: the ids of the tool calls from the root to the one that has launched
- * it. `runId`, `turn` and `step` are those of that run, and the event may stand anywhere.
+ * Set for a background run, in the log of the root: the ids of the tool calls from the root to the call that launched the run.
+ * `runId`, `turn` and `step` are those of that run, and the event may come anywhere in the log.
  */
 interface MaybeBackground {
   readonly background?: readonly string[]
 }
 
 /**
- * Lists the calls that wait for an answer from outside. From a background run it replaces the list of that run; an empty list says
- * that it waits no longer. The calls of other background runs stay, also of those launched below it.
+ * Lists the calls that wait for an answer from outside. From a background run it replaces the list of that run; an empty list means
+ * that the run no longer waits. The calls of other background runs stay, also those of runs launched below it.
  */
 export interface AwaitingToolsEvent extends StepEventBase, MaybeBackground {
   readonly type: 'awaiting-tools'
@@ -62,9 +62,12 @@ export interface ApprovalRequestedEvent extends ToolEventBase, MaybeBackground {
   /** SHA-256, base64url, of the canonical JSON of `input`. */
   readonly inputHash: string
   readonly reason?: string
-  /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
+  /** Id of an earlier approval of the same call. The tool has changed since, so the approval is requested again. */
   readonly replaces?: string
-  /** Absent: about the call. `budget`: about more money or tokens for the run; there is no call of this id. */
+  /**
+   * Absent: the request is about the call. `budget`: it is about more money or tokens for the run, and no call has this
+   * `toolCallId`.
+   */
   readonly about?: 'budget'
   readonly path: readonly string[]
   readonly deadlineAt?: number
@@ -77,14 +80,14 @@ export interface ApprovalResolvedEvent extends ToolEventBase, MaybeBackground {
   /** `cancelled`: there is no decision, and there will be none. */
   readonly decision: 'approve' | 'deny' | 'cancelled'
   readonly reason?: string
-  /** As validated. */
+  /** The edited input that was validated. */
   readonly editedInput?: JSONValue
   readonly by?: string
 }
 
 /**
- * What a second execution of the same call would do. `pure`: nothing. `idempotent`: nothing under the same `idempotencyKey`.
- * `once`: it must not happen. After a crash the loop runs the first two again and never the third.
+ * Effect of a second execution of the same call. `pure`: none. `idempotent`: none under the same `idempotencyKey`. `once`: a second
+ * execution must not happen. After a crash the loop runs calls of the first two kinds again, and never those of the third.
  */
 export type ToolEffect = 'pure' | 'idempotent' | 'once'
 
@@ -94,11 +97,11 @@ export interface ToolResult<Name extends string = string, Output = JSONValue> {
   readonly id: string
   readonly toolCallId: string
   readonly toolName: Name
-  /** What the tool returned is the `value` of `json` or, if it is a text or was cut, of `text`. */
+  /** Output for the model. The value that the tool returned is the `value` of `json` or, if it is a text or was cut, of `text`. */
   readonly output: Exclude<ToolOutput, { type: 'json' | 'error-json' }> | JsonOutput<Output>
   readonly at: number
   readonly status: OutcomeStatus
-  /** Place of the call among the calls of its answer, from 0. */
+  /** Position of the call among the calls of its answer, from 0. */
   readonly index: number
   readonly details?: JSONValue
 }
@@ -114,9 +117,12 @@ export interface PendingToolCall {
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
-  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  /**
+   * In a view: set for a background run, which outlives the turn. The ids of the tool calls from the root to the call that launched
+   * the run.
+   */
   readonly background?: readonly string[]
-  /** It may or may not have happened: the run is `needs-recovery`. */
+  /** The call may or may not have taken effect: the run is `needs-recovery`. */
   readonly unknown?: true
 }
 
@@ -126,19 +132,27 @@ export interface ApprovalRequest {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: JSONValue
-  /** SHA-256, base64url, of the canonical JSON of `input`: a decision may name it, to be sure of what it decides. */
+  /**
+   * SHA-256, base64url, of the canonical JSON of `input`. A decision may repeat it, to be sure of the input that it decides about.
+   */
   readonly inputHash: string
   readonly reason?: string
-  /** The id of an earlier approval of the same call: the tool has changed since, so it is asked again. */
+  /** Id of an earlier approval of the same call. The tool has changed since, so the approval is requested again. */
   readonly replaces?: string
-  /** Absent: about the call. `budget`: about more money or tokens for the run; there is no call of this id. */
+  /**
+   * Absent: the request is about the call. `budget`: it is about more money or tokens for the run, and no call has this
+   * `toolCallId`.
+   */
   readonly about?: 'budget'
   /** Tool call ids from the root; empty at the root. */
   readonly path: readonly string[]
   readonly agent: readonly string[]
-  /** In a view: the ids of the tool calls from the root to the one that has launched the background run that asks. It outlives the turn. */
+  /**
+   * In a view: set for a background run, which outlives the turn. The ids of the tool calls from the root to the call that launched
+   * the run.
+   */
   readonly background?: readonly string[]
-  /** Behind it the call counts as denied. */
+  /** After this time the call counts as denied. */
   readonly deadlineAt?: number
 }
 
@@ -158,12 +172,12 @@ export interface ChildStartEvent extends ChildEventBase {
 }
 
 /**
- * Reports the answer of a step of a subagent. It is repeated with another status when the subagent begins to wait after that step,
+ * Reports the answer of a step of a subagent. It comes again with another status when the subagent begins to wait after that step,
  * and when it resumes.
  */
 export interface ChildUpdateEvent extends ChildEventBase {
   readonly type: 'child-update'
-  /** The child's own count. */
+  /** Step in the child's own count. */
   readonly step: number
   readonly status: 'running' | TurnStatus
   /** At most 500 characters. */

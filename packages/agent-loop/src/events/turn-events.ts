@@ -1,22 +1,25 @@
 import type { Cost, JSONValue, ModelError, Usage, UserMessage } from '@bowline/llm'
 
 /**
- * `at` is epoch milliseconds; the durable events that the loop stores together carry one time. `seq` is absent until the commit gave it.
+ * `at` is epoch milliseconds; all durable events that the loop stores in one commit have the same time. `seq` is absent until the
+ * commit has assigned it.
  */
 interface EventBase {
   readonly at: number
   readonly seq?: number
-  /** On the first event of each commit of a store; the events up to the next mark belong to the same commit (`commitsOf`). */
+  /**
+   * Present on the first event of each commit of a store. The events up to the next mark belong to the same commit (`commitsOf`).
+   */
   readonly commit?: CommitMark
 }
 
-/** Says which writer made a commit: the runtime, its claim and the run. */
+/** Names the writer of a commit: the runtime, its claim and the run. */
 export type CommitMark = {
-  /** The id of the runtime. */
+  /** Id of the runtime. */
   readonly owner?: string
-  /** The number of the claim of a run under which it was written. Absent for what a client asked for. */
+  /** Number of the claim on a run under which it was written. Absent for writes that a client asked for. */
   readonly epoch?: number
-  /** The run of that claim, if it is not the one that the event names: a subagent writes into the log of its parent. */
+  /** Run of that claim, if the event names another one: a subagent writes into the log of its parent. */
   readonly runId?: string
 }
 
@@ -42,7 +45,7 @@ export interface ModelName {
 export interface SessionStartEvent extends EventBase {
   readonly type: 'session-start'
   readonly sessionKey: string
-  /** The transcript came from elsewhere (fork, import): a reader loads it. */
+  /** The transcript came from elsewhere (fork, import): a reader must load it. */
   readonly copied?: true
 }
 
@@ -58,7 +61,7 @@ export interface RunQueuedEvent extends EventBase {
   readonly type: 'run-queued'
   readonly runId: string
   readonly kind: 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
-  /** As it was given; null for a run without input. */
+  /** The input as it was given; null for a run without input. */
   readonly input: JSONValue
   readonly inputId?: string
 }
@@ -80,7 +83,10 @@ export interface OrchestrationStepEvent extends RunEventBase {
   readonly sequenceIndex: number
 }
 
-/** A user message was added to the transcript. It comes before the `turn-start` of the turn that answers it. `source` says who gave the input. */
+/**
+ * A user message was added to the transcript. It comes before the `turn-start` of the turn that answers it. `source` names the
+ * origin of the input.
+ */
 export interface UserMessageEvent extends RunEventBase {
   readonly type: 'user-message'
   readonly messageId: string
@@ -97,12 +103,12 @@ export interface RuntimeInputEvent extends RunEventBase {
   readonly source: InputSource | 'repair'
   readonly placement: Window
   readonly message?: UserMessage
-  /** Length of the text. */
+  /** Number of characters of the text. */
   readonly characters: number
 }
 
 /**
- * Who gave an input during a turn: `steer` the caller of the run, `notify` a runtime. Both are stored. `overlay` is shown to the
+ * Origin of an input during a turn. `steer`: the caller of the run; `notify`: a runtime. Both are stored. `overlay` is shown to the
  * model for one turn and is not stored.
  */
 export type InputSource = 'steer' | 'notify' | 'overlay'
@@ -111,18 +117,18 @@ export type InputSource = 'steer' | 'notify' | 'overlay'
 export type Window = 'turn-start' | 'step-start' | 'step-end'
 
 /**
- * A segment of a turn begins. A turn has more than one if it was suspended or its process died; `attempt` counts them from 1.
- * `cause` says why a further segment began.
+ * A segment of a turn begins. A turn has several segments if it was suspended or its process died; `attempt` counts them from 1.
+ * `cause` says why a later segment began.
  */
 export interface TurnStartEvent extends RunEventBase {
   readonly type: 'turn-start'
-  /** True for every segment of a turn but its first. */
+  /** True for every segment of a turn except the first. */
   readonly resumed: boolean
   readonly attempt: number
   readonly cause?: ResumeCause
   /** The hash of the agent's fingerprint. */
   readonly fingerprint?: string
-  /** What has changed in the agent since the turn began. */
+  /** Changes of the agent since the turn began. */
   readonly definitionDiff?: JSONValue
 }
 
@@ -135,7 +141,7 @@ export type ResumeCause = 'answers' | 'takeover' | 'yield' | 'recovery'
 /** A step begins: one model call with the tool calls of its answer. Numbers are tokens. */
 export interface StepStartEvent extends StepEventBase {
   readonly type: 'step-start'
-  /** Estimate of what the call will send. */
+  /** Estimated size of the request. */
   readonly contextTokens: number
   readonly contextWindow?: number
   readonly model: ModelName
@@ -145,7 +151,7 @@ export interface StepStartEvent extends StepEventBase {
 export interface StepEndEvent extends StepEventBase {
   readonly type: 'step-end'
   readonly toolCalls: number
-  /** As far as known then: an input that is taken behind it makes one more step. */
+  /** As far as known at that time: an input that is added after the step causes one more step. */
   readonly continues: boolean
 }
 
@@ -154,15 +160,15 @@ export interface TurnEndEvent extends RunEventBase {
   readonly type: 'turn-end'
   readonly status: TurnStatus
   readonly reason: EndReason
-  /** Of the whole turn, all its segments together. */
+  /** Usage of the whole turn, all its segments together. */
   readonly usage: Usage
-  /** Absent when a part of it is not known. */
+  /** Absent if the cost of a part is not known. */
   readonly cost?: Cost
   readonly steps: number
-  /** Overlays that ended with the turn. */
+  /** Number of overlays that ended with the turn. */
   readonly overlaysExpired: number
   readonly error?: TurnError
-  /** After an abort: what became of each call of the step that was stopped. */
+  /** After an abort: the outcome of each call of the stopped step. */
   readonly receipt?: readonly CallReceipt[]
 }
 
@@ -180,8 +186,8 @@ export interface CallReceipt {
 export type OutcomeStatus = 'result' | 'error' | 'denied' | 'cancelled' | 'unknown'
 
 /**
- * How a segment of a turn ends. If several apply, `needs-recovery` wins over pending calls, and these over approvals.
- * `awaiting-subagent`: only a subagent is still at work.
+ * The way in which a segment of a turn ends. If several apply, `needs-recovery` wins over pending calls, and pending calls win over
+ * approvals. `awaiting-subagent`: only a subagent is still at work.
  */
 export type TurnStatus =
   | 'completed'
@@ -278,7 +284,7 @@ export interface AgentErrorData {
   readonly refused?: readonly { readonly id: string; readonly code: AgentErrorCode }[]
 }
 
-/** Each event of the segment is stored. It follows `turn-end`. */
+/** All events of the segment are stored. Follows `turn-end`. */
 export interface SavePointEvent extends RunEventBase {
   readonly type: 'save-point'
 }
@@ -292,18 +298,18 @@ export interface SettledEvent extends RunEventBase {
 export interface ErrorEvent extends RunEventBase {
   readonly type: 'error'
   /**
-   * `reminder`: the word of background tasks that did not reach the model. `definition`: in the log of the root, a run of a
-   * subagent is held because the definition of its agent has changed; `recover` with its `runId` decides.
+   * `reminder`: news of background tasks did not reach the model. `definition`: in the log of the root, a subagent's run is held
+   * because the definition of its agent has changed; call `recover` with its `runId` to decide.
    */
   readonly source: 'extension' | 'guardrail' | 'ephemeral' | 'prompt' | 'compaction' | 'tool' | 'reminder' | 'definition' | 'journal'
-  /** Of the extension, guardrail, section or tool. */
+  /** Name of the extension, guardrail, section or tool. */
   readonly name?: string
   readonly hook?: string
   readonly message: string
   readonly fatal: boolean
   /**
-   * In the log of the root, for the run of a subagent: the ids of the tool calls from the root to the one that started it.
-   * `runId` and `turn` are those of that run, and the event may stand anywhere.
+   * In the log of the root, for a subagent's run: the ids of the tool calls from the root to the call that started the run. `runId`
+   * and `turn` are those of that run, and the event may come anywhere in the log.
    */
   readonly path?: readonly string[]
 }

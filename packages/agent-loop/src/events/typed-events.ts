@@ -2,7 +2,7 @@ import type { JSONValue } from '@bowline/llm'
 import type { AgentEvent } from './agent-event.ts'
 import type { ToolExecutionEndEvent, ToolExecutionStartEvent, ToolResult } from './tool-events.ts'
 
-/** Input and output of each tool by its name, as the log holds them. An index signature says that the tools are not known. */
+/** Input and output of each tool by its name, as the log holds them. An index signature means that the tools are not known. */
 export interface ToolTypes {
   readonly [name: string]: { readonly input: unknown; readonly output: unknown }
 }
@@ -31,11 +31,11 @@ type ResultOf<Types extends ToolTypes> =
 export interface RunTypes {
   readonly event: AgentEvent
   readonly toolResult: ToolResult
-  /** Of the final answer, with an output schema. */
+  /** Type of the final answer, with an output schema. */
   readonly output: unknown
 }
 
-/** The `RunTypes` of an agent with these tools; those of any agent if the tools are not known. */
+/** The `RunTypes` of an agent with these tools. If the tools are not known, those of any agent. */
 export type RunTypesOf<Types extends ToolTypes, Output> = string extends keyof Types
   ? { readonly event: AgentEvent; readonly toolResult: ToolResult; readonly output: Output }
   : {

@@ -9,46 +9,48 @@ import type { AgentErrorData, ModelName, OutcomeStatus, TurnError, TurnStatus } 
  * Messages keep their references.
  */
 export interface RunView {
-  /** Of the last durable event that was folded in. */
+  /** Number of the last durable event in the view. */
   readonly seq: number
-  /** `compaction` is one outside of a turn. */
+  /** `compaction` is a compaction outside of a turn. */
   readonly phase: 'idle' | 'turn' | 'compaction'
-  /** Of the latest run. */
+  /** Status of the latest run. */
   readonly status?: Status
-  /** How its last segment ended; absent while it is queued or running. */
+  /** Outcome of its last segment; absent while the run is queued or running. */
   readonly outcome?: TurnStatus
   readonly runId?: string
   readonly turn: number
   readonly step: number
-  /** The transcript. Results of a step enter it together, in call order, with the last of them. */
+  /** The transcript. Results of a step enter it together, in call order, when the last one has arrived. */
   readonly messages: readonly ViewMessage[]
   /** The message being streamed. */
   readonly open?: OpenMessage
   /**
-   * Every call of the conversation, in the order in which they were asked for; `toolCallOf` finds one. A list, because
-   * copying it for a change costs next to nothing, also in a long conversation.
+   * Every call of the conversation, in the order of the requests; `toolCallOf` finds one. It is a list because copying it for a
+   * change costs next to nothing, also in a long conversation.
    */
   readonly toolCalls: readonly ToolCallView[]
   /**
-   * What running tools have said so far, by tool call id: at least the last `progressCharacters` of it. Like `open` it
-   * is made of deltas, so it ends with the call.
+   * Live output of running tools so far, by tool call id: at least its last `progressCharacters`. Like `open` it is made of deltas,
+   * so it ends with the call.
    */
   readonly progress: Readonly<Record<string, string>>
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** What calls have handed to other agents, in the order of the starts. */
+  /** Work that calls have delegated to other agents, in the order of the starts. */
   readonly children: readonly ChildView[]
-  /** In force: what the model is shown in the place of the messages before `firstKeptMessageId`. They stay in `messages`. */
+  /**
+   * The compaction in force. The model is shown it instead of the messages before `firstKeptMessageId`, which stay in `messages`.
+   */
   readonly compaction?: Compaction
-  /** A retry that is announced or under way. */
+  /** A retry that is announced or in progress. */
   readonly retry?: RetryView
-  /** Of the latest turn. */
+  /** Usage of the latest turn. */
   readonly usage: Usage
-  /** Of the latest turn; absent when a part of it is not known. */
+  /** Cost of the latest turn; absent if the cost of a part is not known. */
   readonly cost?: Cost
   /** Why the latest turn ended as `error`. */
   readonly error?: TurnError
-  /** Of the latest turn of an agent with an output schema: as far as it is written, and then as it is stored. */
+  /** Output of the latest turn, if the agent has an output schema: first the part that is written so far, then the stored one. */
   readonly output?: JSONValue
   /** Events are missing: load the transcript and go on from its cursor. */
   readonly gap: boolean
@@ -97,10 +99,10 @@ export interface ToolCallView {
   readonly label?: string
   readonly input: JSONValue
   readonly state: 'pending' | 'running' | 'remote' | OutcomeStatus
-  /** 0 until it started, then the number of starts. */
+  /** Number of starts; 0 before the first. */
   readonly attempt: number
   readonly startedAt?: number
-  /** Present exactly when `state` is an outcome. */
+  /** Present exactly if `state` is an outcome. */
   readonly result?: ToolResult
   readonly durationMs?: number
 }
@@ -113,14 +115,14 @@ export interface ChildView {
   readonly description?: string
   /** Set if the child works in the background. */
   readonly taskId?: string
-  /** The child's own count; 0 before its first update. */
+  /** Step in the child's own count; 0 before its first update. */
   readonly step: number
   readonly status: Status
-  /** As its last update or its end says: how it waits, or how it ended. Absent while it is running. */
+  /** Status in its last update or its end: how it waits, or how it ended. Absent while it is running. */
   readonly outcome?: TurnStatus
   readonly text?: string
   readonly toolNames: readonly string[]
-  /** Present once it has ended, as far as they are known. */
+  /** Present once the child has ended, as far as they are known. */
   readonly usage?: Usage
   readonly cost?: Cost
   readonly error?: ModelError | AgentErrorData
@@ -132,7 +134,7 @@ export type RetryView = Pick<RetryStartEvent, 'attempt' | 'maxAttempts' | 'delay
 /** The number of characters that a view keeps of a running tool's progress. */
 export const progressCharacters = 20_000
 
-/** The view of a log without events: where `reduceEvents` begins. */
+/** The view of a log without events, from which `reduceEvents` begins. */
 export const emptyView: RunView = Object.freeze({
   seq: 0,
   phase: 'idle',

@@ -22,19 +22,19 @@ import { earlierMessages } from '../transcript/earlier-messages.ts'
 
 /** A journal in the memory of this process. It is lost with the process unless its `snapshot` is stored. */
 export interface MemoryJournal extends Journal {
-  /** All of it as JSON: `createMemoryJournal({ snapshot })` goes on from there, also in another process. */
+  /** Returns the whole journal as JSON. `createMemoryJournal({ snapshot })` continues from it, also in another process. */
   snapshot(): JSONValue
 }
 
 /** The beginning of a journal: a transcript or a snapshot. Default: an empty conversation. */
 export interface MemoryJournalOptions {
-  /** An earlier transcript. Throws `invalid-transcript` when it breaks an invariant. */
+  /** An earlier transcript. Throws `invalid-transcript` if it breaks an invariant. */
   readonly messages?: readonly Message[]
-  /** What `snapshot()` of another journal gave: goes on from there. */
+  /** Result of another journal's `snapshot()`, to continue from it. */
   readonly snapshot?: JSONValue
 }
 
-/** An open turn, changed in place: a record costs no copy of it. */
+/** An open turn, changed in place, so that a record costs no copy of it. */
 type OpenState = { -readonly [Key in Exclude<keyof OpenTurn, keyof OpenFacts>]?: OpenTurn[Key] | undefined } & OpenFacts
 
 interface OpenFacts {
@@ -51,7 +51,7 @@ interface Memory {
   seq: number
   turns: number
   open: OpenState | undefined
-  /** Segments of the open turn. */
+  /** Number of segments of the open turn. */
   segments: number
   ended: EndedTurn | undefined
   /** Calls of ended steps that were answered from outside, without the outcome. */
@@ -159,7 +159,7 @@ function opened({ runId, turn }: { readonly runId: string; readonly turn: number
   return { runId, turn, step: 0, calls: [], usage: {} }
 }
 
-/** What a row of the run says of the open turn, beside what the events say. */
+/** Copies what a row of the run says about the open turn and the events do not. */
 function takeRun(open: OpenState, run: RunRow): void {
   open.runId = run.runId
   open.turn = run.turn
@@ -213,20 +213,20 @@ function applyEvent(memory: Memory, event: DurableEvent): void {
   }
 }
 
-/** One that was moved stays in its place among the others. */
+/** Adds an overlay. An overlay that was moved keeps its position in the list. */
 function withOverlay(overlays: readonly Overlay[], overlay: Overlay): readonly Overlay[] {
   if (overlays.every(({ inputId }) => inputId !== overlay.inputId)) return [...overlays, overlay]
   return overlays.map((other) => (other.inputId === overlay.inputId ? overlay : other))
 }
 
-/** In the place of an earlier row of the call, else in the order of the calls. */
+/** Replaces an earlier row of the call, or inserts the row in the order of the calls. */
 function placeRow(rows: CallRow[], row: CallRow): void {
   const place = rows.findIndex(({ toolCallId }) => toolCallId === row.toolCallId)
   if (place >= 0) rows[place] = row
   else rows.splice(rows.findLastIndex(({ index }) => index < row.index) + 1, 0, row)
 }
 
-/** From outside. */
+/** Returns whether a call was answered from outside. */
 function isAnswered({ answerHash, approval }: CallRow): boolean {
   return answerHash !== undefined || approval !== undefined
 }

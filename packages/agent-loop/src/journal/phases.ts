@@ -5,13 +5,13 @@ import type { Phase } from '../contract/run.ts'
 
 const phases = new WeakMap<Journal, Exclude<Phase, 'idle'>>()
 
-/** Returns what this process does with a journal. A suspended turn is open in the journal and its phase is `idle`. */
+/** Returns how this process uses a journal. A suspended turn is open in the journal and its phase is `idle`. */
 export function phaseOf(journal: Journal): Phase {
   checkJournal('journal', journal)
   return phases.get(journal) ?? 'idle'
 }
 
-/** Throws `busy` when something else is done with the journal. */
+/** Marks a journal as used. Throws `busy` if it is used already. */
 export function takeJournal(journal: Journal, phase: Exclude<Phase, 'idle'>): void {
   if (phases.has(journal)) throw new AgentError('busy', `the journal is busy: its phase is ${phaseOf(journal)}`)
   phases.set(journal, phase)
@@ -21,7 +21,7 @@ export function releaseJournal(journal: Journal): void {
   phases.delete(journal)
 }
 
-/** Does something in another phase of a journal that is taken. */
+/** Does work in another phase of a journal that is used already. */
 export async function inPhase<Value>(journal: Journal, phase: Exclude<Phase, 'idle'>, work: () => Promise<Value>): Promise<Value> {
   const before = phases.get(journal)
   phases.set(journal, phase)

@@ -4,41 +4,41 @@ import { deepFreeze, freezeWithin } from '../base/json.ts'
 import type { CallRow, CommitExpectation, CommitOutcome, Journal, JournalRecord, RunRow, StoredMessage } from '../contract/journal.ts'
 import type { DurableEvent } from '../events/agent-event.ts'
 
-/** The durable events that a run makes. */
+/** The durable events that a run writes. */
 type RunEvent = Exclude<DurableEvent, { type: 'session-start' | 'session-end' | 'run-queued' | 'branch-switched' }>
 
-/** An event without what the log adds to it. */
+/** An event without the fields that the log adds. */
 export type FactsOf<Event> = Event extends unknown ? Omit<Event, 'at' | 'runId' | 'turn' | 'seq'> : never
 export type EventFacts = FactsOf<RunEvent>
 
 type EventRecord = Extract<JournalRecord, { type: 'event' }>
 
-/** What code beside the loop may say at any time. */
+/** An event that code outside of the loop may write at any time. */
 export type Note = Extract<EventFacts, { type: 'error' | 'orchestration-step' }>
 
-/** What the row of a run says besides where the turn stands. */
+/** Fields of the run's row that do not tell the progress of the turn. */
 type RunEnding = Pick<RunRow, 'status' | 'reason' | 'pendingToolCalls' | 'pendingApprovals' | 'error' | 'compactionDue' | 'followed' | 'ending'>
 
-/** The rest of the row. */
+/** The other fields of the row. */
 export type RunFacts = Omit<RunRow, 'state' | keyof RunEnding>
 
 export type Committed = 'stored' | Extract<CommitOutcome, { ok: false }>['reason']
 export type EndCommitted = Exclude<Committed, 'runs-queued' | 'nothing-queued'>
 
-/** Whose records a log stores. */
+/** The turn whose records a log stores. */
 export interface LogOwner {
   readonly runId: string
   readonly number: number
   readonly clock: Clock
-  /** Another process owns the run: nothing more may be stored. */
+  /** True: another process owns the run, so nothing more may be stored. */
   readonly isFenced: boolean
-  /** What a commit waits for. */
+  /** Work that a commit must wait for. */
   readonly owed?: Promise<void> | undefined
-  /** Told of what a commit has made durable, in its order. Must not throw. */
+  /** Called with the events that a commit has stored, in their order. Must not throw. */
   show(events: readonly DurableEvent[]): void
-  /** Where the turn stands now: asked once per commit that stores the row of the run. */
+  /** Returns the current state of the turn. Called once per commit that stores the row of the run. */
   rowFacts(): RunFacts
-  /** Whether state of plug-ins has changed since it was asked last. */
+  /** Returns whether state of plug-ins has changed since the last call. */
   takeStates(): boolean
 }
 
@@ -47,24 +47,24 @@ const nothing: readonly EventFacts[] = []
 const stored: Promise<Committed> = Promise.resolve('stored')
 
 /**
- * What one turn stores, in the order in which it is drafted: the only way to its journal. Records between two boundaries
- * are stored together; events are handed on as durable only after their commit.
+ * Stores the records of one turn, in the order in which they are drafted. It is the only way to the turn's journal. Records between
+ * two boundaries are stored together; events are published as durable only after their commit.
  */
 export class TurnLog {
   readonly #journal: Journal
   readonly #owner: LogOwner
   #records: JournalRecord[] = []
-  /** The next commit stores the row of the run, as the turn stands then. */
+  /** True: the next commit stores the row of the run, with the state of the turn at that time. */
   #rowDue = false
   #row: { readonly state: RunRow['state']; readonly ending: RunEnding } | undefined
   #appended: StoredMessage[] = []
   #commits = 0
   /** `new` until its `turn-start` is drafted, `ended` once its `turn-end` is stored, `closed` after its last commit. */
   #stage: 'new' | 'open' | 'ended' | 'closed' = 'new'
-  /** Notes from before the beginning. */
+  /** Notes from before the `turn-start`. */
   readonly #early: Note[] = []
 
-  /** `ending`: of an earlier segment, stored before its step had ended. */
+  /** `ending`: the outcome that an earlier segment has stored before the end of the turn. */
   constructor(journal: Journal, owner: LogOwner, ending?: RunRow['ending']) {
     this.#journal = journal
     this.#owner = owner
@@ -76,17 +76,20 @@ export class TurnLog {
     return this.#appended
   }
 
-  /** The end of the segment is durable: nothing can change how it ended. */
+  /** True once the end of the segment is stored: nothing can change how it ended. */
   get hasEnded(): boolean {
     return this.#stage === 'ended' || this.#stage === 'closed'
   }
 
-  /** Drafts a durable event, and makes it of the facts themselves: pass an object that nothing else uses. The commit adds its time and freezes it. */
+  /**
+   * Drafts a durable event. It becomes the event itself, so pass an object that nothing else uses. The commit adds its time and
+   * freezes it.
+   */
   record(facts: EventFacts): void {
     this.#records.push(recordOf(facts, this.#owner))
   }
 
-  /** Drafts the beginning of the segment, and after it what was said before. */
+  /** Drafts the beginning of the segment, and after it the notes from before. */
   begin(facts: Omit<Extract<EventFacts, { type: 'turn-start' }>, 'type'>): void {
     this.record({ type: 'turn-start', ...facts })
     this.#stage = 'open'
@@ -94,7 +97,7 @@ export class TurnLog {
     for (const note of this.#early.splice(0)) this.record(note)
   }
 
-  /** Drafts a note after the beginning of the segment; drops it once the log is closed. */
+  /** Drafts a note after the beginning of the segment. Drops it once the log is closed. */
   note(note: Note): void {
     if (this.#stage === 'new') this.#early.push(note)
     else if (this.#stage !== 'closed') this.record(note)
@@ -105,7 +108,7 @@ export class TurnLog {
     this.#records.push({ type: 'call', call: deepFreeze(row) })
   }
 
-  /** Drafts the row of the run, which is made when it is stored. */
+  /** Drafts the row of the run. Its content is read when it is stored. */
   writeRun(state: RunRow['state'], ending: RunEnding = {}): void {
     this.#row = { state, ending }
     this.#rowDue = true
@@ -117,8 +120,8 @@ export class TurnLog {
   }
 
   /**
-   * Stores the draft with `last` after it, if the journal's state is as expected. Else nothing is stored, and the draft
-   * stays without `last`. Rejects with `AgentError`: the run must then store nothing more.
+   * Stores the draft with `last` after it, if the journal's state is as expected. Otherwise it stores nothing and keeps the draft,
+   * without `last`. Rejects with `AgentError`: the run must then store nothing more.
    */
   commit(expect?: CommitExpectation, last: readonly EventFacts[] = nothing): Promise<Committed> {
     const owner = this.#owner
@@ -130,8 +133,8 @@ export class TurnLog {
   }
 
   /**
-   * Stores the draft as the end of a run: with `settled` after it if no other run is queued, else without. What is queued
-   * may change between the two commits: each expects that it is right.
+   * Stores the draft as the end of a run. If no other run is queued, `settled` follows it. The queue may change between two
+   * commits, so each commit expects the queue that it was made for.
    */
   async commitEnd(expect: CommitExpectation = {}): Promise<EndCommitted> {
     for (let tries = 0; tries < mostEndTries; tries++) {
@@ -142,23 +145,23 @@ export class TurnLog {
     throw new AgentError('journal-failed', `the queue changed ${mostEndTries} times while the run ended`)
   }
 
-  /** How many commits have been stored. */
+  /** Number of commits that have been stored. */
   get commits(): number {
     return this.#commits
   }
 
-  /** How many records are drafted. */
+  /** Number of records that are drafted. */
   get mark(): number {
     return this.#records.length
   }
 
-  /** Forgets what was drafted from one mark to the other: what came after it meanwhile stays. */
+  /** Drops the records that were drafted between two marks. Later ones stay. */
   backTo(mark: number, end: number): void {
     this.#records.splice(mark, end - mark)
     this.writeRun('running')
   }
 
-  /** Stores nothing more. */
+  /** Closes the log: notes are dropped from now on. */
   close(): void {
     this.#stage = 'closed'
   }
@@ -167,7 +170,7 @@ export class TurnLog {
     const drafted = this.#records
     const rowDue = this.#rowDue
     const records = this.#toStore(drafted, last)
-    // What is drafted while the commit is under way belongs to the next one.
+    // Records that are drafted during the commit belong to the next one.
     this.#records = []
     this.#rowDue = false
     let outcome: CommitOutcome
@@ -186,7 +189,10 @@ export class TurnLog {
     return 'stored'
   }
 
-  /** The records in their order, then the row of the run, then `last`. One time tells readers what was one commit. */
+  /**
+   * Returns the records in their order, then the row of the run, then `last`. All events get one time: readers recognise a commit
+   * by it.
+   */
   #toStore(drafted: readonly JournalRecord[], last: readonly EventFacts[]): readonly JournalRecord[] {
     const at = this.#owner.clock.now()
     const latest = latestRows(drafted)
@@ -207,7 +213,7 @@ export class TurnLog {
     const events: DurableEvent[] = []
     for (const record of records) {
       if (record.type === 'event') {
-        // A journal may have frozen it. What is in it is frozen since before the commit.
+        // A journal may have frozen the event. Its content is frozen since before the commit.
         const event = (Object.isFrozen(record.event) ? { ...record.event } : record.event) as Drafted<RunEvent>
         event.seq = firstSeq + events.length
         if (event.type === 'turn-end') this.#stage = 'ended'
@@ -218,7 +224,7 @@ export class TurnLog {
     if (events.length > 0) this.#owner.show(events)
   }
 
-  /** Changed states are stored with what is stored anyway; of a turn that waits they are stored by themselves. */
+  /** Stores changed states with other records of the turn. A suspended turn has no others, so its states are stored alone. */
   #takeStates(): void {
     const row = this.#row
     if (!row || row.state === 'ended' || (row.state === 'running' && this.#records.length === 0 && !this.#rowDue)) return
@@ -227,7 +233,7 @@ export class TurnLog {
 }
 
 function recordOf(facts: EventFacts, { runId, number: turn }: LogOwner): EventRecord {
-  // In place: callers make the facts for the log alone.
+  // Changes the object in place: callers make the facts for the log alone.
   const event = facts as Drafted<RunEvent>
   event.at = 0
   event.runId = runId
@@ -235,7 +241,7 @@ function recordOf(facts: EventFacts, { runId, number: turn }: LogOwner): EventRe
   return { type: 'event', event }
 }
 
-/** Of the rows of one call that are stored together only the last one counts. */
+/** Returns the last row of each call: only that one counts among rows that are stored together. */
 function latestRows(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRecord> | undefined {
   let latest: Map<string, JournalRecord> | undefined
   for (const record of records) if (record.type === 'call') (latest ??= new Map()).set(record.call.toolCallId, record)
@@ -243,7 +249,7 @@ function latestRows(records: readonly JournalRecord[]): ReadonlyMap<string, Jour
 }
 
 function dated(record: EventRecord, at: number): EventRecord {
-  // A journal that refused the commit may have frozen it.
+  // A journal that refused the commit may have frozen the event.
   if (Object.isFrozen(record.event)) return dated({ type: 'event', event: { ...record.event } }, at)
   const event = record.event as Drafted<RunEvent>
   event.at = at

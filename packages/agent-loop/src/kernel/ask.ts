@@ -17,7 +17,7 @@ import { isOpen } from './question.ts'
 import type { AnswerVerdict, AttemptEnd, ModelAnswer, Next, RetryEnd, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
-/** Begins a step, unless one has begun already, and gets its answer. */
+/** Begins a step, unless one has begun already, and asks the model for its answer. */
 export async function ask(turn: Turn): Promise<Next> {
   const stopped = stopBefore(turn)
   if (stopped) return stopped
@@ -34,7 +34,7 @@ export async function ask(turn: Turn): Promise<Next> {
   }
 }
 
-/** Whether nothing may begin any more. */
+/** Returns what comes next if no step may begin any more, else undefined. */
 function stopBefore(turn: Turn): MaybePromise<Next> | undefined {
   if (turn.stop.leaving) return yieldRun(turn)
   return turn.stop.stopped && turn.stepState === 'ended' ? { phase: 'end', outcome: aborted(turn.stop, []) } : undefined
@@ -54,7 +54,7 @@ function takePlan(turn: Turn, plan: StepPlan): StepPlan {
   return plan
 }
 
-/** Undefined: the step has begun. */
+/** Returns undefined if the step has begun, else what comes next. */
 async function openStep(turn: Turn, plan: StepPlan): Promise<Next | undefined> {
   const asked = consult(turn, 'beforeStep', plan)
   const outcome = asked instanceof Promise ? await asked : asked
@@ -83,7 +83,7 @@ function beginStep(turn: Turn): void {
   turn.log.writeRun('running')
 }
 
-/** Asks the model until it has answered, or must not be asked again. */
+/** Asks the model until it has answered or must not be asked again. */
 async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
   let asked: string | undefined
   for (;;) {
@@ -92,7 +92,7 @@ async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
     if (turn.stop.leaving) return yieldRun(turn)
     if (turn.stop.stopped) return giveUp(turn, aborted(turn.stop, []))
     if (refused && isSuspended(refused.status)) {
-      // The decision has changed nothing: asking in place again would never end.
+      // If the same question comes again, the decision has changed nothing: asking in place again would never end.
       const question = turn.question?.row.approval?.inputHash
       if (question !== asked && (await isDecided(turn))) {
         asked = question
@@ -102,23 +102,23 @@ async function attempts(turn: Turn, plan: StepPlan): Promise<Next> {
     }
     if (refused) return giveUp(turn, refused)
     beginMessage(turn)
-    // Boundary: the model is asked only after this is durable.
+    // Boundary: the model is asked only after this commit.
     await turn.commit()
     const answered = { plan, answer: await callModel(turn, plan) }
-    // A journal that publishes deltas has watchers elsewhere: they get the last ones before the message is closed.
+    // A journal that publishes deltas has watchers elsewhere: they must get the last deltas before the message is closed.
     const breath = breathe(turn.clock, turn.run.journal.publish !== undefined)
     if (breath) await breath
     for (const count of turn.plugins.count.asks) count(turn, answered)
     const judged = consult(turn, 'answer', answered)
     const verdict = judged instanceof Promise ? await judged : judged
-    // Another process asks again: nothing is drafted of an answer that did not come to its end.
+    // Another process asks again: nothing is drafted of an incomplete answer.
     if (turn.stop.leaving && isCutOff(answered.answer)) return { phase: 'yielded' }
     const next = verdict ? await follow(turn, answered.answer, verdict) : accept(turn, answered.answer)
     if (next) return next
   }
 }
 
-/** Whether the question of the step has an answer, or needs none any more because the run is stopped. */
+/** Returns whether the question of the step is decided, or needs no decision any more because the run is stopped. */
 async function isDecided(turn: Turn): Promise<boolean> {
   if (!turn.question) return false
   const decided = await consult(turn, 'decide', turn.question)
@@ -147,12 +147,12 @@ function accept(turn: Turn, answer: ModelAnswer): MaybePromise<Next> {
   turn.answered = true
   const ended = endAttempts(turn, { success: stopReason !== 'error' && stopReason !== 'aborted', error })
   if (answer.cacheMiss) turn.log.record({ type: 'usage', step: turn.step, purpose: 'cache-miss', usage: {}, cacheMiss: answer.cacheMiss })
-  // What it cost must not be lost when the process dies before the next boundary.
+  // Its cost must not be lost if the process dies before the next boundary.
   turn.log.writeRun('running')
   const calls = callsOf(turn.agent.tools, turn, clientCalls(message))
-  // A call whose result came with the answer must not run, also when the process dies before the result is stored.
+  // A call whose result came with the answer must not run, even if the process dies before the result is stored.
   if (results.size > 0) for (const call of calls) if (results.has(call.row.toolCallId)) call.row = { ...call.row, state: 'remote' }
-  // An open call is never stored without its row, whatever is asked before it starts.
+  // An open call must never be stored without its row, whatever is asked before it starts.
   writeRows(turn, calls)
   const next: Next = { phase: 'settle', answer, calls }
   if (!ended && turn.plugins.onAnswer.asks.length === 0) return next
@@ -164,7 +164,7 @@ async function tellAnswer(turn: Turn, message: AssistantMessage, ended: RetryEnd
   await consult(turn, 'onAnswer', message)
 }
 
-/** Undefined: the next attempt. */
+/** Returns undefined if another attempt follows. */
 async function follow(turn: Turn, answer: ModelAnswer, verdict: AnswerVerdict): Promise<Next | undefined> {
   const { error, withdraw } = verdict
   if (verdict.kind === 'fail') {
@@ -183,21 +183,21 @@ async function follow(turn: Turn, answer: ModelAnswer, verdict: AnswerVerdict): 
   return undefined
 }
 
-/** The turn ends with the error of an attempt that cannot be made again. */
+/** Ends the turn with the error of an attempt that cannot be made again. Returns undefined if the run is stopped. */
 function unprepared(turn: Turn, error: TurnError): TurnOutcome | undefined {
   if (turn.stop.stopped) return undefined
   for (const ask of turn.plugins.withdrawable.asks) discardMessages(turn, ask(turn, undefined) ?? [], 'failed')
   return failed(turn, error)
 }
 
-/** How a turn ends with a model error. */
+/** Returns the outcome of a turn that a model error ends. */
 export function failed(turn: Turn, error: TurnError | undefined): TurnOutcome {
   const failure = { error }
   for (const add of turn.plugins.failing.asks) add(turn, failure)
   return { status: 'error', reason: 'model-error', ...(failure.error && { error: failure.error }) }
 }
 
-/** Withdraws a failed attempt: it never enters the transcript, and what it cost is booked apart. */
+/** Withdraws a failed attempt: it never enters the transcript, and its cost is booked separately. */
 function discardAttempt(turn: Turn, { message, cacheMiss }: ModelAnswer, reason: DiscardReason, further: readonly string[]): void {
   const { id, usage, cost } = message
   const { step, attempt, model } = turn
@@ -212,37 +212,37 @@ function discardMessages(turn: Turn, messageIds: readonly string[], reason: Disc
   turn.discard(messageIds)
 }
 
-/** Drafts how an announced attempt has ended. Undefined: none was announced. */
+/** Drafts the end of an announced attempt. Returns undefined if none was announced. */
 export function endAttempts(turn: Turn, end: AttemptEnd): RetryEnd | undefined {
   let ended: RetryEnd | undefined
   for (const ask of turn.plugins.attemptEnd.asks) ended = ask(turn, end) ?? ended
   return ended
 }
 
-/** Once the end is stored. */
+/** Notifies plug-ins of the end of an attempt, once it is stored. */
 export async function tellAttemptEnd(turn: Turn, ended: RetryEnd | undefined): Promise<void> {
   if (ended) await consult(turn, 'onRetryEnd', ended)
 }
 
-/** The step ends without an answer. `ended` is told once it is stored, and with it that the turn is to end. */
+/** Ends the step without an answer. Plug-ins are notified of `ended` once it is stored, together with the outcome of the turn. */
 async function giveUp(turn: Turn, outcome: TurnOutcome, ended = endAttempts(turn, { success: false })): Promise<Next> {
   if (isOpen(turn.question)) await finish(turn, turn.question, cancelledOutcome('the turn has ended', 'no'))
   endStep(turn, [], false)
-  // Stored before its end, the step must not be followed by another one.
+  // If the process dies before the end of the turn is stored, no other step may follow this one.
   turn.log.writeRun('running', { ending: outcome })
   await tellAttemptEnd(turn, ended)
   if (turn.run.isDriven) await turn.boundary()
   return { phase: 'end', outcome }
 }
 
-/** Drafts the end of the present step. */
+/** Drafts the end of the current step. */
 export function endStep(turn: Turn, calls: readonly Call[], continues: boolean): void {
   turn.log.record({ type: 'step-end', step: turn.step, toolCalls: calls.length, continues })
   turn.earlierCalls += calls.length
   turn.stepState = 'ended'
 }
 
-/** Another process goes on with the turn: what is there is stored, and nothing that would end the step. */
+/** Leaves the turn to another process: stores what is drafted, but nothing that would end the step. */
 export async function yieldRun(turn: Turn): Promise<Next> {
   await turn.commit()
   return { phase: 'yielded' }

@@ -9,45 +9,45 @@ import type { ChildReport, ToolReturnValue } from '../contract/tool.ts'
 import type { ApprovalRequest, PendingToolCall } from '../events/tool-events.ts'
 import type { Outcome } from '../tools/outcome.ts'
 
-/** What the calls of a subagent wait for, as its parent sees it. */
+/** Calls and approvals that a subagent waits for, as its parent sees them. */
 export interface PendingBelow {
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
 }
 
-/** One call of the present answer. The row's state is the truth; the rest belongs to this process. */
+/** One call of the current answer. The state of its row is authoritative; the other fields belong to this process. */
 export interface Call {
   readonly part: ToolCallPart
   readonly tool: Tool | undefined
   row: CallRow
   /** The row as it was last drafted. */
   written: CallRow | undefined
-  /** Validated, once prepared. */
+  /** Validated once the call is prepared. */
   input: JSONValue
-  /** Its execution is under way, or work beside it on which its outcome depends. */
+  /** True while the call executes, or while side work runs on which its outcome depends. */
   running: boolean
-  /** Its subagent is to be entered again. */
+  /** True: its subagent must be entered again. */
   entering: boolean
-  /** What its subagent waits for. */
+  /** Calls and approvals that its subagent waits for. */
   below: PendingBelow | undefined
 }
 
-/** `ready` to run here, `remote` to be given away, `approval` to be decided about, or `settled` without running. */
+/** `ready` to run here, `remote` to be answered from outside, `approval` to be decided, or `settled` without running. */
 export type Prepared =
   | { readonly kind: 'ready' }
   | { readonly kind: 'remote' }
   | { readonly kind: 'approval'; readonly approval: CallApproval }
   | { readonly kind: 'settled'; readonly outcome: Outcome }
 
-/** Work for a call that is marked as running. It must not reject; what it resolves to is done by the loop. */
+/** Work for a call that is marked as running. It must not reject. The loop calls the function that it resolves to. */
 export interface SideWork {
   readonly call: Call
   start(): Promise<() => MaybePromise<void>>
 }
 
 /**
- * How an execution ended; `returned`, with its `end`, is that of a subagent. `not-run`: the run was stopped before it
- * began; `unsettled`: it did not settle in its grace; `suspended`: a subagent waits for an answer from outside.
+ * The end of an execution. `returned`, with its `end`, is for a subagent. `not-run`: the run was stopped before the execution
+ * began; `unsettled`: it did not settle within its grace; `suspended`: a subagent waits for an answer from outside.
  */
 export type ExecutionEnding =
   | { readonly kind: 'settled'; readonly outcome: Outcome }
@@ -57,7 +57,7 @@ export type ExecutionEnding =
   | { readonly kind: 'unsettled' }
   | { readonly kind: 'suspended'; readonly below: PendingBelow }
 
-/** What a running call hands to the loop; dropped once the call has its outcome. */
+/** Passes work of a running call to the loop. The work is dropped once the call has its outcome. */
 export interface Reporter {
   readonly isOpen: () => boolean
   readonly tell: (take: () => MaybePromise<void>) => void
@@ -67,47 +67,47 @@ export interface Wires {
   /** Aborted when the run is stopped. */
   readonly abortSignal: AbortSignal
   readonly reporter: Reporter
-  /** `execute` has returned: what the call waits for is `toModelOutput`. */
+  /** `execute` has returned: the call waits for `toModelOutput`. */
   hasReturned?: true
 }
 
-/** Answers to open calls: results by the path of calls to them, decisions by what was asked. */
+/** Answers to open calls: results, with the paths of their calls, and decisions. */
 export interface GivenAnswers {
   readonly results: readonly SubmittedResult[]
   readonly approvals: readonly ApprovalDecision[]
 }
 
-/** Which answers are for which subagent. */
+/** Answers, sorted by the subagent that they are for. */
 export interface RoutedAnswers<Turn> {
-  /** For calls of this run, or for no call at all. */
+  /** Answers for calls of this run, or for no call at all. */
   readonly own: GivenAnswers
-  /** By subagent, also for subagents without an answer. `call` is undefined when its call has ended. */
+  /** One entry per subagent, also if it has no answer. `call` is undefined if its call has ended. */
   readonly below: readonly { readonly turn: Turn; readonly calls: readonly Call[]; readonly call: Call | undefined; readonly answers: GivenAnswers }[]
 }
 
-/** How calls are answered by runs of other agents. */
+/** Answers calls by runs of other agents. */
 export interface Delegation<Turn> {
-  /** Why a call may not start its subagent. */
+  /** Returns why a call may not start its subagent. */
   refuse(turn: Turn, call: Call): Outcome | undefined
-  /** The key of the subagent's journal, and the id of its run. */
+  /** Returns the key of the subagent's journal, which is also the id of its run. */
   keyOf(turn: Turn, call: Call): string
   /** Starts the subagent of a call, or resumes it. Rejects if it cannot. */
   run(turn: Turn, call: Call, wires: Wires): Promise<ExecutionEnding>
-  /** The subagent waits: drafts what it asks for. */
+  /** Drafts what a waiting subagent asks for. */
   suspend(turn: Turn, call: Call): void
   /** Ends the subagent of a call whose run is stopped. Must not reject. */
   close(turn: Turn, call: Call): Promise<{ readonly outcome?: Outcome; readonly end?: ChildReport }>
-  /** True: the run of a subagent is bounded by a grace of its own. */
+  /** Returns true if the run of a subagent ends within a grace of its own. */
   endsByItself(turn: Turn): boolean
-  /** Looks into the journals of subagents that an earlier segment has started, and marks the ones that can go on. */
+  /** Reads the journals of subagents that an earlier segment has started, and marks the ones that can go on. */
   inspect(turn: Turn, calls: readonly Call[]): Promise<void>
-  /** Finds out for which subagents answers are. Must change nothing. */
+  /** Finds the subagents that the answers are for. Must change nothing. */
   route(turn: Turn, calls: readonly Call[], answers: GivenAnswers): Promise<RoutedAnswers<Turn>>
-  /** The subagent of the call is to be entered with these answers. */
+  /** Marks the subagent of the call to be entered with these answers. */
   give(call: Call, answers: GivenAnswers): void
 }
 
-/** The calls of an answer, in order, with their rows of earlier segments. `base` is the place of a new row. */
+/** Returns the calls of an answer, in order, with their rows of earlier segments. `base` is the run and the step of a new row. */
 export function callsOf(
   tools: ReadonlyMap<string, Tool>,
   base: { readonly runId: string; readonly step: number },
@@ -137,23 +137,23 @@ export function isSettled({ row }: Call): boolean {
   return !unsettled.has(row.state)
 }
 
-/** A decision is outstanding. */
+/** Returns whether the call waits for a decision. */
 export function awaitsApproval({ row }: Call): boolean {
   return row.approval?.state === 'requested'
 }
 
-/** Its deadline for an answer is over. */
+/** Returns whether the deadline for an answer to the call has passed. */
 export function isOverdue({ row }: Call, now: number): boolean {
   return (row.state === 'remote' || row.state === 'pending') && row.deadlineAt !== undefined && row.deadlineAt <= now
 }
 
-/** When a call is begun, or given away, and when it is out of time. */
+/** Returns the start and the deadline of a call that starts or is given away. */
 export function timesOf({ tool }: Call, startedAt: number): Pick<CallRow, 'startedAt' | 'deadlineAt'> {
   const timeoutMs = tool?.timeoutMs
   return typeof timeoutMs === 'number' ? { startedAt, deadlineAt: startedAt + timeoutMs } : { startedAt }
 }
 
-/** Started, not under way, and without an outcome: it may or may not have happened. */
+/** Returns whether a call was started, is not running and has no outcome: it may or may not have taken effect. */
 function isUnknown({ row, running }: Call): boolean {
   return row.state === 'started' && !running && row.childKey === undefined
 }
@@ -167,7 +167,7 @@ export function writeRows({ log }: { readonly log: { writeCall(row: CallRow): vo
   }
 }
 
-/** The calls that must be settled from outside, those of subagents included. */
+/** Returns the calls that must be settled from outside, including those of subagents. */
 export function pendingToolCalls(calls: readonly Call[]): readonly PendingToolCall[] {
   return calls.flatMap((call) => {
     if (call.below) return call.below.pendingToolCalls
@@ -181,7 +181,7 @@ export function pendingToolCalls(calls: readonly Call[]): readonly PendingToolCa
   })
 }
 
-/** The calls about which a decision is outstanding, those of subagents included. */
+/** Returns the approval requests that wait for a decision, including those of subagents. */
 export function pendingApprovals(calls: readonly Call[]): readonly ApprovalRequest[] {
   return calls.flatMap((call) => {
     if (call.below) return call.below.pendingApprovals
@@ -189,7 +189,7 @@ export function pendingApprovals(calls: readonly Call[]): readonly ApprovalReque
   })
 }
 
-/** The question about a call, as it was asked. */
+/** Returns the approval request of a call, as it was asked. */
 export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
   const { approval, toolCallId, toolName, about, deadlineAt } = row
   if (!approval) return undefined
@@ -202,7 +202,7 @@ export function approvalRequest({ row }: Call): ApprovalRequest | undefined {
   }
 }
 
-/** What hooks and guardrails are told of a call. */
+/** Returns the call as hooks and guardrails see it. */
 export function describeCall({ row, part }: Call): HookedCall {
   const { toolCallId, toolName, effect, idempotencyKey } = row
   return { toolCallId, toolName, input: row.input ?? part.input, effect, idempotencyKey }

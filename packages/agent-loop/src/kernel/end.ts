@@ -14,8 +14,8 @@ import type { Next } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
 /**
- * Drafts the end of the segment, stores it, and does what comes after it. An input that came meanwhile takes the end back:
- * then the model is asked once more. `goesOn`: false if inputs do not take it back.
+ * Drafts the end of the segment, stores it, and does what comes after it. If an input arrives meanwhile, the end is taken back and
+ * the model is asked once more; not if `goesOn` is false.
  */
 export async function end(turn: Turn, outcome: TurnOutcome, slot: Window = 'step-end', goesOn = modelWouldStop(outcome)): Promise<Next> {
   const { inbox } = turn.run
@@ -30,12 +30,12 @@ export async function end(turn: Turn, outcome: TurnOutcome, slot: Window = 'step
   if (stored === 'inputs-waiting') {
     turn.log.backTo(mark, endMark)
     inbox.reopen()
-    // What the journal does not give now stays in its inbox.
+    // An input that the journal does not give now stays in its inbox.
     return (await drainMore(turn, slot)) ? { phase: 'ask' } : end(turn, outcome, slot, false)
   }
   inbox.endTurn()
   if (!isLast) await afterEnd(turn, outcome, after)
-  // What watchers had to say of the end.
+  // Stores what watchers have drafted about the end.
   await turn.commit()
   return { phase: 'ended', outcome }
 }
@@ -67,28 +67,28 @@ function draftEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[])
   })
 }
 
-/** Whether this run may store more after the end. */
+/** Returns whether this run may store more after the end. */
 function isFollowed(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): boolean {
   return after.some(({ work }) => work !== undefined) || hasWatchers(turn) || hasNextTurn(turn, outcome) || turn.plugins.onEvent.asks.length > 0
 }
 
-/** The run has another turn to begin. */
+/** Returns whether the run has another turn to begin. */
 function hasNextTurn({ run }: Turn, { status, isReplaced }: TurnOutcome): boolean {
   return isReplaced === true || (status === 'completed' && run.inbox.hasFollowUps)
 }
 
-/** Whether plug-ins are told of the end. */
+/** Returns whether plug-ins are notified of the end. */
 function hasWatchers({ plugins }: Turn): boolean {
   return plugins.close.asks.length + plugins.onTurnEnd.asks.length + plugins.onSavePoint.asks.length + plugins.onSettled.asks.length > 0
 }
 
-/** The last commit of the run also says whether the conversation has settled. */
+/** Stores the end. The last commit of the run also says whether the conversation has settled. */
 function storeEnd(turn: Turn, expectNoInputs: boolean, isLast: boolean): Promise<Committed> {
   const noInputs = expectNoInputs ? { noInputs: true as const } : {}
   return isLast ? turn.log.commitEnd(noInputs) : turn.log.commit(noInputs)
 }
 
-/** Hooks, the work of plug-ins, and the word that nothing is left to do. */
+/** Runs the hooks and the work of plug-ins, and stores `settled` if nothing is left to do. */
 async function afterEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterTurn[]): Promise<void> {
   await consult(turn, 'close', outcome)
   if (turn.plugins.onTurnEnd.asks.length > 0) await consult(turn, 'onTurnEnd', deepFreeze({ ...resultOf(turn, outcome) }))
@@ -103,11 +103,11 @@ async function afterEnd(turn: Turn, outcome: TurnOutcome, after: readonly AfterT
 interface Extras {
   readonly receipt?: SubmissionReceipt | undefined
   readonly unusedInputs?: readonly AgentInput[]
-  /** What turns of the run before this one have stored. */
+  /** Messages that earlier turns of the run have stored. */
   readonly earlier?: AgentResult['messages']
 }
 
-/** Of a run that had a turn. */
+/** Returns the result of a run that had a turn. */
 export function resultOf(turn: Turn, outcome: TurnOutcome, { receipt, unusedInputs = [], earlier = [] }: Extras = {}): AgentResult {
   const { status, reason, error, pendingToolCalls = [], pendingApprovals = [] } = outcome
   const messages = turn.log.newMessages
@@ -123,7 +123,7 @@ export function resultOf(turn: Turn, outcome: TurnOutcome, { receipt, unusedInpu
   })
 }
 
-/** Of a run that stored nothing. */
+/** Returns the result of a run that stored nothing. */
 export function emptyResult(runId: string, outcome: TurnOutcome, unusedInputs: readonly AgentInput[] = []): AgentResult {
   const { status, reason, error } = outcome
   return Object.freeze({

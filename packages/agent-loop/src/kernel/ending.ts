@@ -6,23 +6,23 @@ import { isSettled, pendingApprovals, pendingToolCalls } from './call.ts'
 import type { Call } from './call.ts'
 import type { StopSwitch } from './stop-switch.ts'
 
-/** How a segment of a turn ends. */
+/** The outcome of a segment of a turn. */
 export interface TurnOutcome extends PendingOutcome {
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
-  /** A new input takes the place of the turn: the run goes on with it. */
+  /** A new input replaces the turn: the run goes on with that input. */
   readonly isReplaced?: true
 }
 
-/** What a plug-in does after a turn, besides its hooks. */
+/** Work of a plug-in after a turn, besides its hooks. */
 export interface AfterTurn {
-  /** For the row of the run: another process does it later. */
+  /** Stored in the row of the run: another process does the work later. */
   readonly row?: Pick<RunRow, 'compactionDue'>
   /** Done by this run. */
   readonly work?: () => Promise<unknown>
 }
 
-/** Of a run that is being stopped, as its cause says. */
+/** Returns the outcome of a run that is being stopped, as its cause says. */
 export function aborted({ ending }: StopSwitch, calls: readonly Call[]): TurnOutcome {
   const { status, reason, error } = ending
   const receipt = calls.filter(isSettled).map(({ row }): CallReceipt => {
@@ -36,7 +36,10 @@ export function limited(reason: EndReason): TurnOutcome {
   return { status: 'limit', reason }
 }
 
-/** Needs-recovery wins over pending calls, these over approvals. With neither a subagent is at work elsewhere. */
+/**
+ * Returns the outcome of a suspended turn. `needs-recovery` wins over pending calls, and these win over approvals. Without both, a
+ * subagent is at work elsewhere.
+ */
 export function suspended(calls: readonly Call[]): TurnOutcome {
   const pending = pendingToolCalls(calls)
   const approvals = pendingApprovals(calls)
@@ -46,13 +49,13 @@ export function suspended(calls: readonly Call[]): TurnOutcome {
   return { status: pending.length > 0 ? 'awaiting-tools' : asked, reason: 'pending', ...lists }
 }
 
-/** How the model's answer ends the turn: with an error, as an answer without calls, or not at all. */
+/** Returns the outcome of a turn that this answer ends: an error, or an answer without calls. */
 export function answeredOutcome({ stopReason, error }: AssistantMessage): TurnOutcome {
   if (stopReason === 'error') return { status: 'error', reason: 'model-error', ...(error && { error }) }
   return { status: 'completed', reason: stopReason === 'length' ? 'length' : 'stop' }
 }
 
-/** The model would stop: an input that waits makes it go on. */
+/** Returns whether the turn ends because the model stops. In that case a waiting input makes it go on. */
 export function modelWouldStop({ reason, isLast }: TurnOutcome): boolean {
   return (reason === 'stop' || reason === 'length') && !isLast
 }

@@ -20,7 +20,7 @@ import { chargeAll } from './spending.ts'
 import type { InputVerdict, Next, Segment } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
-/** How a run comes to a turn: with a new input, with inputs that wait in the journal, or because one is open. */
+/** The reason for which a run has a turn: a new input, inputs that wait in the journal, or an open turn. */
 export type TurnEntry = NewTurn | OpenedTurn
 
 export interface NewTurn {
@@ -29,21 +29,24 @@ export interface NewTurn {
   readonly message?: UserMessage
   readonly input: AgentInput | undefined
   readonly inputId?: string
-  /** The message is in the log already. */
+  /** Set if the message is in the log already. */
   readonly logged?: LoggedInput | undefined
 }
 
 export interface OpenedTurn {
-  /** `close`: its calls are cancelled, and it ends. */
+  /** `close`: the calls of the turn are cancelled, and it ends. */
   readonly kind: 'resume' | 'close'
   readonly open: OpenTurn
-  /** Of the latest answer, while the step has not ended. */
+  /** Calls of the latest answer, while the step has not ended. */
   readonly calls: readonly Call[]
   /** Drafts the answers that were given to the turn. */
   readonly answer?: ((turn: Turn) => Promise<void>) | undefined
 }
 
-/** The calls of the latest answer, while its step has not ended; before there is an answer, a question that waits in their place. */
+/**
+ * Returns the calls of the latest answer, while its step has not ended. Before there is an answer, it returns the open question of
+ * the step instead.
+ */
 export function openCalls(turn: Turn, open: OpenTurn | undefined): readonly Call[] {
   if (turn.stepState === 'begun') return isOpen(turn.question) ? [turn.question] : []
   const answer = open && turn.stepState === 'answered' ? turn.transcript.latestAnswer : undefined
@@ -71,14 +74,14 @@ async function beginTurn(turn: Turn, entry: NewTurn): Promise<Next> {
 
 async function handled(turn: Turn): Promise<Next> {
   const outcome: TurnOutcome = { status: 'completed', reason: 'handled' }
-  // A process that goes on after a crash must not ask a model about nothing.
+  // A process that resumes after a crash must not ask a model about nothing.
   turn.log.writeRun('running', { ending: outcome })
   if (turn.run.isDriven) await turn.boundary()
   await consult(turn, 'begin', { input: undefined, resumed: false })
   return { phase: 'end', outcome }
 }
 
-/** A further segment of a turn that another process, or an earlier run, has left open. */
+/** Begins a later segment of a turn that another process, or an earlier run, has left open. */
 async function reopenTurn(turn: Turn, { kind, open, calls, answer }: OpenedTurn): Promise<Next> {
   const { cause = 'recovery', attempt = 2, definitionDiff } = open.resume ?? {}
   const fingerprint = await consult(turn, 'fingerprint', undefined)
@@ -100,7 +103,10 @@ async function reopenTurn(turn: Turn, { kind, open, calls, answer }: OpenedTurn)
   return turn.stepState === 'answered' ? resumeAnswer(turn, calls) : { phase: 'ask' }
 }
 
-/** Nothing may come between an answer and the results of its calls, or after an answer whose step is not judged. */
+/**
+ * Returns whether inputs may enter now. Nothing may come between an answer and the results of its calls, or after an answer whose
+ * step is not judged.
+ */
 function mayDrain(turn: Turn, ending: OpenTurn['ending']): boolean {
   if (turn.stepState === 'answered') return false
   return !ending || (modelWouldStop(ending) && turn.step < turn.run.limits.maxSteps)
@@ -112,7 +118,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
   return { phase: 'settle', answer: { message, results: new Map() }, calls }
 }
 
-/** Of a turn that is stopped before it goes on: answers are taken, and nothing of it runs any more. */
+/** Ends a turn that is stopped before it goes on: takes the answers, but runs nothing any more. */
 async function closeTurn(turn: Turn, { open, calls, answer }: Omit<OpenedTurn, 'kind'>): Promise<TurnOutcome> {
   const segment: Segment = { input: undefined, resumed: true }
   if (turn.run.isDriven) await turn.boundary()
@@ -134,7 +140,7 @@ async function closeTurn(turn: Turn, { open, calls, answer }: Omit<OpenedTurn, '
   return outcome
 }
 
-/** What happens after a `turn-start`: the driver, the prompt, the plug-ins. Undefined: all was there at once. */
+/** Does what follows a `turn-start`: the driver, the prompt, the plug-ins. Returns undefined if nothing had to be waited for. */
 function openSegment(turn: Turn, segment: Segment): MaybePromise<void> {
   const { plugins, run } = turn
   const isQuiet = !run.isDriven && plugins.begin.asks.length + plugins.instruct.asks.length + plugins.onTurnStart.asks.length === 0
@@ -153,7 +159,7 @@ async function openSlowly(turn: Turn, segment: Segment): Promise<void> {
   await weighPrompt(turn)
 }
 
-/** The process died while the model spoke: the same attempt is made again. What it cost is a guess. */
+/** Withdraws the message that the model was writing when the process died: the same attempt is made again. Its cost is a guess. */
 function discardCrashed(turn: Turn, messageId: string): void {
   turn.log.record({ type: 'message-discarded', step: turn.step, messageId, reason: 'crash' })
   const inputTokens = turn.contextTokens()
@@ -163,7 +169,7 @@ function discardCrashed(turn: Turn, messageId: string): void {
   chargeAll(turn, { usage, cost })
 }
 
-/** Drafts the input of a new turn as plug-ins leave it. True when one has handled it: then nothing of it stays. */
+/** Drafts the input of a new turn as plug-ins leave it. Returns true if a plug-in has handled it: then nothing of it is kept. */
 function acceptInput(turn: Turn, entry: NewTurn): MaybePromise<boolean> {
   const { message, input, logged } = entry
   if (!message || input === undefined) return false
@@ -174,7 +180,7 @@ function acceptInput(turn: Turn, entry: NewTurn): MaybePromise<boolean> {
 
 function takeInput(turn: Turn, { inputId, logged }: NewTurn, message: UserMessage, verdict: InputVerdict | undefined): boolean {
   if (!verdict && logged) {
-    // The message is in log and transcript: only what the turn knows of it is missing.
+    // The message is in log and transcript already: only the fields of the turn are missing.
     turn.inputId = logged.messageId
     if (!turn.transcript.hasMessage(logged.messageId)) turn.append({ ...message, id: logged.messageId })
     return false
@@ -198,7 +204,10 @@ function appendInput(turn: Turn, message: UserMessage, { inputId, logged }: Pick
   turn.append(stored)
 }
 
-/** Its own, unless the log has a message of this id: that of the input which it replaces, or one that was sent before. */
+/**
+ * Returns the id of the input itself, unless the log has a message of this id: the input that it replaces, or one that was sent
+ * before.
+ */
 function freeIdOf({ transcript }: Turn, { id }: UserMessage, logged: NewTurn['logged']): string | undefined {
   return id === undefined || id === logged?.messageId || transcript.hasMessage(id) ? undefined : id
 }
@@ -212,12 +221,12 @@ export interface PlacedInput extends Pick<QueuedInput, 'inputId'>, Pick<RuntimeI
   readonly input: UserMessage
 }
 
-/** Drafts an input in its stored form at a slot of the turn. */
+/** Drafts an input in its stored form at a window of the turn. */
 export function placeInput(turn: Turn, slot: Window, { inputId, source, input }: PlacedInput): void {
   const message: StoredMessage & { role: 'user' } = { ...input, id: turn.ids.next('msg'), at: turn.clock.now() }
   turn.log.record({ type: 'runtime-input', inputId, source, placement: slot, message, characters: charactersOf(input.content) })
   turn.append(message)
-  // Without another input it is what the turn begins with.
+  // Without another input, the turn begins with this one.
   turn.inputId ??= message.id
 }
 
@@ -228,25 +237,25 @@ export function charactersOf(content: UserMessage['content']): number {
 
 const sizes = new WeakMap<Declarations, number>()
 
-/** Tells the estimate how much instructions and tools add to each request. */
+/** Adds the size of instructions and tools to the estimate of each request. */
 async function weighPrompt(turn: Turn): Promise<void> {
   if (weighKnownPrompt(turn)) return
   const { declarations } = turn.agent
-  // A schema may be slow to read: a run that is stopped does not wait for it.
+  // A schema may be slow to read: a run that is stopped must not wait for it.
   const size = await turn.stop.until(sizeOf(declarations)).catch(() => undefined)
   if (size === undefined) return
   sizes.set(declarations, size)
   weighKnownPrompt(turn)
 }
 
-/** The same when the list of tools was read before; false when it was not. */
+/** As `weighPrompt`, if the list of tools was read before. Returns false if it was not. */
 function weighKnownPrompt({ agent, instructions, transcript }: Turn): boolean {
   const size = sizes.get(agent.declarations)
   if (size !== undefined) transcript.estimate.usePrompt(instructions.length + size)
   return size !== undefined
 }
 
-/** What cannot be read fails in the call, which says so. */
+/** Returns the size of the declarations in characters. A schema that cannot be read counts as empty: the call itself reports it. */
 async function sizeOf(declarations: Declarations): Promise<number> {
   const all = await Promise.all(declarations.map(lengthOf))
   return all.reduce((sum, characters) => sum + characters, 0)

@@ -13,9 +13,8 @@ export type Execution = ExecutionEnding & { readonly timedOut: boolean; readonly
 const deltaCharacters = 1_000_000
 
 /**
- * Runs a tool to its end. It rejects only when the clock throws. When the run is stopped, or the call is out of time, the call's signal is
- * aborted and it has the agent's grace to settle; what it says after that is dropped. `tell` is given what the loop is to
- * do meanwhile.
+ * Runs a tool to its end. Rejects only if the clock throws. If the run is stopped or the call is out of time, the call's signal is
+ * aborted and it has the agent's grace to settle; a later result is dropped. `tell` gets work that the loop must do meanwhile.
  */
 export function execute(turn: Turn, call: Call, tell: (take: () => MaybePromise<void>) => void): Promise<Execution> {
   if (turn.stop.requested) return Promise.resolve({ kind: 'not-run', timedOut: false })
@@ -60,7 +59,7 @@ async function started(turn: Turn, call: Call, wires: Wires): Promise<ExecutionE
   const returned = tool?.execute?.(call.input, toolContext(turn, call, wires, emit))
   const value = isGenerator(returned) ? await drainGenerator(returned, emit) : await returned
   wires.hasReturned = true
-  // What the model is to see of it is the tool's own code too, and has no more time than the rest.
+  // `toModelOutput` is the tool's own code too, and shares its time limit.
   return { kind: 'settled', outcome: await returnedOutcome(tool, { toolCallId: call.row.toolCallId, input: call.input }, value, 'here') }
 }
 
@@ -70,7 +69,7 @@ async function delegated(turn: Turn, call: Call, wires: Wires): Promise<Executio
   return delegation.run(turn, call, wires)
 }
 
-/** What the call's tool knows of its run. */
+/** Returns the context that the call's tool gets. */
 function toolContext(turn: Turn, call: Call, { abortSignal, reporter }: Wires, emit: Emit): ToolContext {
   const { inbox, path } = turn.run
   const { deadlineAt } = call.row
@@ -118,7 +117,7 @@ function emitter(turn: Turn, call: Call, { isOpen }: Reporter): Emit {
   }
 }
 
-/** What a question about a call is asked with: nothing runs yet, so that what is said is dropped. */
+/** Returns the context for a question about a call. Nothing runs yet, so deltas and reports are dropped. */
 export function questionContext(turn: Turn, call: Call): ToolContext {
   return toolContext(turn, call, { abortSignal: turn.stop.signal, reporter: { isOpen: () => false, tell: () => undefined } }, () => false)
 }

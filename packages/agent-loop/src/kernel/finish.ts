@@ -15,7 +15,7 @@ import type { Turn } from './turn.ts'
 const submittedOutputCharacters = 50_000
 
 /**
- * The one exit of every outcome: plug-ins see it, its event is drafted, and it stands in the call's row. `end`: the end of
+ * Every outcome passes through here: plug-ins see it, its event is drafted, and it is put into the call's row. `end` is the end of
  * a subagent, drafted with it, so that neither is stored without the other.
  */
 export function finish(turn: Turn, call: Call, outcome: Outcome, end?: ChildReport): MaybePromise<void> {
@@ -34,14 +34,14 @@ function tellAndDraft(turn: Turn, { call, outcome }: EndedCall, end: ChildReport
   return told instanceof Promise ? told.then(() => draft(turn, call, outcome, end)) : draft(turn, call, outcome, end)
 }
 
-/** There is no call of which log and transcript would tell: the row alone keeps what became of the question. */
+/** Closes a question. Log and transcript have no call for it: only the row keeps its outcome. */
 function closeQuestion(turn: Turn, call: Call, outcome: Outcome): void {
   for (const tell of turn.plugins.settling.asks) tell(turn, call)
   call.row = { ...call.row, state: outcome.status, outcome: resultOf(turn, call, outcome, turn.clock.now()) }
   writeRows(turn, [call])
 }
 
-/** Drafts the outcome as it stands. */
+/** Drafts the outcome in its final form. */
 function draft(turn: Turn, call: Call, outcome: Outcome, end: ChildReport | undefined): void {
   if (end) for (const take of turn.plugins.report.asks) take(turn, { call, report: end })
   const at = turn.clock.now()
@@ -54,11 +54,11 @@ function draft(turn: Turn, call: Call, outcome: Outcome, end: ChildReport | unde
     ...(terminate && { terminate }),
   })
   call.row = { ...call.row, state: outcome.status, outcome: message, ...(terminate && { terminate }) }
-  // Whatever is stored next, an event and its row belong together.
+  // An event and its row must be in the same commit.
   writeRows(turn, [call])
 }
 
-/** The message of an outcome, as it is stored. */
+/** Returns the message of an outcome, as it is stored. */
 function resultOf(turn: Turn, { row, tool }: Call, { status, output, details }: Outcome, at: number): ToolResult {
   const { toolCallId, toolName, index } = row
   return {
@@ -68,7 +68,9 @@ function resultOf(turn: Turn, { row, tool }: Call, { status, output, details }: 
   }
 }
 
-/** What becomes of a call whose execution ended. Without an outcome it stays `started`, or goes back to `pending` when it never ran. */
+/**
+ * Handles the end of a call's execution. Without an outcome the call stays `started`, or goes back to `pending` if it never ran.
+ */
 export function conclude(turn: Turn, call: Call, execution: Execution): MaybePromise<void> {
   call.running = false
   if (execution.kind === 'suspended') {
@@ -112,7 +114,7 @@ function outcomeOf(turn: Turn, call: Call, execution: Exclude<Execution, { kind:
   }
 }
 
-/** Of a run that is being stopped: what does not run here ends at once. */
+/** Ends the open calls of a run that is being stopped. Calls that do not run here end at once. */
 export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promise<void> {
   const open = calls.filter((call) => !isSettled(call) && !call.running)
   const closed = await Promise.all(open.map((call) => turn.plugins.delegation?.close(turn, call) ?? Promise.resolve(undefined)))
@@ -122,13 +124,16 @@ export async function cancelOpenCalls(turn: Turn, calls: readonly Call[]): Promi
   }
 }
 
-/** Of a started call that did not settle before the run was stopped. */
+/** Returns the outcome of a started call that did not settle before the run was stopped. */
 export function stoppedOutcome(call: Call): Outcome {
   const reason = 'the run was stopped before the tool had ended'
   return call.row.effect === 'once' ? unknownOutcome(reason, 'here') : cancelledOutcome(reason, 'here')
 }
 
-/** With `stop` there is no outcome: the run waits for an answer from outside. A run that is being stopped cannot wait. */
+/**
+ * Returns the outcome of a call that may or may not have taken effect. With `stop` there is none: the run waits for an answer from
+ * outside. A run that is being stopped cannot wait.
+ */
 export function unknownAsAsked(turn: Turn, call: Call, reason: string): Outcome | undefined {
   const policy = call.tool?.onUnknownOutcome ?? turn.run.onUnknownOutcome
   return policy === 'tell-model' || turn.stop.stopped ? unknownOutcome(reason, 'here') : undefined

@@ -9,7 +9,7 @@ import { prefixOf } from './request-prefix.ts'
 import type { ModelAnswer, RequestDraft, StepPlan } from './subjects.ts'
 import type { Turn } from './turn.ts'
 
-/** One attempt, from its request to its answer. It must not reject for what a model or its function does. */
+/** Makes one attempt, from its request to its answer. Must not reject, whatever a model or its function does. */
 export async function callModel(turn: Turn, plan: StepPlan): Promise<ModelAnswer> {
   const [buffered, ...later] = turn.bufferedAnswers
   if (buffered) {
@@ -27,7 +27,7 @@ export async function callModel(turn: Turn, plan: StepPlan): Promise<ModelAnswer
     return await ((consult(turn, 'model', request) as Promise<ModelAnswer> | undefined) ?? streamedAnswer(turn, request))
   } catch (error) {
     const failed = failedAnswer(turn, error)
-    // The model was asked, and nothing says what it has used.
+    // The model was asked, and its usage is not known.
     return failed.message.stopReason === 'aborted' ? withEstimate(turn, failed) : failed
   }
 }
@@ -38,14 +38,14 @@ function requestOf(turn: Turn, { patch, params }: StepPlan): RequestDraft {
     target: turn.model,
     instructions: patch.instructions ?? params.systemPrompt ?? turn.instructions,
     messages: patch.messages ?? transcript.view,
-    // The agent's own array as long as all tools are active: what is the same is converted once.
+    // The agent's own array, as long as all tools are active: the same array is converted once.
     tools: activeTools ? agent.declarations.filter(({ name }) => activeTools.has(name)) : agent.declarations,
     runtimeParams: params,
     toolChoice: patch.toolChoice ?? agent.toolChoice,
   }
 }
 
-/** Throws `LlmError` for a request that can never work. */
+/** Streams the answer of a provider's model. Throws `LlmError` for a request that can never work. */
 async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelAnswer> {
   const { target, messages, tools, instructions, runtimeParams: params, toolChoice, output } = request
   if (target.kind !== 'model') throw new TypeError('the agent has no plug-in that asks model functions')
@@ -75,7 +75,7 @@ async function tellSent(turn: Turn, request: SentRequest): Promise<void> {
   await consult(turn, 'sent', { id, purpose: 'answer', attempt, model: model.name, request })
 }
 
-/** Publishes an answer that came whole: one delta per block. */
+/** Publishes an answer that came whole, with one delta per block. */
 export function publishWhole(turn: Turn, { message, results }: ModelAnswer): ModelAnswer {
   const publisher = new DeltaPublisher(turn)
   const named = { ...message, id: turn.messageId }
@@ -101,7 +101,7 @@ function publishPart(publisher: DeltaPublisher, index: number, part: AssistantPa
   }
 }
 
-/** Makes the live events of one message out of what the model streams. Nothing of it grows with the message. */
+/** Converts the model's stream to the live events of one message. Its state does not grow with the message. */
 export class DeltaPublisher {
   readonly #turn: Turn
   readonly #ids: CallIds
@@ -123,7 +123,7 @@ export class DeltaPublisher {
     this.#turn.publish(this.#eventOf(event))
   }
 
-  /** The answer under the ids by which readers know its calls. */
+  /** Returns the answer with the ids by which readers know its calls. */
   named({ message, results }: ModelAnswer): ModelAnswer {
     return { message: this.#ids.renameIn(message), results: results.size === 0 ? results : this.#ids.renameResults(results) }
   }
@@ -167,10 +167,10 @@ export class DeltaPublisher {
   }
 }
 
-/** The ids of the calls of one answer. Some providers count them anew in each answer: an id that was used is changed. */
+/** The ids of the calls of one answer. Some providers count them anew in each answer: an id that was used before is changed. */
 class CallIds {
   readonly #transcript: Transcript
-  /** Of the block at an index. */
+  /** Ids by the index of their block. */
   readonly #byIndex: string[] = []
   readonly #given = new Map<string, string>()
   readonly #taken = new Set<string>()
@@ -219,7 +219,7 @@ class CallIds {
 
 const noUsage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
 
-/** The answer of a call that could not even be made, or whose function threw. */
+/** Returns the answer of a call that could not be made, or whose function threw. */
 export function failedAnswer(turn: Turn, error: unknown): ModelAnswer {
   const { name } = turn.model
   const base = {
@@ -237,7 +237,7 @@ function abortReasonOf({ stop }: Turn): { abortReason?: string } {
   return reason instanceof Error ? { abortReason: reason.message } : {}
 }
 
-/** With the usage that the request and the answer may have had, flagged. */
+/** Returns the answer with an estimate of the usage, flagged as such. */
 export function withEstimate(turn: Turn, answer: ModelAnswer): ModelAnswer {
   const { message } = answer
   const inputTokens = turn.contextTokens()

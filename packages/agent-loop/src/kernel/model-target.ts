@@ -12,7 +12,7 @@ export type ModelTarget = { readonly name: ModelName; readonly info: ModelInfo }
   | { readonly kind: 'function'; readonly call: ModelFunction }
 )
 
-/** Throws `invalid-config` for a name that no registry resolves. */
+/** Resolves a model. Throws `invalid-config` for a name that no registry resolves. */
 export function modelTarget(model: AgentModel, models: Models | undefined, runtimeParams: RuntimeParams, option = 'model'): ModelTarget {
   if (typeof model === 'function') {
     return { kind: 'function', call: model, name: Object.freeze({ provider: 'function', modelId: model.name || 'anonymous' }), info: {} }
@@ -34,7 +34,10 @@ interface ModelOptions {
   readonly fallback: readonly (AnyLanguageModel | ModelRef)[]
 }
 
-/** The models of a run: the agent's, as params or a pin choose it, and its fallbacks. Throws `invalid-config`. */
+/**
+ * Returns the models of a run: the agent's model, or the one that params or a pin choose, and its fallbacks. Throws
+ * `invalid-config`.
+ */
 export function modelTargets(
   { model, models, runtimeParams: own, fallback }: ModelOptions,
   runtimeParams: RuntimeParams,
@@ -45,7 +48,7 @@ export function modelTargets(
   return [pinned ? pinnedTarget(first, models, pinned.model) : first, ...others]
 }
 
-/** The model as it was: today's, when it has the same names, else through the registry. */
+/** Returns the pinned model: the current one if it has the same name, else the one from the registry. */
 function pinnedTarget(today: ModelTarget, models: Models | undefined, { provider, modelId }: ModelName): ModelTarget {
   if (today.name.provider === provider && today.name.modelId === modelId) return today
   if (today.kind === 'function') return refuseConfig(`pinned: the model ${provider}:${modelId} is a function that is not there any more`)

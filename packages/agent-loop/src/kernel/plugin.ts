@@ -3,11 +3,11 @@ import type { MaybePromise } from '../base/promises.ts'
 import type { Delegation } from './call.ts'
 import type { HookList, HookName, Hooks, Plugins, SubjectOf, Turn } from './turn.ts'
 
-/** A feature of an agent. It hears of a turn through its hooks, and knows no other feature. */
+/** A feature of an agent. It takes part in a turn through its hooks, and knows no other feature. */
 export interface Plugin {
   readonly name: string
   readonly hooks: Partial<Hooks>
-  /** Hooks that run code of the user, always or for some subjects. */
+  /** Hooks that run the user's code, always or for some subjects. */
   readonly foreign?: { readonly [Name in HookName]?: true | ((subject: SubjectOf<Name>) => boolean) }
   readonly delegation?: Delegation<Turn>
 }
@@ -20,7 +20,10 @@ const hookNames = Object.keys({
   ...{ close: 0, onTurnEnd: 0, onSavePoint: 0, onSettled: 0, onEvent: 0, onDelta: 0 },
 } satisfies Record<HookName, 0>) as readonly HookName[]
 
-/** Sorts the hooks of an agent's plug-ins by name, in the order of the list. Throws `invalid-config` for two of one name. */
+/**
+ * Sorts the hooks of an agent's plug-ins by name, in the order of the list. Throws `invalid-config` if two plug-ins have the same
+ * name.
+ */
 export function compile(plugins: readonly Plugin[]): Plugins {
   const names = plugins.map(({ name }) => name)
   const twice = names.find((name, place) => names.indexOf(name) !== place)
@@ -41,21 +44,21 @@ function listOf<Name extends HookName>(asked: readonly Plugin[] | undefined, nam
   return { asks: asked.map(({ hooks }) => hooks[name] as Hooks[Name]), foreign: foreign?.some((each) => each !== false) ? foreign : undefined }
 }
 
-/** Hooks whose answer may have to be waited for. */
+/** Hooks that may return a value or a promise. */
 type Asked = {
   [Name in HookName]: Hooks[Name] extends (turn: Turn, subject: never) => infer Said ? (Said extends undefined | void ? never : Name) : never
 }[HookName]
 type Said<Name extends HookName> = Exclude<Awaited<ReturnType<Hooks[Name]>>, void>
 
-/** As it is asked: the subject is that of its name. */
+/** A `HookList` whose subject is not typed. The caller passes the subject that belongs to the hook's name. */
 interface AnyList<Answer> {
   readonly asks: readonly ((turn: Turn, subject: unknown) => MaybePromise<Answer | undefined>)[]
   readonly foreign: readonly (boolean | ((subject: unknown) => boolean))[] | undefined
 }
 
 /**
- * Asks plug-ins until one answers. Code of the user is asked only after what is drafted has been stored: a process that
- * dies in it loses nothing of the turn. `isStored`: the caller has seen to it.
+ * Asks plug-ins until one answers. Stores the draft before it asks the user's code, so that a process that dies in that code loses
+ * nothing of the turn. `isStored`: the caller has stored it.
  */
 export function consult<Name extends Asked>(turn: Turn, name: Name, subject: SubjectOf<Name>, isStored = false): MaybePromise<Said<Name> | undefined> {
   const list = turn.plugins[name] as unknown as AnyList<Said<Name>>
@@ -70,7 +73,7 @@ export function consult<Name extends Asked>(turn: Turn, name: Name, subject: Sub
   return undefined
 }
 
-/** Whether asking these plug-ins runs code of the user. */
+/** Returns whether asking these plug-ins runs the user's code. */
 export function isForeign<Name extends HookName>({ foreign }: HookList<Name>, subject: SubjectOf<Name>): boolean {
   return foreign?.some((each) => (typeof each === 'boolean' ? each : each(subject))) ?? false
 }
@@ -98,10 +101,7 @@ function askFrom<Answer>(
 
 let places = 0
 
-/**
- * The state of one plug-in, one per turn: made when the plug-in first looks at the turn. Returns the function that
- * finds it.
- */
+/** Creates the state of one plug-in, one per turn, when the plug-in first looks at the turn. Returns a function that finds it. */
 export function turnState<State extends object>(make: (turn: Turn) => State): (turn: Turn) => State {
   const place = places++
   return (turn) => (turn.states[place] ??= make(turn)) as State

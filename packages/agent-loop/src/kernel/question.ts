@@ -28,7 +28,7 @@ export const grantSchema: JSONSchema7 = {
 
 const questionTool = buildTool({ name: questionName, description: 'More for the budgets of the run. Granting nothing tries again.', inputSchema: grantSchema })
 
-/** One budget, as the question shows it. */
+/** The state of one budget, as the question shows it. */
 export interface Standing {
   readonly name: string
   readonly left: BudgetAmounts
@@ -46,11 +46,11 @@ interface Place {
   readonly runId: string
   readonly step: number
   readonly ids: IdSource
-  /** The one before it. */
+  /** The previous question. */
   readonly question: Call | undefined
 }
 
-/** A new question of the present step. */
+/** Returns a new question of the current step. */
 export function askForMore({ runId, step, ids, question }: Place, { tokens, cost }: BudgetEstimate, budgets: readonly Standing[]): Call {
   const asked: Asked = { tokens, ...(cost && { cost: cost.total }), budgets }
   const input = asked as unknown as JSONValue
@@ -64,7 +64,7 @@ export function askForMore({ runId, step, ids, question }: Place, { tokens, cost
   }, undefined)
 }
 
-/** The latest question about the budget of the open step, unless it was granted and has had its effect. */
+/** Returns the latest question about the budget of the open step, unless it was granted and has had its effect. */
 export function openQuestion(open: OpenTurn): Call | undefined {
   const row = open.calls.findLast(({ about }) => about !== undefined)
   return row && (row.state === 'pending' || row.state === 'denied') ? callOf(row, row) : undefined
@@ -79,15 +79,15 @@ export function isOpen(question: Call | undefined): question is Call {
   return question !== undefined && !isSettled(question)
 }
 
-/** The amount that the decision grants. */
+/** Returns the amount that the decision grants. */
 export function grantOf({ row }: Call): BudgetGrant {
   const { tokens, cost } = row.input as unknown as BudgetGrant
-  // A small number has an exponent as text.
+  // As text, a small number would have an exponent.
   const amount = typeof cost === 'number' ? (cost.toFixed(9) as Decimal) : cost
   return { ...(tokens !== undefined && { tokens }), ...(amount !== undefined && { cost: amount }) }
 }
 
-/** Whether there were too few tokens, when it was asked. */
+/** Returns whether there were too few tokens when it was asked. */
 export function lacksTokens({ row }: Call): boolean {
   const { tokens, budgets } = (row.approval?.input ?? { tokens: 0, budgets: [] }) as unknown as Asked
   return budgets.some(({ left }) => left.tokens !== undefined && tokens > left.tokens)

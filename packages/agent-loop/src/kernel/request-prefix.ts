@@ -9,10 +9,10 @@ import type { RequestDraft } from './subjects.ts'
 import { promptFor } from './system-prompt.ts'
 import type { Turn } from './turn.ts'
 
-/** How a request begins, compared with the one before. */
+/** The beginning of a request, compared with the previous request. */
 export interface RequestPrefix {
   readonly cache: CacheMarks
-  /** The first part that is not as it was in the last request of the conversation. */
+  /** The first part that differs from the last request of the conversation. */
   readonly miss?: CacheMiss | undefined
 }
 
@@ -22,20 +22,23 @@ interface Part {
   readonly hash: string
 }
 
-/** The last request of a conversation, as far as later ones were to repeat it. */
+/** The last request of a conversation, as far as later requests should repeat it. */
 interface LastRequest {
   prompt: readonly Part[]
   tools: readonly Part[]
-  /** Hashes. The list grows with the conversation. */
+  /** Hashes of the messages. The list grows with the conversation. */
   readonly messages: string[]
 }
 
 const lastRequests = new WeakMap<object, LastRequest>()
 
-/** Of the last request of this turn. While a list of messages is the same one, it has only grown. */
+/** The last request of this turn. As long as the list of messages is the same array, it has only grown. */
 const stateOf = turnState(() => ({ prompt: undefined as SystemPrompt | undefined, messages: undefined as readonly Message[] | undefined }))
 
-/** Says where the cache marks of the request belong, and what has changed since the last one. Work does not grow with the conversation. */
+/**
+ * Returns the places of the cache marks of the request, and what has changed since the last one. The work does not grow with the
+ * conversation.
+ */
 export function prefixOf(turn: Turn, request: RequestDraft): MaybePromise<RequestPrefix> {
   if (turn.agent.cache === 'off') return { cache: 'off' }
   const tools = toolParts(request.tools)
@@ -49,11 +52,11 @@ function compared(turn: Turn, { instructions, messages, lasting = messages }: Re
   const end = storedEnd(turn, lasting)
   const isWhole = prompt.lasting === instructions.length && end === messages.length
   const cache: CacheMarks = isWhole ? 'auto' : { at: 'auto', lasting: { instructions: prompt.lasting, messages: end } }
-  // A schema that cannot be read fails the request.
+  // A schema that cannot be read makes the request itself fail.
   return tools ? { cache, miss: missIn(turn, { prompt: promptParts(prompt), tools, messages: lasting, end }) } : { cache }
 }
 
-/** Place behind the last stored message. What follows it is shown to this turn, or to this request, alone. */
+/** Returns the index after the last stored message. Later messages are shown only to this turn, or to this request. */
 function storedEnd({ transcript }: Turn, messages: readonly Message[]): number {
   return messages.findLastIndex(({ id }) => id !== undefined && transcript.hasMessage(id)) + 1
 }
@@ -62,7 +65,7 @@ interface Beginning {
   readonly prompt: readonly Part[]
   readonly tools: readonly Part[]
   readonly messages: readonly Message[]
-  /** Place behind the last message that counts. */
+  /** Index after the last message that counts. */
   readonly end: number
 }
 
@@ -91,7 +94,7 @@ function messageAt(messages: readonly Message[], index: number, end: number): Ca
   return { part: 'message', index, ...(role && { role }) }
 }
 
-/** Name of the first part that has changed, or has come or gone. */
+/** Returns the name of the first part that was changed, added or removed. */
 function firstDifference(before: readonly Part[], now: readonly Part[]): string | undefined {
   if (before === now) return undefined
   const place = Math.max(before.length, now.length)
@@ -104,7 +107,7 @@ function firstDifference(before: readonly Part[], now: readonly Part[]): string 
   return undefined
 }
 
-/** Brings the known hashes up to date. Returns the place of the first known one that is not as it was. */
+/** Updates the known hashes. Returns the index of the first one that has changed. */
 function takeHashes(known: string[], messages: readonly Message[], from: number, end: number): number | undefined {
   let first: number | undefined
   for (let index = from; index < end; index++) {
@@ -119,7 +122,7 @@ function takeHashes(known: string[], messages: readonly Message[], from: number,
 
 const messageHashes = new WeakMap<Message, string>()
 
-/** Of what a model is sent of the message: two readings of one message are equal. */
+/** Hashes what a model is sent of the message, so that two copies of one message have the same hash. */
 function messageHash(message: Message): string {
   const known = messageHashes.get(message)
   if (known !== undefined) return known
@@ -157,7 +160,10 @@ type Declaration = Declarations[number]
 const toolLists = new WeakMap<Declarations, readonly Part[]>()
 const toolHashes = new WeakMap<Declaration, string>()
 
-/** In the order in which they are sent. Undefined if a schema cannot be read. It waits only for tools that it has not met. */
+/**
+ * Returns the tools in the order in which they are sent, or undefined if a schema cannot be read. Waits only for tools that are new
+ * to it.
+ */
 function toolParts(tools: Declarations): MaybePromise<readonly Part[] | undefined> {
   const known = toolLists.get(tools)
   if (known) return known
@@ -180,7 +186,7 @@ async function hashTool(tool: Declaration): Promise<void> {
   toolHashes.set(tool, shortHash(JSON.stringify(sent)))
 }
 
-/** A list of thousands of them is kept for each conversation. */
+/** Short, because each conversation keeps a list of thousands of them. */
 function shortHash(text: string): string {
   return hashText(text).slice(0, 12)
 }

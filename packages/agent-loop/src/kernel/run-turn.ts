@@ -7,11 +7,11 @@ import { settle } from './settle.ts'
 import type { Turn } from './turn.ts'
 
 /**
- * One turn, or one segment of it: asks the model and runs the tools it asks for, until it asks for none. Records gather in
- * the turn's log and are stored at the boundaries. Undefined: the turn is left open for another process.
+ * Runs one turn, or one segment of it: asks the model and runs the tools that it calls, until it calls none. Records gather in the
+ * turn's log and are stored at the boundaries. Returns undefined if the turn is left open for another process.
  */
 export async function runTurn(turn: Turn, entry: TurnEntry): Promise<TurnOutcome | undefined> {
-  // To resume a turn is to begin at another phase.
+  // A turn that is resumed begins at another phase.
   let next = await enter(turn, entry)
   for (;;) {
     if (next.phase === 'ask') next = await ask(turn)

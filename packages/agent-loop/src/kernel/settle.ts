@@ -19,7 +19,7 @@ import type { Turn } from './turn.ts'
 
 const askNext: Next = { phase: 'ask' }
 
-/** Brings the calls of an answer to their outcomes and ends the step, unless it waits for answers from outside. */
+/** Brings the calls of an answer to their outcomes and ends the step, unless a call waits for an answer from outside. */
 export async function settle(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<Next> {
   if (calls.length > 0) await settleCalls(turn, answer, calls)
   if (turn.stop.leaving) return yieldRun(turn)
@@ -30,14 +30,14 @@ export async function settle(turn: Turn, answer: ModelAnswer, calls: readonly Ca
   const { outcome } = step
   if (outcome && isSuspended(outcome.status)) return { phase: 'end', outcome }
   endStep(turn, calls, !outcome)
-  // Stored before its end, the step must not be followed by another one.
+  // If the process dies before the end of the turn is stored, no other step may follow this one.
   if (outcome) turn.log.writeRun('running', { ending: outcome })
   if (turn.run.isDriven) await turn.boundary()
   await tellStepEnd(turn, answer.message, calls)
   return afterStep(turn, outcome, calls)
 }
 
-/** How the turn ends with what is settled; undefined when the model is to be asked again. */
+/** Returns the outcome with which the turn ends, or undefined if the model is to be asked again. */
 function outcomeOf(turn: Turn, answer: AssistantMessage, calls: readonly Call[]): TurnOutcome | undefined {
   if (answer.stopReason === 'error') return failed(turn, answer.error)
   if (answer.stopReason === 'aborted') return aborted(turn.stop, calls)
@@ -51,7 +51,7 @@ export async function tellStepEnd(turn: Turn, answer: AssistantMessage | undefin
   await consult(turn, 'onStepEnd', { step: turn.step, toolCalls: calls.map(describeCall), text: textOf(answer) })
 }
 
-/** The slot after a step. At a final answer an input makes one more step, if one more is allowed. */
+/** Adds inputs after a step. At a final answer an input causes one more step, if one more is allowed. */
 async function afterStep(turn: Turn, outcome: TurnOutcome | undefined, calls: readonly Call[]): Promise<Next> {
   if (turn.stop.leaving) return yieldRun(turn)
   if (!outcome) {
@@ -63,16 +63,16 @@ async function afterStep(turn: Turn, outcome: TurnOutcome | undefined, calls: re
   return modelWouldStop(outcome) && (await drainMore(turn, 'step-end')) ? askNext : { phase: 'end', outcome }
 }
 
-/** Whether inputs came that one more step can show the model. */
+/** Returns whether inputs came that one more step can show the model. */
 export async function drainMore(turn: Turn, slot: 'turn-start' | 'step-start' | 'step-end'): Promise<boolean> {
   if (turn.step >= turn.run.limits.maxSteps || turn.stop.requested) return false
   const hasInputs = await consult(turn, 'drain', slot)
-  // The turn is not to end any more.
+  // Removes the stored outcome: the turn does not end now.
   if (hasInputs) turn.log.writeRun('running')
   return hasInputs === true
 }
 
-/** What arrives while the loop does something else waits here. As many items can wait as calls are running. */
+/** Queues work that arrives while the loop is busy. At most one item per running call can wait. */
 class Arrivals {
   #items: (() => MaybePromise<void>)[] = []
   #notify: (() => void) | undefined
@@ -82,7 +82,7 @@ class Arrivals {
     this.#notify?.()
   }
 
-  /** Does all that is there; waits for the first when there is nothing. */
+  /** Does all queued work. Waits for the first item if the queue is empty. */
   async take(): Promise<void> {
     if (this.#items.length === 0) await new Promise<void>((resolve) => (this.#notify = resolve))
     this.#notify = undefined
@@ -94,12 +94,11 @@ class Arrivals {
 }
 
 /**
- * Brings the calls of an answer to their outcomes: those that run here to the end, others only as far as this process
- * can. A tool starts after the commit that holds its intent. The last outcomes are left in the draft, to be stored with
- * what follows them.
+ * Brings the calls of an answer to their outcomes: calls that run here to their end, others as far as this process can. A tool
+ * starts after the commit that holds its intent. The last outcomes stay in the draft, to be stored with what follows them.
  */
 async function settleCalls(turn: Turn, answer: ModelAnswer, calls: readonly Call[]): Promise<void> {
-  // In call order, so that what plug-ins see does not depend on how long each takes.
+  // In call order, so that what plug-ins see does not depend on how long each call takes.
   for (const call of calls) {
     const prepared = prepare(turn, answer, call)
     if (prepared) await prepared
@@ -162,16 +161,16 @@ function start(turn: Turn, call: Call): void {
 }
 
 /**
- * The calls that may start now, or enter their subagent again, in call order. A sequential call waits for all earlier
- * ones and holds back all later ones; calls that were given away stand beside the queue, and those that wait for a
- * decision in it. A subagent that waits for money is entered once no other call is under way: one of them may have got some.
+ * Returns the calls that may start now, or enter their subagent again, in call order. A sequential call waits for all earlier calls
+ * and holds back all later ones. Calls that were given away do not count here; calls that wait for a decision do. A subagent that
+ * waits for money is entered once no other call is running, because one of those may have got some.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
   const busy = new Map<Call['tool'], number>()
   const chosen: Call[] = []
   let places = toolConcurrency
   for (const { tool, row, running } of calls) {
-    // A question beside a call takes no place.
+    // A call with a question beside it takes no place.
     if (!running || row.state !== 'started') continue
     places--
     busy.set(tool, (busy.get(tool) ?? 0) + 1)
@@ -195,7 +194,9 @@ export function startable(calls: readonly Call[], toolConcurrency: number): read
   return chosen
 }
 
-/** Results enter the transcript together, in call order, with the last of them; an earlier segment may have seen to it. */
+/**
+ * Adds the results to the transcript together, in call order, when the last one has arrived. An earlier segment may have done so.
+ */
 export function appendResults(turn: Turn, calls: readonly Call[]): void {
   const results = calls.flatMap((call) => call.row.outcome ?? [])
   if (results.length < calls.length || !turn.transcript.openAnswer) return
@@ -203,7 +204,7 @@ export function appendResults(turn: Turn, calls: readonly Call[]): void {
   for (const tell of turn.plugins.results.asks) tell(turn, calls)
 }
 
-/** Finds out what becomes of a call next, as far as it can be said now. */
+/** Finds out what to do next with a call, as far as it can be known now. */
 function prepare(turn: Turn, answer: ModelAnswer, call: Call): MaybePromise<void> {
   if (isSettled(call) || turn.stop.requested) return undefined
   if (isForeign(turn.plugins.beforeCall, call)) return turn.commit().then(() => judge(turn, answer, call))
@@ -225,7 +226,7 @@ async function reenter(turn: Turn, answer: ModelAnswer, call: Call): Promise<Pre
 }
 
 function apply(turn: Turn, call: Call, verdict: Prepared | undefined): MaybePromise<void> {
-  // Another process asks again; of a run that is stopped only an outcome counts.
+  // If the run yields, another process asks again. If the run is stopped, only an outcome counts.
   if (!verdict || turn.stop.leaving || (turn.stop.stopped && verdict.kind !== 'settled')) return undefined
   switch (verdict.kind) {
     case 'settled':
@@ -256,7 +257,7 @@ function askFor(turn: Turn, call: Call, approval: Extract<Prepared, { kind: 'app
   tellQuestion(turn, call)
 }
 
-/** Drafts that a decision is asked for. */
+/** Drafts an approval request. */
 export function tellQuestion(turn: Turn, call: Call): void {
   const { toolCallId, toolName, about, approval, deadlineAt } = call.row
   if (!approval) return
@@ -267,15 +268,15 @@ export function tellQuestion(turn: Turn, call: Call): void {
     ...(about !== undefined && { about }),
     ...(deadlineAt !== undefined && { deadlineAt }),
   })
-  // Whatever is stored next, an event and its row belong together.
+  // An event and its row must be in the same commit.
   writeRows(turn, [call])
 }
 
 const shownCharacters = 2_000
 
-/** From what the model asked for to what is done about it: the first objection settles the call. */
+/** Decides about a new call: the first objection settles it. */
 function prepareNew(turn: Turn, answer: AssistantMessage, call: Call): MaybePromise<Prepared | undefined> {
-  // Plug-ins see what the model asked for, not what they have made of it before.
+  // Plug-ins must see the input from the model, not what they have made of it before.
   if (call.row.input !== undefined) call.row = withoutInput(call.row)
   const refused = refusedByAnswer(answer) ?? refusedByCall(call) ?? refusal(turn, call)
   if (refused) return { kind: 'settled', outcome: refused }
@@ -288,7 +289,7 @@ function allowed(turn: Turn, call: Call): MaybePromise<Prepared> {
   return asked instanceof Promise ? asked.then((known) => known ?? runnable(call)) : (asked ?? runnable(call))
 }
 
-/** A call that was allowed earlier: only its input is read again. */
+/** Prepares a call that was allowed earlier: only its input is read again. */
 export function prepareAgain(turn: Turn, call: Call): MaybePromise<Prepared> {
   if (!call.tool) return { kind: 'settled', outcome: noSuchTool(call) }
   const checked = validateInput(turn, call)
@@ -321,7 +322,7 @@ function refusedByAnswer({ stopReason }: AssistantMessage): Outcome | undefined 
   }
 }
 
-/** Broken arguments are never repaired. */
+/** Refuses broken arguments: they are never repaired. */
 function refusedByCall({ part }: Call): Outcome | undefined {
   if (!part.invalid) return undefined
   const received = cutMiddle(part.inputText ?? '', shownCharacters)
@@ -345,7 +346,7 @@ function noSuchTool({ part }: Call): Outcome {
   return errorOutcome(`there is no tool named "${part.toolName}"`, 'no')
 }
 
-/** Puts the validated input into the call, or says what is wrong with it. */
+/** Puts the validated input into the call, or returns what is wrong with it. */
 function validateInput({ stop }: Turn, call: Call): MaybePromise<Prepared | undefined> {
   const input = call.row.input ?? call.part.input
   const checked = validate(call.tool, input)

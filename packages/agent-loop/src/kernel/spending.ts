@@ -10,25 +10,25 @@ import type { Turn } from './turn.ts'
 
 const outputTokensUnlessKnown = 4_096
 
-/** What the answer may need: as asked for, as the model allows, or a guess. */
+/** Returns the number of output tokens that the answer may need: as requested, as the model allows, or a guess. */
 export function outputLimit({ info }: ModelTarget, maxTokens: number | undefined): number {
   return maxTokens ?? info.maxOutputTokens ?? outputTokensUnlessKnown
 }
 
-/** What a call of the present model may use. */
+/** Estimates what a call of the current model may use. */
 export function estimateOf({ model }: Turn, inputTokens: number, outputTokens: number): BudgetEstimate {
   const cost = costOf({ inputTokens, outputTokens }, model.info.price)
   return { tokens: inputTokens + outputTokens, ...(cost && { cost }) }
 }
 
-/** How long a budget may take for one answer. */
+/** Longest time for one answer of a budget. */
 const budgetTimeoutMs = 30_000
 
 type Reserved = Reservation | { readonly refusedBy: Budget }
 
 /**
- * Sets aside what a call may use at most, on every budget or on none. Throws or rejects if a budget fails. A reservation
- * whose `settle` fails is told in the log, and the turn goes on.
+ * Reserves the estimate on every budget or on none. Throws or rejects if a budget fails. If `settle` of a reservation fails, the
+ * log gets an error and the turn goes on.
  */
 export function reserveOn(turn: Turn, estimate: BudgetEstimate): MaybePromise<Reserved> {
   return reserveFrom(turn, estimate, [])
@@ -68,7 +68,10 @@ function settleAll(turn: Turn, reserved: readonly Reservation[], actual: Spendin
   for (const reservation of reserved) count(turn, 'settle of a reservation', () => reservation.settle(actual))
 }
 
-/** Rejects if the budget does not answer in time. What it reserves after that, or after the run was stopped, is given back. */
+/**
+ * Rejects if the budget does not answer in time. An amount that it reserves after that, or after the run was stopped, is given
+ * back.
+ */
 async function reservedLater(turn: Turn, answer: PromiseLike<Reservation | undefined>): Promise<Reservation | undefined> {
   const settled = await settleWithin(limitOf(turn), () => answer)
   if (settled.kind === 'value') {
@@ -85,7 +88,10 @@ function limitOf({ clock, stop }: Turn): TimeLimit {
   return { clock, abortSignal: stop.signal, timeoutMs: budgetTimeoutMs }
 }
 
-/** Raises a budget that can be raised. False: it cannot, or the run is stopped. Rejects if it fails, or does not answer in time. */
+/**
+ * Raises a budget. Returns false if the budget cannot be raised, or the run is stopped. Rejects if it fails, or does not answer in
+ * time.
+ */
 export async function grantOn(turn: Turn, budget: Budget, id: string, amount: BudgetGrant): Promise<boolean> {
   if (!budget.grant) return false
   const settled = await settleWithin(limitOf(turn), async () => budget.grant?.(id, amount))
@@ -95,14 +101,14 @@ export async function grantOn(turn: Turn, budget: Budget, id: string, amount: Bu
 }
 
 /**
- * Adds what was used outside of a reservation. A budget that fails is told in the log, and the turn goes on. `isChild`: a
- * subagent with a journal of its own has used it.
+ * Charges usage outside of a reservation to all budgets. If a budget fails, the log gets an error and the turn goes on. `isChild`:
+ * a subagent with a journal of its own has used it.
  */
 export function chargeAll(turn: Turn, spent: Spending, isChild = false): void {
   for (const budget of turn.budgets) if (!isChild || !budget.coversChildren) count(turn, 'budget.charge', () => budget.charge(spent))
 }
 
-/** Has a budget count at once, or has the next commit wait until it has: what is stored as spent is counted. */
+/** Has a budget count at once, or makes the next commit wait until it has: what is stored as spent must be counted. */
 function count(turn: Turn, name: string, work: () => MaybePromise<void>): void {
   try {
     const counted = askBudget(name, work, () => undefined)
@@ -112,7 +118,7 @@ function count(turn: Turn, name: string, work: () => MaybePromise<void>): void {
   }
 }
 
-/** Must not reject. A run that is stopped leaves the budget the time that it has itself. */
+/** Must not reject. A run that is stopped leaves the budget as much time as it has itself. */
 async function countedLater(turn: Turn, name: string, counted: PromiseLike<void>): Promise<void> {
   const settled = await settleWithin({ ...limitOf(turn), stopDeadline: () => turn.stopDeadline, patient: true }, () => counted)
   if (settled.kind === 'failed') tellFailure(turn, named(name, settled.error))
@@ -123,7 +129,7 @@ function tellFailure(turn: Turn, error: unknown): void {
   turn.log.record({ type: 'error', source: 'extension', name: 'budget', message: messageOf(error), fatal: false })
 }
 
-/** Asks a budget, which may be code of the user. Throws an error that names what failed. */
+/** Asks a budget, which may be the user's code. Throws an error that names what failed. */
 function askBudget<Value>(name: string, asked: () => Value, check: (value: unknown) => void): Value {
   try {
     const value = asked()
@@ -146,7 +152,7 @@ function named(name: string, error: unknown): AgentError {
   return new AgentError('invalid-config', `${name} failed: ${messageOf(error)}`, { cause: error })
 }
 
-/** Throws `invalid-config`: what has no price cannot be held to a price, and prices of two currencies not to one. */
+/** Throws `invalid-config` if a cost limit cannot be enforced: a model has no price, or the prices have two currencies. */
 export function checkPrices(budgets: readonly Budget[], models: readonly ModelTarget[], limits?: Limits): void {
   if (limits?.maxCost === undefined && budgets.every((budget) => leftOf(budget).cost === undefined)) return
   const currencies = models.map(({ name, info }) => {
@@ -156,7 +162,7 @@ export function checkPrices(budgets: readonly Budget[], models: readonly ModelTa
   if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices of one currency, not of ${[...new Set(currencies)].join(' and ')}`)
 }
 
-/** What the budgets of a turn have left, taken together. */
+/** Returns the smallest amounts that the budgets of a turn have left. */
 export function budgetLeft({ budgets }: Turn): Budget['left'] {
   if (budgets.length === 0) return {}
   const lefts = budgets.map(leftOf)
@@ -165,7 +171,7 @@ export function budgetLeft({ budgets }: Turn): Budget['left'] {
   return { ...(tokens !== undefined && { tokens }), ...(cost !== undefined && { cost }) }
 }
 
-/** Throws if the budget fails to say it. */
+/** Returns what a budget has left. Throws if the budget fails to say it. */
 export function leftOf(budget: Budget): Budget['left'] {
   return askBudget('budget.left', () => checkedLeft(budget.left), () => undefined)
 }

@@ -1,10 +1,10 @@
 import type { AbortCause } from '../contract/journal.ts'
 import type { EndReason, TurnError } from '../events/turn-events.ts'
 
-/** A stop that says how the turn ends: a limit, a guardrail, an extension that failed. */
+/** A stop that says how the turn ends: a limit, a guardrail, or an extension that failed. */
 export interface EndingCause extends StopEnding {
   readonly kind: 'stop'
-  /** For the tools and the model call that are stopped. */
+  /** Message for the tools and the model call that are stopped. */
   readonly message?: string
 }
 
@@ -16,25 +16,25 @@ export interface StopEnding {
 
 export type StopCause = AbortCause | EndingCause
 
-/** Every way to stop a run comes together here: the first cause counts, unless another process has taken the run over. */
+/** All ways to stop a run meet here. The first cause counts, unless another process has taken the run over. */
 export class StopSwitch {
   readonly #controller = new AbortController()
   readonly #onStop = new Set<() => void>()
   readonly #onLost = new Set<() => void>()
-  /** By whom is followed, how to leave it. */
+  /** For each followed signal or switch, a function that stops following it. */
   readonly #followed = new Map<AbortSignal | StopSwitch, () => void>()
   readonly #now: () => number
-  /** For model call and tools. */
+  /** For the model call and the tools. */
   readonly signal: AbortSignal
-  /** Only the switch itself changes these: the loop looks at them all the time. */
+  /** Only the switch itself changes these fields. They are plain because the loop reads them all the time. */
   cause: StopCause | undefined
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   stoppedAt: number | undefined
-  /** The turn is to be ended or left: the signal is aborted. */
+  /** True: the turn must be ended or left open, and the signal is aborted. */
   requested = false
-  /** The turn is to be ended. */
+  /** True: the turn must be ended. */
   stopped = false
-  /** The turn is to be left open. */
+  /** True: the turn must be left open for another process. */
   leaving = false
 
   constructor(now: () => number) {
@@ -42,7 +42,7 @@ export class StopSwitch {
     this.signal = this.#controller.signal
   }
 
-  /** How a turn ends that is stopped: as its cause says, else `aborted`. */
+  /** Returns how a stopped turn ends: as its cause says, else `aborted`. */
   get ending(): StopEnding {
     const { cause } = this
     if (!cause || !('status' in cause)) return { status: 'aborted', reason: 'abort' }
@@ -63,20 +63,26 @@ export class StopSwitch {
     if (cause.kind === 'fenced') tell(this.#onLost)
   }
 
-  /** For listeners that come and go with each call: a signal takes more time for them. Gives what takes it away. */
+  /**
+   * Adds a listener for a stop. For listeners that come and go with each call: a signal takes more time for them. Returns a
+   * function that removes it.
+   */
   onStop(listener: () => void): () => void {
     if (this.requested) return () => undefined
     this.#onStop.add(listener)
     return () => void this.#onStop.delete(listener)
   }
 
-  /** When nothing of the run can be stored any more: it waits for nothing, whatever stopped it before. */
+  /**
+   * Adds a listener for the moment when nothing of the run can be stored any more: the run then waits for nothing, whatever stopped
+   * it before. Returns a function that removes it.
+   */
   onLost(listener: () => void): () => void {
     this.#onLost.add(listener)
     return () => void this.#onLost.delete(listener)
   }
 
-  /** Rejects with the signal's reason when the run is stopped: a function that hangs must not hold it. */
+  /** Waits for a value. Rejects with the signal's reason if the run is stopped: a function that hangs must not hold it. */
   until<Value>(asked: Value | PromiseLike<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       const leave = (): void => reject(this.signal.reason as Error)
@@ -98,19 +104,19 @@ export class StopSwitch {
     this.#followed.set(signal, () => signal.removeEventListener('abort', onAbort))
   }
 
-  /** Of a run above: when nothing of it can be stored any more, nothing of this one can. */
+  /** Follows the run above: if nothing of that run can be stored any more, nothing of this one can. */
   followLoss(above: StopSwitch | undefined): void {
     if (above) this.#followed.set(above, above.onLost(() => this.stop({ kind: 'fenced' })))
   }
 
-  /** Lets go of whom it follows. */
+  /** Stops following signals and switches. */
   release(): void {
     for (const leave of this.#followed.values()) leave()
     this.#followed.clear()
   }
 }
 
-/** Each is told once. */
+/** Calls each listener once. */
 function tell(listeners: Set<() => void>): void {
   for (const listener of listeners) {
     listeners.delete(listener)
@@ -118,7 +124,7 @@ function tell(listeners: Set<() => void>): void {
   }
 }
 
-/** A signal whose reason is no `AbortCause` is a stop. */
+/** Reads the cause from a signal's reason. A reason that is no `AbortCause` is a stop. */
 function causeOf(reason: unknown): AbortCause {
   if (typeof reason === 'string') return { kind: 'stop', reason }
   if (typeof reason !== 'object' || reason === null) return { kind: 'stop' }

@@ -16,32 +16,32 @@ export interface GivenInput {
   readonly source: string
 }
 
-/** What becomes of a new input: another message stands for it, or the turn has nothing to ask a model. */
+/** Verdict on a new input: another message replaces it, or it is handled without a model. */
 export type InputVerdict = { readonly action: 'transform'; readonly input: UserMessage } | { readonly action: 'handled'; readonly reply?: string }
 
-/** What a segment begins with. `input` is undefined for one that goes on, and when queued inputs begin the turn. */
+/** The beginning of a segment. `input` is undefined if the turn is resumed, or if queued inputs begin it. */
 export interface Segment {
   readonly input: AgentInput | undefined
   readonly resumed: boolean
 }
 
-/** How one step is to be made: which models may answer it, and what holds for it alone. */
+/** The plan of one step: the models that may answer it, and settings for it alone. */
 export interface StepPlan {
   patch: StepPatch
-  /** The first takes the step, the others when it fails for good. */
+  /** The first takes the step, the others follow if it fails for good. */
   models: readonly [ModelTarget, ...ModelTarget[]]
   /** The model of the next attempt. */
   model: ModelTarget
-  /** Those of the agent, the run and the step. */
+  /** Params of the agent, the run and the step. */
   params: RuntimeParams
 }
 
-/** All that one model call is given, while plug-ins add to it. */
+/** The request of one model call, while plug-ins add to it. */
 export interface RequestDraft {
   readonly target: ModelTarget
   instructions: string
   messages: readonly Message[]
-  /** Those of them that later requests may repeat. Absent: all. */
+  /** The messages that later requests may repeat. Absent: all. */
   lasting?: readonly Message[]
   tools: Declarations
   runtimeParams: RuntimeParams
@@ -61,7 +61,7 @@ export interface EndedCall {
   outcome: Outcome
 }
 
-/** A step whose calls are settled or wait. `outcome`: how the turn ends with it; undefined: another step follows. */
+/** A step whose calls are settled or wait. `outcome` ends the turn; undefined: another step follows. */
 export interface EndedStep {
   readonly answer: AssistantMessage
   readonly calls: readonly Call[]
@@ -78,26 +78,26 @@ export type RetryStart = Omit<FactsOf<RetryStartEvent>, 'type'>
 
 export type RetryEnd = Omit<FactsOf<RetryEndEvent>, 'type'>
 
-/** What comes next in a turn. */
+/** The next phase of a turn. */
 export type Next =
   | { readonly phase: 'ask' }
   | { readonly phase: 'settle'; readonly answer: ModelAnswer; readonly calls: readonly Call[] }
-  /** `slot`: for inputs that come before the end is stored. Default `step-end`. */
+  /** `slot`: the window for inputs that come before the end is stored. Default `step-end`. */
   | { readonly phase: 'end'; readonly outcome: TurnOutcome; readonly slot?: Window }
   | { readonly phase: 'ended'; readonly outcome: TurnOutcome }
   | { readonly phase: 'yielded' }
 
 export type GivenResult = Extract<ModelFunctionMessage, { role: 'tool-result' }>
 
-/** What a model said. It may bring results of its calls along: they are stored, not executed. */
+/** The answer of a model. It may bring results of its calls along: they are stored, not executed. */
 export interface ModelAnswer {
   readonly message: AssistantMessage
-  /** By tool call id. */
+  /** Results by tool call id. */
   readonly results: ReadonlyMap<string, GivenResult>
   readonly cacheMiss?: CacheMiss | undefined
 }
 
-/** What becomes of an answer that is not accepted. `withdraw`: messages that leave the transcript with it. */
+/** Verdict on an answer that is not accepted. `withdraw`: messages that leave the transcript with it. */
 export type AnswerVerdict =
   | {
       readonly kind: 'retry'
@@ -107,7 +107,7 @@ export type AnswerVerdict =
       readonly withdraw: readonly string[]
       /** The model that takes over, and its place in the plan. */
       readonly fallback?: { readonly place: number; readonly model: ModelTarget }
-      /** Asked before the next attempt is announced. False: it would fail like this one. */
+      /** Called before the next attempt is announced. False: the next attempt would fail like this one. */
       readonly prepare?: () => Promise<boolean>
     }
   /** The turn ends, and leaves nothing in the transcript. */

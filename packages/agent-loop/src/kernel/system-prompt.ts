@@ -2,12 +2,12 @@ import type { SystemPrompt } from './run-context.ts'
 
 export const noPrompt: SystemPrompt = wholePrompt('')
 
-/** Of a text about whose parts nothing is known. */
+/** Returns a prompt of one part, for a text whose parts are not known. */
 export function wholePrompt(text: string): SystemPrompt {
   return { text, sections: [{ name: 'instructions', end: text.length }], lasting: text.length }
 }
 
-/** The prompt whose text became this one: hooks may have added to it, or put another text in its place. */
+/** Returns the prompt for this text, which hooks made of the built prompt: they may have added to it, or replaced it. */
 export function promptFor(built: SystemPrompt, text: string): SystemPrompt {
   if (text === built.text) return built
   if (!text.startsWith(built.text)) return wholePrompt(text)

@@ -25,83 +25,83 @@ import type { StopSwitch } from './stop-switch.ts'
 import { noPrompt } from './system-prompt.ts'
 import type { Answered, AnswerVerdict, AttemptEnd, EndedCall, EndedStep, GivenInput, InputVerdict, ModelAnswer, RequestDraft, RetryEnd, RetryStart, Segment, StepPlan } from './subjects.ts'
 
-/** What a plug-in may do at each point of a turn. What it returns counts; undefined leaves it to the next plug-in. */
+/** The hooks of a plug-in, one for each point of a turn. Undefined leaves the answer to the next plug-in. */
 export interface Hooks {
-  /** A run takes the turn up. */
+  /** Called when a run begins or resumes the turn. */
   open(turn: Turn, nothing: undefined): void
-  /** The hash of the definition that the turn runs under. */
+  /** Returns the hash of the definition that the turn runs under. */
   fingerprint(turn: Turn, nothing: undefined): MaybePromise<string | undefined>
-  /** A new input, before anything of it is stored. */
+  /** Judges a new input before anything of it is stored. */
   input(turn: Turn, given: GivenInput): MaybePromise<InputVerdict | undefined>
-  /** A segment begins whose model will be asked: sets up the system prompt. */
+  /** Sets up the system prompt. Called at the start of a segment whose model will be asked. */
   prompt(turn: Turn, segment: Segment): MaybePromise<void>
-  /** Every segment begins. */
+  /** Called at the start of every segment. */
   begin(turn: Turn, segment: Segment): MaybePromise<void>
-  /** Adds to the prompt of the segment, and to the inputs of a turn on which nothing has been built yet. */
+  /** Adds to the prompt of the segment, and to the inputs of a turn as long as nothing follows them. */
   instruct(turn: Turn, segment: Segment): MaybePromise<void>
-  /** Drafts inputs at a slot where they may enter. True when there were any. */
+  /** Drafts inputs at a window where they may enter. Returns true if there were any. */
   drain(turn: Turn, slot: Window): MaybePromise<true | undefined>
-  /** Changes how the step is to be made. */
+  /** Changes the plan of the step. */
   plan(turn: Turn, plan: StepPlan): MaybePromise<void>
-  /** A step is to begin; an outcome ends the turn instead. */
+  /** Called before a step begins. An outcome ends the turn instead. */
   beforeStep(turn: Turn, plan: StepPlan): MaybePromise<TurnOutcome | undefined>
-  /** The model is to be asked; an outcome ends the step and the turn instead. */
+  /** Called before the model is asked. An outcome ends the step and the turn instead. */
   beforeAttempt(turn: Turn, plan: StepPlan): MaybePromise<TurnOutcome | undefined>
   /** Changes the messages of the request. */
   context(turn: Turn, request: RequestDraft): MaybePromise<void>
-  /** Changes anything of the request, once its messages are known. */
+  /** Changes any part of the request, once its messages are known. */
   request(turn: Turn, request: RequestDraft): MaybePromise<void>
-  /** A provider is about to be given this. */
+  /** Called with the request that a provider is about to get. */
   sent(turn: Turn, sent: SentModelRequest): MaybePromise<void>
-  /** Answers a request in the place of a provider's model. */
+  /** Answers a request instead of a provider's model. */
   model(turn: Turn, request: RequestDraft): Promise<ModelAnswer> | undefined
-  /** The turn would be suspended for this question: true if it has been decided. */
+  /** Called before the turn is suspended for this question. Returns true if it has been decided. */
   decide(turn: Turn, question: Call): MaybePromise<true | undefined>
-  /** An answer has come: takes account of what it has used. */
+  /** Called when an answer has come: counts what it has used. */
   count(turn: Turn, answered: Answered): void
   /** Judges an answer before it is stored. Undefined accepts it. */
   answer(turn: Turn, answered: Answered): MaybePromise<AnswerVerdict | undefined>
   /** Announces another attempt of the step. */
   nextAttempt(turn: Turn, verdict: Extract<AnswerVerdict, { kind: 'retry' }>): MaybePromise<RetryStart>
-  /** Drafts how an announced attempt has ended. Undefined: none was announced. */
+  /** Drafts the end of an announced attempt. Returns undefined if none was announced. */
   attemptEnd(turn: Turn, end: AttemptEnd): RetryEnd | undefined
-  /** The step is asked no more, however that came. Must not throw. */
+  /** Called when the step is done with asking the model, for whatever reason. Must not throw. */
   asked(turn: Turn): void
-  /** Why a call must not run, before anything is asked about it. */
+  /** Returns why a call must not run, before anything is asked about it. */
   refuse(turn: Turn, call: Call): Outcome | undefined
-  /** A call of which an earlier segment, or the answer itself, knows more. `waits`: it stays as it is. */
+  /** Decides about a call that has a row from an earlier segment, or a result in the answer itself. `waits`: it stays as it is. */
   reenter(turn: Turn, entered: { readonly call: Call; readonly answer: ModelAnswer }): MaybePromise<Prepared | 'waits' | undefined>
-  /** A valid call that is to run. */
+  /** Decides about a valid call before it runs. */
   beforeCall(turn: Turn, call: Call): MaybePromise<Prepared | undefined>
-  /** Work beside the running calls on which their outcomes depend. */
+  /** Returns work beside the running calls on which their outcomes depend. */
   beside(turn: Turn, calls: readonly Call[]): readonly SideWork[] | undefined
-  /** A running call tells of work that it handed on. */
+  /** Called when a running call reports delegated work. */
   report(turn: Turn, told: { readonly call: Call; readonly report: ChildReport }): void
   /** Changes the outcome of a call before it is stored. */
   outcome(turn: Turn, ended: EndedCall): MaybePromise<void>
-  /** The outcome of a call is about to be drafted. */
+  /** Called before the outcome of a call is drafted. */
   settling(turn: Turn, call: Call): void
-  /** The results of the calls of an answer have entered the transcript. */
+  /** Called when the results of an answer's calls have entered the transcript. */
   results(turn: Turn, calls: readonly Call[]): void
   /** Decides whether the turn ends with this step. */
   afterStep(turn: Turn, step: EndedStep): MaybePromise<void>
-  /** What is to be done after the turn. Asked before its end is drafted. */
+  /** Returns work for the time after the turn. Called before the end of the turn is drafted. */
   afterTurn(turn: Turn, outcome: TurnOutcome): AfterTurn | undefined
-  /** A model error ends the turn: adds to what is told of it. */
+  /** Adds details to a model error that ends the turn. */
   failing(turn: Turn, failure: { error: TurnError | undefined }): void
-  /** Messages that a turn takes out of the transcript when it fails. Undefined: it keeps them. */
+  /** Returns the messages that a failed turn takes out of the transcript. Undefined: it keeps them. */
   withdrawable(turn: Turn, failed: undefined): readonly string[] | undefined
-  /** A compaction is to be made: cancels it, gives it, or says what its summary must keep. */
+  /** Called before a compaction. Cancels it, provides it, or says what its summary must keep. */
   beforeCompaction(turn: Turn, event: BeforeCompaction): MaybePromise<CompactionDecision | undefined>
-  /** A compaction is stored. */
+  /** Called when a compaction is stored. */
   afterCompaction(turn: Turn, compaction: Compaction): MaybePromise<void>
-  /** Messages are about to be withdrawn from the transcript. */
+  /** Called before messages are withdrawn from the transcript. */
   discarding(turn: Turn, messageIds: readonly string[]): void
   /** Adds to the row of the run. */
   row(turn: Turn, row: { -readonly [Key in keyof RunFacts]: RunFacts[Key] }): void
-  /** Adds to the end of the segment as it is told. */
+  /** Adds to the event that ends the segment. */
   ending(turn: Turn, end: { overlaysExpired: number }): void
-  /** Whether state that the row stores has changed since this was asked last. */
+  /** Returns true if state that the row stores has changed since the last call. */
   changed(turn: Turn, row: undefined): true | undefined
   onTurnStart(turn: Turn, segment: Segment): MaybePromise<void>
   onStepStart(turn: Turn, step: number): MaybePromise<void>
@@ -110,12 +110,12 @@ export interface Hooks {
   onRetryEnd(turn: Turn, end: RetryEnd): MaybePromise<void>
   onCallSettled(turn: Turn, settled: { readonly call: HookedCall; readonly status: OutcomeStatus }): MaybePromise<void>
   onStepEnd(turn: Turn, end: { readonly step: number; readonly toolCalls: readonly HookedCall[]; readonly text: string }): MaybePromise<void>
-  /** The counterpart of `begin`: `turn-end` is durable. */
+  /** The counterpart of `begin`, called when `turn-end` is stored. */
   close(turn: Turn, outcome: TurnOutcome): MaybePromise<void>
   onTurnEnd(turn: Turn, result: AgentResult): MaybePromise<void>
   onSavePoint(turn: Turn, number: number): MaybePromise<void>
   onSettled(turn: Turn, number: number): MaybePromise<void>
-  /** A durable event, frozen. Not awaited. Must not throw. */
+  /** Called for each durable event, frozen. Not awaited. Must not throw. */
   onEvent(turn: Turn, event: DurableEvent): void
   onDelta(turn: Turn, event: DeltaEvent): void
 }
@@ -126,7 +126,7 @@ export type SubjectOf<Name extends HookName> = Parameters<Hooks[Name]>[1]
 /** The hooks of one name, in the order in which they are asked. */
 export interface HookList<Name extends HookName> {
   readonly asks: readonly Hooks[Name][]
-  /** Which of them run code of the user, always or for some subjects; undefined when none does. */
+  /** Tells which hooks run the user's code, always or for some subjects; undefined if none does. */
   readonly foreign: readonly (boolean | ((subject: SubjectOf<Name>) => boolean))[] | undefined
 }
 
@@ -136,7 +136,7 @@ export type Plugins = { readonly [Name in HookName]: HookList<Name> } & {
   readonly delegation: Delegation<Turn> | undefined
 }
 
-/** How far a turn has come when a run takes it up, or begins it. */
+/** The progress of a turn when a run begins or resumes it. */
 export interface TurnStart {
   readonly runId: string
   readonly number: number
@@ -144,7 +144,7 @@ export interface TurnStart {
   readonly open?: OpenTurn | undefined
 }
 
-/** The state of one turn. What a feature needs to remember lives with its plug-in (`turnState`). */
+/** The state of one turn. A plug-in keeps the state of its feature itself (`turnState`). */
 export class Turn implements LogOwner {
   readonly run: RunContext
   readonly agent: AgentSetup
@@ -155,51 +155,51 @@ export class Turn implements LogOwner {
   readonly runId: string
   readonly number: number
   readonly transcript: Transcript
-  /** The only way to its journal. */
+  /** The only way to the turn's journal. */
   readonly log: TurnLog
-  /** As the journal had it when this run took it up. */
+  /** The open turn as the journal had it when this run resumed it. */
   readonly open: OpenTurn | undefined
-  /** Place in the transcript where the turn begins, as far as this segment knows. */
+  /** Index in the transcript where the turn begins, as far as this segment knows. */
   readonly beginsAt: number
-  /** The budget of the run alone, when it has limits of its own. */
+  /** The budget of the run alone, if it has limits of its own. */
   readonly ownBudget: LocalBudget | undefined
   /** The own budget and the shared ones. */
   readonly budgets: readonly Budget[]
-  /** What code of this turn has asked plug-ins to do after it. */
+  /** Work after the turn that code of this turn has requested. */
   readonly wishes = new Set<'compaction'>()
-  /** By plug-in: see `turnState`. */
+  /** States by plug-in: see `turnState`. */
   readonly states: unknown[] = []
   /** The system prompt as it was built. */
   prompt: SystemPrompt = noPrompt
-  /** The same with what hooks have made of it. */
+  /** Text of the prompt, with the changes of hooks. */
   instructions = ''
-  /** The model of the present attempt. */
+  /** The model of the current attempt. */
   model: ModelTarget
   step: number
   stepState: StepProgress
-  /** Of the model call: 1, 2 … */
+  /** Attempt of the model call: 1, 2 … */
   attempt: number
-  /** The message that the model is to write, or writes. */
+  /** Id of the message that the model writes, or is about to write. */
   messageId = ''
-  /** The message that the turn began with. */
+  /** Id of the message that the turn began with. */
   inputId: string | undefined
-  /** The model has answered in this turn. */
+  /** True if the model has answered in this turn. */
   answered: boolean
-  /** Answers that a model has given for the steps to come. */
+  /** Answers that a model has given for later steps. */
   bufferedAnswers: readonly ModelAnswer[] = []
-  /** Names that the present step offers; undefined is all. */
+  /** Names of the tools that the current step offers; undefined: all. */
   activeTools: ReadonlySet<string> | undefined
-  /** How the model is asked for an answer of a schema, where the agent has one. */
+  /** The way in which the model is asked for an answer of a schema, if the agent has one. */
   outputMode: OutputMode | undefined
-  /** Whether more may be spent than the budgets of the present step have left. */
+  /** The question whether the step may spend more than its budgets have left. */
   question: Call | undefined
-  /** Calls of the turn before those of the present answer. */
+  /** Number of calls of the turn before those of the current answer. */
   earlierCalls = 0
   usage: Usage
   cost: Cost | undefined
-  /** What was answered in the place of a model. */
+  /** The answer of a hook that handled the input instead of a model. */
   reply = ''
-  /** What the next commit waits for. It must not reject. */
+  /** Work that the next commit waits for. It must not reject. */
   owed: Promise<void> | undefined
   readonly #startedAt: number
   #isUnpublished = false
@@ -234,12 +234,12 @@ export class Turn implements LogOwner {
     for (const ask of plugins.open.asks) ask(this, undefined)
   }
 
-  /** How long the turn has run, its suspensions apart. */
+  /** Running time of the turn, without its suspensions. */
   get elapsedMs(): number {
     return this.clock.now() - this.#startedAt
   }
 
-  /** When a run that is being stopped must have ended. */
+  /** Time at which a run that is being stopped must have ended. */
   get stopDeadline(): number | undefined {
     const { stoppedAt } = this.stop
     return stoppedAt === undefined ? undefined : stoppedAt + this.agent.abortGraceMs
@@ -249,24 +249,24 @@ export class Turn implements LogOwner {
     return this.stop.cause?.kind === 'fenced'
   }
 
-  /** The model goes on with what it has begun: nothing may come between. */
+  /** True if the model goes on with what it has begun: nothing may come between. */
   get isPaused(): boolean {
     const last = this.transcript.messages.at(-1)
     return this.answered && last?.role === 'assistant' && last.paused === true
   }
 
-  /** Nothing follows the input: what belongs to the turn as a whole was not stored, or there was nothing of it. */
+  /** True if nothing follows the input: what belongs to the turn as a whole was not stored, or did not exist. */
   get isUntouched(): boolean {
     const { step, open, inputId, transcript } = this
     return step === 0 && (open?.overlays ?? []).length === 0 && (inputId === undefined || transcript.messages.at(-1)?.id === inputId)
   }
 
-  /** About how many tokens the next call sends. */
+  /** Estimated tokens of the next call. */
   contextTokens(): number {
     return this.transcript.estimate.tokens
   }
 
-  /** Has the next commit wait for work that must not reject. */
+  /** Makes the next commit wait for work that must not reject. */
   owe(work: Promise<void>): void {
     const all = this.owed ? Promise.all([this.owed, work]).then(() => undefined) : work
     this.owed = all
@@ -280,20 +280,20 @@ export class Turn implements LogOwner {
     return this.log.commit()
   }
 
-  /** A boundary: what is drafted is stored, and a driver gets its say. */
+  /** Stores what is drafted and waits for the driver, if the run has one. */
   async boundary(): Promise<void> {
     if (!this.run.isDriven) return
     await this.log.commit()
     await this.run.passBoundary()
   }
 
-  /** Drafts a message at the end of the transcript. Throws `invalid-transcript` and drafts nothing. */
+  /** Adds a message to the end of the transcript and drafts it. Throws `invalid-transcript` and drafts nothing. */
   append(message: StoredMessage): void {
     this.transcript.append(message)
     this.log.write({ type: 'append', message })
   }
 
-  /** Drafts that messages are withdrawn from the transcript. */
+  /** Withdraws messages from the transcript and drafts that. */
   discard(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return
     this.log.write({ type: 'discard', messageIds })
@@ -301,13 +301,13 @@ export class Turn implements LogOwner {
     this.transcript.discard(messageIds)
   }
 
-  /** The model that makes the step's next attempt. */
+  /** Sets the model of the step's next attempt. */
   useModel(model: ModelTarget): void {
     this.model = model
     this.transcript.estimate.useModel(model.name)
   }
 
-  /** A guardrail ends the turn. */
+  /** Ends the turn for a guardrail. */
   halt(message: string): void {
     this.stop.stop({ kind: 'stop', status: 'halted', reason: 'guardrail', error: { code: 'halted', message }, message })
   }
@@ -318,7 +318,7 @@ export class Turn implements LogOwner {
     this.usage = sumUsage(this.usage, usage)
   }
 
-  /** Books what no `message-end` holds, and drafts the event that says so. */
+  /** Books usage that no `message-end` holds, and drafts its event. */
   bookApart(purpose: UsageEvent['purpose'], usage: Usage, cost: Cost | undefined, call: { readonly model?: ModelTarget; readonly cacheMiss?: CacheMiss | undefined } = {}): void {
     const { model, cacheMiss } = call
     this.book(usage, cost)
@@ -329,11 +329,11 @@ export class Turn implements LogOwner {
       ...(model && { model: model.name }),
       ...(cacheMiss && { cacheMiss }),
     })
-    // Sum and event are never in two commits.
+    // Sum and event must be in the same commit.
     this.log.writeRun('running')
   }
 
-  /** Gives readers a live event. */
+  /** Publishes a live event to readers. */
   publish(event: DeltaEvent): void {
     Object.freeze(event)
     this.run.events.publish(event)
@@ -367,7 +367,10 @@ export class Turn implements LogOwner {
     return changed
   }
 
-  /** Watchers must not fail the turn: a failure is said once, and the rest of the turn is not published. */
+  /**
+   * Publishes an event to the journal. A failure must not fail the turn: it is reported once, and the rest of the turn is not
+   * published.
+   */
   #publishTo(event: DeltaEvent): void {
     try {
       this.run.journal.publish?.([event])

@@ -5,7 +5,7 @@ import { checkKeys, checkName, checkRequired } from '../base/checks.ts'
 import type { Diagnostic } from '../base/loaded.ts'
 import type { FileReader } from '../plugins/prompt/read-source.ts'
 
-/** Relative paths begin at the working folder of the process. */
+/** Reads files for the prompt. Relative paths begin at the working folder of the process. */
 export const nodeFileReader: FileReader = {
   readText,
   async isFolder(path) {
@@ -17,10 +17,10 @@ export const nodeFileReader: FileReader = {
   },
 }
 
-/** A section or a skill is text that a model reads: more than this is a mistake. */
+/** Maximum size of a section or a skill. It is text that a model reads: more is a mistake. */
 const largestBytes = 1_048_576
 
-/** A whole file as UTF-8. Rejects with the path for what is missing, no file, too large or no text. */
+/** Reads a whole file as UTF-8. Rejects with the path if the file is missing, too large, not a file or not text. */
 export async function readText(path: string): Promise<string> {
   const unreadable = (error: unknown): never => refuse(path, reasonOf(error), error)
   const facts = await stat(path).catch(unreadable)
@@ -38,7 +38,7 @@ function refuse(path: string, reason: string, cause?: unknown): never {
   throw new Error(`${path} cannot be read: ${reason}`, { cause })
 }
 
-/** The system's own message has the path a second time. */
+/** Returns the reason alone: the system's own message repeats the path. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return code === 'ENOENT' ? 'it is not there' : (code ?? message)
@@ -46,19 +46,19 @@ function reasonOf(error: unknown): string {
 
 interface FolderEntry {
   readonly name: string
-  /** With the folder. */
+  /** Path with the folder. */
   readonly path: string
-  /** Also for a link to one. */
+  /** True also for a link to a folder. */
   readonly isFolder: boolean
 }
 
 interface FolderListing {
-  /** In the order of their names, the same everywhere. Names that begin with `_` or a dot are skipped. */
+  /** Sorted by name, the same everywhere. Names that begin with `_` or a dot are skipped. */
   readonly entries: readonly FolderEntry[]
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Never rejects. */
+/** Lists a folder. Never rejects. */
 export async function listFolder(folder: string): Promise<FolderListing> {
   try {
     const names = (await readdir(folder)).filter((name) => !/^[_.]/.test(name)).sort()
@@ -70,12 +70,12 @@ export async function listFolder(folder: string): Promise<FolderListing> {
 
 async function entryOf(folder: string, name: string): Promise<FolderEntry> {
   const path = join(folder, name)
-  // A link to nowhere fails where it is read, and is named there.
+  // A link to nowhere fails when it is read, and is reported there.
   const facts = await stat(path).catch(() => undefined)
   return { name, path, isFolder: facts?.isDirectory() ?? false }
 }
 
-/** Throws `invalid-config`. What is wrong in the folders is no misuse and is told otherwise. */
+/** Throws `invalid-config` if `folders` is not a list of paths. Problems inside of the folders are diagnostics instead. */
 export function checkFolders(path: string, options: { readonly folders: readonly string[] }): void {
   checkKeys(`${path}.options`, options, ['folders'])
   checkRequired('folders', options.folders, 'a list of paths', Array.isArray)

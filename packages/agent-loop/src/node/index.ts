@@ -7,5 +7,5 @@ export type { LoadGuardrailsOptions } from './load-guardrails.ts'
 export { loadSkills } from './load-skills.ts'
 export type { LoadSkillsOptions } from './load-skills.ts'
 
-// Importing this entry is what makes `{ file }` and `docs` work.
+// Importing this entry makes `{ file }` and `docs` work.
 installFileReader(nodeFileReader)

@@ -10,14 +10,14 @@ import { checkFolders, listFolder, readText } from './files.ts'
 
 /** The folders of guardrail files. If two guardrails have one name, the one of the earlier folder is used. */
 export interface LoadGuardrailsOptions {
-  /** In the order of their right to a name: built-in, user, project. */
+  /** Folders in the order of their priority: built-in, user, project. */
   readonly folders: readonly string[]
 }
 
-/** What a file gave. A file that stops loading keeps what it gave before. */
+/** The result of a file. A file that stops loading keeps its earlier result. */
 interface LoadedFile {
   readonly path: string
-  /** Hash of the text that gave the guardrails. */
+  /** Hash of the text that the guardrails came from. */
   readonly version: string
   readonly guardrails: readonly Guardrail[]
   readonly diagnostic?: Diagnostic
@@ -37,7 +37,7 @@ async function loadFrom(folders: readonly string[], before: ReadonlyMap<string, 
   const listings = await Promise.all(folders.map((folder) => listFolder(resolve(folder))))
   const modules = listings.flatMap(({ entries }) => entries.filter(isModule))
   const files: LoadedFile[] = []
-  // One after the other, so that what files do when they load has an order.
+  // One after the other, so that side effects of loading have a fixed order.
   for (const { path } of modules) files.push(await loadFile(path, before.get(path)))
   const { guardrails, diagnostics } = uniqueGuardrails(files)
   return makeLoaded({
@@ -63,11 +63,11 @@ async function loadFile(path: string, before: LoadedFile | undefined): Promise<L
   }
 }
 
-/** A process loads each address once: with the version in it, a changed file is loaded again. */
+/** Imports a file. A process loads each address once: with the version in it, a changed file is loaded again. */
 async function importFile(path: string, version: string): Promise<Readonly<Record<string, unknown>>> {
   const url = pathToFileURL(path)
   url.searchParams.set('version', version)
-  // Nothing for a bundler: the files belong to the operator of the process.
+  // Bundlers must leave this alone: the files belong to the operator of the process.
   return (await import(/* webpackIgnore: true */ /* @vite-ignore */ url.href)) as Readonly<Record<string, unknown>>
 }
 
@@ -89,7 +89,7 @@ function uniqueGuardrails(files: readonly LoadedFile[]): {
   return { guardrails: [...winners.values()].map(({ guardrail }) => guardrail), diagnostics }
 }
 
-/** In the order of the exports' names. Throws for a module that has none, or one that is not whole. */
+/** Returns the exported guardrails in the order of the exports' names. Throws if a module has none, or an invalid one. */
 function exportedGuardrails(module: Readonly<Record<string, unknown>>): readonly Guardrail[] {
   const names = Object.keys(module).sort()
   const found = names.flatMap((name) => {
@@ -104,7 +104,7 @@ function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : [value]
 }
 
-/** Other things may be exported beside guardrails. */
+/** Returns whether a value has a handler: a module may export other things beside guardrails. */
 function hasHandler(value: unknown): boolean {
   return typeof value === 'object' && value !== null && handlerNames.some((name) => name in value)
 }

@@ -55,13 +55,13 @@ async function skillIn(folder: string): Promise<Found> {
 interface Entry {
   readonly key: string
   readonly first: string
-  /** Indented lines below it. */
+  /** The indented lines below it. */
   readonly rest: string[]
 }
 
 /**
- * The texts by key between the first line `---` and the next one: plain, quoted, over several lines, or as a block (`|`,
- * `>`). What is nested is left empty. Undefined without such a head.
+ * Returns the texts by key between the first line `---` and the next one: plain, quoted, over several lines, or as a block (`|`,
+ * `>`). Nested values are left empty. Returns undefined if the text has no such head.
  */
 export function readFrontMatter(text: string): ReadonlyMap<string, string> | undefined {
   const [opening, ...lines] = text.split(/\r?\n/).map((line) => line.trimEnd())
@@ -91,7 +91,7 @@ function valueOf(first: string, rest: readonly string[]): string {
   return single?.replaceAll("''", "'") ?? whole
 }
 
-/** A folded block joins its lines to paragraphs. */
+/** Reads a block. A folded block joins its lines to paragraphs. */
 function blockOf(folded: boolean, lines: readonly string[]): string {
   const indent = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
   const text = lines.map((line) => line.slice(indent)).join('\n').trim()

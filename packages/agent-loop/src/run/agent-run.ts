@@ -67,7 +67,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
   }
 }
 
-/** Starts runs of subagents, and looks at their turns. */
+/** Starts runs of subagents, and inspects their turns. */
 export const childRuns: ChildRuns = {
   start: (setup, input, abortSignal) => startRun(definitionFor(setup), input, { ...setup.options, abortSignal }, setup.ancestry),
   open: (setup, state, runId) => openTurn(new RunParts(definitionFor(setup), setup.options, setup.journal, setup.ancestry), state, runId),

@@ -23,7 +23,7 @@ const optionKeys: readonly (keyof RunOptions)[] = [
   ...(['onFailedTurn', 'limits', 'budget', 'output', 'outputRepairs', 'abortSignal', 'clock', 'ids', 'random', 'onApproval'] as const),
 ]
 
-/** Throws `invalid-config`. */
+/** Checks the options of a run. Throws `invalid-config`. */
 export function checkRunOptions(options: RunOptions): void {
   checkKeys('run.options', options, optionKeys)
   if (Object.keys(options).length === 0) return

@@ -30,39 +30,39 @@ export interface AgentDefinition extends AgentSetup {
   readonly limits: Limits
   readonly onUnknownOutcome: OnUnknownOutcome
   readonly onFailedTurn: OnFailedTurn
-  /** In the place of one that is built. */
+  /** Replaces the prompt that would be built. */
   readonly pinnedPrompt: SystemPrompt | undefined
-  /** Undefined: the agent that it is a subagent of decides. */
+  /** Undefined: the agent above decides, if this is a subagent. */
   readonly ownCache: CacheSetting | undefined
-  /** What a run is given when its options do not say. */
+  /** Options that a run gets if its own do not set them. */
   readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey' | 'context' | 'clock'>
   readonly extensions: readonly Extension[]
   readonly promptCache: PromptCache
   readonly fingerprints: Fingerprints
-  /** Its features, in the order in which they are asked. */
+  /** Returns its features, in the order in which they are called. */
   pluginList(): readonly Plugin[]
-  /** The same, compiled. */
+  /** Returns the plug-ins, compiled. */
   plugins(): Plugins
-  /** An agent for side work in a run of this one. `prompt`: that of the turn, empty before it is built. */
+  /** Creates an agent for side work in a run of this one. `prompt` is that of the turn, empty before it is built. */
   spawnChild(run: SpawningRun, prompt: SystemPrompt, options: SpawnChildOptions | undefined): Agent
-  /** Made anew, with further extensions for it. `extendAgent` gives them to its subagents. */
+  /** Returns a new definition with further extensions. `extendAgent` gives them to its subagents. */
   extend(extensions: readonly Extension[], extendAgent: (agent: Agent, extensions: readonly Extension[]) => Agent): AgentDefinition
   diagnostics(): readonly Diagnostic[]
   reload(): Promise<void>
 }
 
-/** A run, with its agent as it has it. */
+/** A run, and its agent as the run uses it. */
 export type SpawningRun = Omit<RunContext, 'agent'> & { readonly agent: AgentDefinition }
 
-/** An agent as this package made it. */
+/** An agent with the definition that this package attaches to it. */
 export type DefinedAgent = Agent & { readonly [definitionKey]: AgentDefinition }
 
-/** Where only this package looks: a copy of an agent by spreading still runs. */
+/** Returns the definition of an agent. It is kept under a symbol key, so a copy of an agent by spreading still runs. */
 export function definitionOf(agent: unknown): AgentDefinition | undefined {
   return typeof agent === 'object' && agent !== null ? (agent as Partial<DefinedAgent>)[definitionKey] : undefined
 }
 
-/** Throws `invalid-config` for a channel that is no text. */
+/** Drops built prompts. Throws `invalid-config` for a channel that is not a text. */
 export function invalidatePrompt({ promptCache }: Pick<AgentDefinition, 'promptCache'>, channel: string | undefined): void {
   checkText('channel', channel)
   promptCache.invalidate(channel)
@@ -72,7 +72,7 @@ const defaults: Limits = { maxSteps: 32, maxToolCalls: 256, maxDepth: 3, maxQueu
 
 const least = { maxSteps: 1, maxToolCalls: 0, maxTotalTokens: 0, maxDurationMs: 1, maxDepth: 0, maxQueuedInputs: 0 } as const
 
-/** Field by field in the place of `base`. Throws `invalid-config`. */
+/** Returns limits whose fields replace those of `base`. Throws `invalid-config`. */
 export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defaults): Limits {
   if (given === undefined) return base
   checkKeys('limits', given, [...Object.keys(least), 'maxCost', 'onBudget'])
@@ -82,7 +82,7 @@ export function limitsOf(given: Partial<Limits> | undefined, base: Limits = defa
   return { ...base, ...definedFields(given) }
 }
 
-/** An agent with what the options of one run, and its journal, add to it. Throws `invalid-config`. */
+/** Returns an agent with the additions of the options of one run and of its journal. Throws `invalid-config`. */
 export function runDefinition(agent: AgentDefinition, options: RunOptions, { children }: Journal): AgentDefinition {
   const { remoteTools, pinned } = options
   const own = children ? withHostedTools(agent, children) : agent
@@ -92,14 +92,17 @@ export function runDefinition(agent: AgentDefinition, options: RunOptions, { chi
   return output ? withOutput(complete, output) : complete
 }
 
-/** Undefined: the final answer is a text. */
+/** Returns undefined if the final answer is a text. */
 export function outputSetting({ output: schema, outputRepairs }: Pick<RunOptions, 'output' | 'outputRepairs'>, base: OutputSetting | undefined): OutputSetting | undefined {
   const repairs = outputRepairs ?? base?.repairs ?? 1
   if (schema === undefined) return base && { ...base, repairs }
   return { schema, repairs, declaration: declarationOf(outputTool({ schema })) as FunctionTool }
 }
 
-/** Every run can settle the call by which a model gives its answer; only a model that is asked so is told of it. */
+/**
+ * Adds the tool by which a model gives its answer. Every run can settle its calls, but only a model that is asked by a tool gets
+ * it.
+ */
 function withOutput(agent: AgentDefinition, output: OutputSetting): AgentDefinition {
   const { name } = output.declaration
   if (agent.tools.has(name)) refuseConfig(`the tool "${name}" hides the one that gives the output: rename it`)
@@ -118,20 +121,20 @@ function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOpt
   return derived(agent, tools, [...agent.declarations, ...added])
 }
 
-/** The requests carry the pinned schemas; the code of today's tools runs. */
+/** Makes requests carry the pinned schemas. The code of the current tools runs. */
 function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint, brought: RunOptions['remoteTools'] = []): AgentDefinition {
   const missing = pinned.find(({ name }) => !agent.tools.has(name))
   if (missing) refuseConfig(`the pinned tool "${missing.name}" is not there any more`)
   const names = new Set(pinned.map(({ name }) => name))
   const declarations = [
     ...pinned.map((tool) => pinnedDeclaration(agent, tool)),
-    // What a provider runs, and what the run itself brings, is not part of the pin.
+    // Tools that a provider runs, and tools that the run itself brings, are not part of the pin.
     ...agent.declarations.filter((one) => !names.has(one.name) && (!('inputSchema' in one) || brought.some(({ name }) => name === one.name))),
   ]
   return derived(agent, agent.tools, declarations)
 }
 
-/** What the provider is told beside description and schema is not part of the pin, nor is what it knows by itself. */
+/** Pins description and schema. Other facts for the provider are not part of the pin, nor are tools that it defines itself. */
 function pinnedDeclaration({ declarations }: AgentDefinition, { name, description, inputSchema }: AgentFingerprint['tools'][number]) {
   const today = declarations.find((declaration) => declaration.name === name)
   if (today && !('inputSchema' in today)) return today

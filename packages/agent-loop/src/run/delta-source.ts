@@ -9,14 +9,14 @@ export class DeltaSource {
   /** A `messageId` or a `toolCallId`. */
   readonly id: string
   readonly isCall: boolean
-  /** The durable event that holds the whole has come. */
+  /** True once the durable event with the complete content has come. */
   isClosed = false
   /** Deltas that are kept as events, in order. */
   stretches: Stretch[] = []
-  /** By index. A call has one. */
+  /** Blocks by index. A call has one. */
   readonly #blocks = new Map<number, BlockSoFar>()
   #latest: BlockSoFar | undefined
-  /** How many stretches are folded into the blocks, and how many deltas of the next one. */
+  /** Number of stretches that are folded into the blocks, and number of folded deltas of the next stretch. */
   #foldedStretches = 0
   #foldedDeltas = 0
 
@@ -25,20 +25,20 @@ export class DeltaSource {
     this.isCall = isCall
   }
 
-  /** Keeps what a late reader needs of the delta, and not the delta. */
+  /** Keeps the facts of the delta that a late reader needs, and not the delta. */
   fold(delta: DeltaEvent): void {
     const index = delta.type === 'tool-execution-delta' ? 0 : delta.index
     const block = this.#latest?.index === index ? this.#latest : this.#blockAt(index)
     block.fold(delta)
   }
 
-  /** All so far: one delta per block or call. */
+  /** Returns everything so far, as one delta per block or call. */
   eventsSoFar(): readonly DeltaEvent[] {
     this.#foldKept()
     return [...this.#blocks.values()].flatMap((block) => block.events())
   }
 
-  /** Folds the deltas that are kept as events. The caller lets go of their stretches. */
+  /** Folds the deltas that are kept as events. The caller must unlink the returned stretches. */
   release(): readonly Stretch[] {
     this.#foldKept()
     this.#foldedStretches = this.#foldedDeltas = 0
@@ -53,7 +53,7 @@ export class DeltaSource {
       const { deltas } = stretches[place] as Stretch
       const from = place === this.#foldedStretches ? this.#foldedDeltas : 0
       for (let index = from; index < deltas.length; index++) this.fold(deltas[index] as DeltaEvent)
-      // The last one may still grow.
+      // The last stretch may still grow.
       this.#foldedStretches = place
       this.#foldedDeltas = deltas.length
     }
@@ -70,10 +70,10 @@ export class DeltaSource {
 /** Consecutive deltas of one source: no other event came between them. */
 export class Stretch {
   readonly source: DeltaSource
-  /** How many durable events came before it. */
+  /** Number of durable events before it. */
   readonly after: number
   deltas: DeltaEvent[] = []
-  /** Undefined in the first one, which is never unlinked. */
+  /** Undefined in the first stretch, which is never unlinked. */
   previous: Stretch | undefined
   next: Stretch | undefined
 
@@ -84,7 +84,7 @@ export class Stretch {
     if (previous) previous.next = this
   }
 
-  /** Leaves the list. A reader in it goes on after `previous`. */
+  /** Removes the stretch from the list. A reader in it goes on after `previous`. */
   unlink(): void {
     if (this.previous) this.previous.next = this.next
     if (this.next) this.next.previous = this.previous
@@ -98,9 +98,9 @@ class BlockSoFar {
   #start: Start | undefined
   #text = ''
   #latest: TextDelta | undefined
-  /** A delta has replaced the text before it. */
+  /** True if a delta has replaced the text before it. */
   #isReplaced = false
-  /** What the block has told of an output. */
+  /** The changes of the output so far, as one delta. */
   #output: OutputDelta | undefined
   /** The end of the block, or its whole part. */
   #end: DeltaEvent | undefined
@@ -163,7 +163,7 @@ class BlockSoFar {
 
 type OutputDelta = Extract<DeltaEvent, { type: 'output-delta' }>
 
-/** One delta that makes the output as both do. */
+/** Returns one delta with the effect of both. */
 function joined(before: OutputDelta | undefined, delta: OutputDelta): OutputDelta {
   const value = patchOutput(patchOutput(undefined, before?.patch ?? []), delta.patch)
   return value === undefined ? delta : Object.freeze({ ...delta, patch: [{ path: [], value }] })

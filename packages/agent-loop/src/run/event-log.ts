@@ -5,9 +5,9 @@ import { Reader } from './reader.ts'
 import type { Catchup, ReadableLog, WaitingReaders } from './reader.ts'
 
 /**
- * The events of one run, for any number of readers, each at its own place. Durable events stay as long as the run.
- * Deltas stay until the durable event that closes their message or call, so a reader that lags misses only what that
- * event holds whole. While no reader wants deltas, only the text so far is kept. Readers never slow the writer.
+ * The events of one run, for any number of readers, each at its own place. Durable events stay as long as the run. Deltas stay
+ * until the durable event that closes their message or call; a reader that lags misses only deltas whose content that event holds.
+ * While no reader wants deltas, only the text so far is kept. Readers never slow the writer.
  */
 export class EventLog implements ReadableLog {
   readonly durable: AgentEvent[] = []
@@ -16,24 +16,24 @@ export class EventLog implements ReadableLog {
   isClosed = false
   readonly waiting: WaitingReaders = { readers: [], count: 0 }
   readonly waitingForDurable: WaitingReaders = { readers: [], count: 0 }
-  /** The stretches of open messages and calls are a linked list. Its first one is empty and stays. */
+  /** The stretches of open messages and calls are a linked list. Its first stretch is empty and stays. */
   readonly #first = new Stretch(new DeltaSource('', false), 0)
   #last = this.#first
   readonly #messages = new Map<string, DeltaSource>()
   readonly #calls = new Map<string, DeltaSource>()
   /** The source of the latest delta, while it is open. */
   #latest: DeltaSource | undefined
-  /** How many readers want deltas. */
+  /** Number of readers that want deltas. */
   #listeners = 0
 
-  /** How many events are held. */
+  /** Number of events that are held. */
   get length(): number {
     let length = this.durable.length
     for (let stretch: Stretch | undefined = this.#first; stretch; stretch = stretch.next) length += stretch.deltas.length
     return length
   }
 
-  /** Takes what one commit made durable, as one list, or an error that no commit holds. */
+  /** Adds the events of one commit, as one list, or an error event that no commit holds. */
   append(events: readonly AgentEvent[]): void {
     for (const event of events) {
       this.durable.push(event)
@@ -43,7 +43,7 @@ export class EventLog implements ReadableLog {
     this.#wakeAll()
   }
 
-  /** Takes a live event. */
+  /** Adds a live event. */
   publish(delta: DeltaEvent): void {
     const source = this.#sourceOf(delta)
     if (this.#listeners === 0) return source.fold(delta)
@@ -55,7 +55,7 @@ export class EventLog implements ReadableLog {
     stretch.deltas.push(delta)
     const { waiting } = this
     const { readers, count } = waiting
-    // A reader that waits again takes the slot of one that was answered before.
+    // A reader that waits again takes a slot before this loop: its own, or that of a reader that was answered before.
     waiting.count = 0
     for (let index = 0; index < count; index++) readers[index]?.give(delta, stretch)
   }
@@ -77,7 +77,7 @@ export class EventLog implements ReadableLog {
     return { until: this.durable.length, soFar, stretch: this.#last, index: this.#last.deltas.length }
   }
 
-  /** A reader that had joined has ended. */
+  /** Called when a reader that had joined has ended. */
   leave(): void {
     this.#listeners--
     if (this.#listeners > 0) return

@@ -14,7 +14,7 @@ import type { ProviderTool } from '../tools/tool.ts'
 
 type PinnedTool = AgentFingerprint['tools'][number]
 
-/** What an agent is, in a form that another process can compare. */
+/** The definition of an agent, in a form that another process can compare. */
 export class Fingerprints {
   readonly #tools: readonly Tool[]
   readonly #prompts: PromptCache
@@ -28,7 +28,7 @@ export class Fingerprints {
     this.#providerTools = providerTools
   }
 
-  /** Of model, tools and static sections. Equal definitions give equal hashes in every process. */
+  /** Returns the hash of model, tools and static sections. Equal definitions give equal hashes in every process. */
   async hash(model: ModelName): Promise<string> {
     const [statics, tools] = await Promise.all([this.#prompts.statics(), this.#schemas()])
     const known = this.#hashOf(statics, model)
@@ -36,14 +36,14 @@ export class Fingerprints {
     const { provider, modelId } = model
     const hash = hashJson({
       ...{ model: { provider, modelId }, tools: tools as unknown as JSONValue, sections: statics.sections },
-      // What a provider runs cannot be pinned; another provider tool still is a change.
+      // A provider's own tools cannot be pinned, but another such tool still counts as a change.
       ...(this.#providerTools.length > 0 && { providerTools: plainJson(this.#providerTools) as unknown as JSONValue }),
     })
     this.#last = { statics, model, hash }
     return hash
   }
 
-  /** The hash, when nothing has to be read for it. */
+  /** Returns the hash if nothing has to be read for it. */
   known(model: ModelName): string | undefined {
     const statics = this.#prompts.knownStatics
     return statics && this.#hashOf(statics, model)
@@ -55,7 +55,7 @@ export class Fingerprints {
     return isSame ? last.hash : undefined
   }
 
-  /** With the whole text of the prompt. Rejects when a schema cannot be read. */
+  /** Returns the fingerprint with the whole text of the prompt. Rejects if a schema cannot be read. */
   async of(model: ModelName, context: SectionContext): Promise<AgentFingerprint> {
     const [hash, { text }, tools] = await Promise.all([this.hash(model), this.#prompts.get(context), this.#schemas()])
     return { hash, instructions: text, model: { provider: model.provider, modelId: model.modelId }, tools }
@@ -71,10 +71,10 @@ async function pinnedTool({ name, description, inputSchema, effect }: Tool): Pro
   return deepFreeze(plainJson({ name, description, inputSchema: jsonSchema, effect }))
 }
 
-/** How `JSON.stringify` writes half of a character that takes two units. Text that looks like it, such as `\\ud8`, matches too. */
+/** Finds half of a surrogate pair as `JSON.stringify` writes it. Text that looks like it, such as `\\ud8`, matches too. */
 const halfCharacter = /\\ud[89a-f]/
 
-/** As it comes out of a store: without what JSON cannot say. */
+/** Returns a value as it comes out of a store: without parts that JSON cannot hold. */
 function plainJson<Value>(value: Value): Value {
   const text = JSON.stringify(value)
   if (!halfCharacter.test(text)) return JSON.parse(text) as Value
@@ -87,7 +87,10 @@ interface OwnModel {
   readonly runtimeParams?: RuntimeParams | undefined
 }
 
-/** Tells the log under which definition a turn runs: read once, known from then on. Params of the run are no part of it. */
+/**
+ * Writes into the log which definition a turn runs under. The definition is read once and known from then on. Params of the run are
+ * not part of it.
+ */
 export function fingerprintPlugin(fingerprints: Fingerprints, options: OwnModel): Plugin {
   let own: ModelName | undefined
   return {
@@ -96,14 +99,14 @@ export function fingerprintPlugin(fingerprints: Fingerprints, options: OwnModel)
       fingerprint({ run, stop }) {
         if (run.pinnedHash !== undefined) return run.pinnedHash
         own ??= ownModel(options)
-        // A schema that cannot be read fails the request that needs it.
+        // A schema that cannot be read makes the request fail that needs it.
         return own && (fingerprints.known(own) ?? stop.until(fingerprints.hash(own)).catch(() => undefined))
       },
     },
   }
 }
 
-/** Undefined for a model that is not there: it fails the run that calls it. */
+/** Returns undefined if the model cannot be resolved: the run that calls it fails. */
 function ownModel({ model, models, runtimeParams = {} }: OwnModel): ModelName | undefined {
   try {
     return modelTarget(model, models, runtimeParams).name

@@ -7,19 +7,19 @@ import type { Reader, ReadResult } from './reader.ts'
 export interface GateOptions {
   readonly events: EventLog
   readonly clock: Clock
-  /** A live run never waits for a reader. Default false. */
+  /** True: a live run, which never waits for a reader. Default false. */
   readonly isOpen?: boolean
-  /** Of the run: an abort opens the gate. */
+  /** Signal of the run: an abort opens the gate. */
   readonly signal: AbortSignal
-  /** How long a run waits for its driver. Default: for ever. */
+  /** Time in ms that a run waits for its driver. Default: no limit. */
   readonly driverTimeoutMs?: number
 }
 
-/** Where a synchronized run waits for its driver. Once open it stays open: the run is live from then on. */
+/** A synchronized run waits here for its driver. Once open, the gate stays open: from then on the run is live. */
 export class Gate {
   #open: boolean
   #driven = false
-  /** The driver has asked for more behind the durable event with this number. */
+  /** Number of the durable event after which the driver has asked for more. */
   #askedBehind = 0
   #waiting: { readonly seq: number; readonly go: () => void } | undefined
   readonly #events: EventLog
@@ -43,20 +43,20 @@ export class Gate {
     return this.#open
   }
 
-  /** Throws `busy` when there is a driver already. */
+  /** Makes the caller the driver. Throws `busy` if there is a driver already. */
   takeDriver(): void {
     if (this.#driven) throw new AgentError('busy', 'the run has a driver already')
     this.#driven = true
   }
 
-  /** No reader drives the run, and none will be waited for. */
+  /** Opens the gate if no reader drives the run: then the run waits for none. */
   openUnlessDriven(): void {
     if (!this.#driven) this.open()
   }
 
   /**
-   * Resolves when the driver has been given the durable event that is the latest now and asks for the next one, or when
-   * the gate is open. One at a time: a run stands at one boundary.
+   * Resolves when the driver has got the latest durable event and asks for the next one, or when the gate is open. Only one wait at
+   * a time: a run is at one boundary.
    */
   async passed(): Promise<void> {
     const seq = this.#events.lastSeq
@@ -66,13 +66,13 @@ export class Gate {
     cancelTimer?.()
   }
 
-  /** The driver asks for the event behind the durable one with this number. */
+  /** Called when the driver asks for the event after the durable event with this number. */
   ask(seq: number): void {
     this.#askedBehind = seq
     if (this.#waiting && seq >= this.#waiting.seq) this.#go()
   }
 
-  /** The run waits no more. */
+  /** Opens the gate: the run waits no more. */
   open(): void {
     if (this.#open) return
     this.#open = true
@@ -95,23 +95,25 @@ export class Gate {
 export interface IterationOptions {
   readonly events: EventLog
   readonly gate: Gate
-  /** The driver leaves before it has seen the end. */
+  /** Called if the driver stops iterating before the end. */
   readonly onBreak: () => void
 }
 
-/** The iterator of a run: its driver while it waits for one, else one more reader. Throws `busy` for a second driver. */
+/**
+ * Returns the iterator of a run: its driver while the run waits for one, else one more reader. Throws `busy` for a second driver.
+ */
 export function iterate({ events, gate, onBreak }: IterationOptions): AsyncIterableIterator<AgentEvent, undefined> {
   if (gate.isOpen) return events.read()
   gate.takeDriver()
   return new Driver(events.read(), gate, onBreak)
 }
 
-/** The reader for whose questions a synchronized run waits. One that leaves frees the run. */
+/** The reader that a synchronized run waits for. If it stops iterating, the run goes on. */
 class Driver implements AsyncIterableIterator<AgentEvent, undefined> {
   readonly #reader: Reader
   readonly #gate: Gate
   readonly #onBreak: () => void
-  /** Of the latest durable event that was given. */
+  /** Number of the latest durable event that it returned. */
   #seq = 0
   #questions = 0
   #ended = false
@@ -133,7 +135,7 @@ class Driver implements AsyncIterableIterator<AgentEvent, undefined> {
     this.#questions--
     if (result.done) this.#ended = true
     else this.#seq = result.value.seq ?? this.#seq
-    // A driver may ask ahead.
+    // A driver may call `next` before the previous call has resolved.
     if (this.#questions > 0) this.#gate.ask(this.#seq)
     return result
   }

@@ -21,7 +21,7 @@ interface Offer {
 
 interface Entry extends Offer {
   readonly inputId: string
-  /** It was handed out, and is not stored yet. */
+  /** True: it was handed out, and is not stored yet. */
   taken: boolean
 }
 
@@ -30,8 +30,8 @@ interface HeldOffer extends Offer {
 }
 
 /**
- * `closing`: the commit that ends the turn is under way, and inputs of the turn wait for its outcome. `between`: the
- * turn has ended, and a follow-up may still be given. `ended`: so has the run.
+ * `closing`: the commit that ends the turn is in progress, and inputs of the turn wait for its outcome. `between`: the turn has
+ * ended, and follow-ups are still accepted. `ended`: the run has ended too.
  */
 type State = 'open' | 'closing' | 'between' | 'ended'
 
@@ -40,7 +40,7 @@ const mostOf: Readonly<Record<Taking, number>> = { all: Infinity, 'one-at-a-time
 const runEnded: Accepted = { ok: false, reason: 'run-ended' }
 const queueFull: Accepted = { ok: false, reason: 'queue-full' }
 
-/** What is given to a run of this process while it is under way, in the order of its acceptance. */
+/** Inputs that a run of this process gets while it is running, in the order of their acceptance. */
 export class Inbox implements InputQueue {
   readonly #ids: IdSource
   readonly #limits: Pick<Limits, 'maxQueuedInputs'>
@@ -53,7 +53,7 @@ export class Inbox implements InputQueue {
     this.#limits = limits
   }
 
-  /** Inputs that wait for a window of the turn. */
+  /** True if inputs wait for a window of the turn. */
   get hasInputs(): boolean {
     return this.#entries.some(({ kind, taken }) => kind !== 'follow-up' && !taken)
   }
@@ -72,8 +72,8 @@ export class Inbox implements InputQueue {
   }
 
   /**
-   * What a window of the turn takes: all overlays, and of the other inputs all, the first or none. Each is handed out
-   * once, and counts as unused until it is confirmed.
+   * Returns the inputs that a window of the turn takes: all overlays, and of the other inputs all, the first or none. Each input is
+   * handed out once, and counts as unused until it is confirmed.
    */
   take(which: Taking): readonly QueuedInput[] {
     let left = mostOf[which]
@@ -88,7 +88,7 @@ export class Inbox implements InputQueue {
     return taken
   }
 
-  /** The next follow-up, which counts as unused until it is confirmed. */
+  /** Returns the next follow-up, which counts as unused until it is confirmed. */
   takeFollowUp(): QueuedFollowUp | undefined {
     const entry = this.#entries.find(({ kind, taken }) => kind === 'follow-up' && !taken)
     if (!entry) return undefined
@@ -96,36 +96,36 @@ export class Inbox implements InputQueue {
     return { inputId: entry.inputId, message: entry.message }
   }
 
-  /** The input is stored. Ids that are not from here change nothing. */
+  /** Marks an input as stored. Ids from elsewhere change nothing. */
   confirm(inputId: string): void {
     const index = this.#entries.findIndex((entry) => entry.inputId === inputId)
     if (index >= 0) this.#entries.splice(index, 1)
   }
 
-  /** The commit that ends the turn begins. */
+  /** Called when the commit that ends the turn begins. */
   close(): void {
     this.#state = 'closing'
   }
 
-  /** The turn goes on after all, or a follow-up's begins. */
+  /** Called if the turn goes on after all, or if the turn of a follow-up begins. */
   reopen(): void {
     this.#state = 'open'
     for (const { resolve, ...offer } of this.#held.splice(0)) resolve(this.#accept(offer))
   }
 
-  /** The end of the turn is stored. */
+  /** Called when the end of the turn is stored. */
   endTurn(): void {
     this.#state = 'between'
     for (const { resolve } of this.#held.splice(0)) resolve(runEnded)
   }
 
-  /** Nothing is accepted any more. */
+  /** Ends the inbox: nothing is accepted any more. */
   end(): void {
     this.endTurn()
     this.#state = 'ended'
   }
 
-  /** Ends the inbox, and gives what was accepted and is not stored: what came behind this list would be lost. */
+  /** Ends the inbox, and returns the accepted inputs that are not stored. It must end first: a later input would be lost. */
   unused(): readonly AgentInput[] {
     this.end()
     return this.#entries.map(({ message }) => message)

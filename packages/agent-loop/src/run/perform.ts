@@ -20,19 +20,19 @@ import { newTurn, openTurn } from './run-parts.ts'
 import type { RunParts } from './run-parts.ts'
 import { checkSubmission, settleSubmission } from './submission.ts'
 
-/** What a run was asked for. */
+/** The call of `run`: its input and its id. */
 export interface RunCommand {
   readonly order: Order
   readonly input: AgentInput | undefined
   readonly runId: string
-  /** Told the id as soon as the journal has given it. */
+  /** Called with the id as soon as the journal has given it. */
   readonly onRunId: (runId: string) => void
 }
 
-/** A turn that can be run, or the end of a run that stores nothing. */
+/** A turn that can be run, or the outcome of a run that stores nothing. */
 type Entered = { readonly entry: TurnEntry; readonly receipt?: SubmissionReceipt } | { readonly ending: TurnOutcome; readonly receipt?: SubmissionReceipt }
 
-/** From the order to its result, over all turns of the run. It must not reject. */
+/** Performs a run over all its turns and returns its result. Must not reject. */
 export async function perform(run: RunParts, asked: RunCommand): Promise<AgentResult> {
   const turns: Turn[] = []
   try {
@@ -55,7 +55,7 @@ export async function perform(run: RunParts, asked: RunCommand): Promise<AgentRe
   }
 }
 
-/** The turn, while its time is watched. */
+/** Runs the turn while its time is watched. */
 async function play(turn: Turn, entry: TurnEntry): Promise<TurnOutcome | undefined> {
   const unwatch = watchDuration(turn)
   try {
@@ -71,7 +71,10 @@ interface NextTurn {
   readonly entry: NewTurn
 }
 
-/** The next turn of the run: behind a turn that was closed for it, its input; else a follow-up when the model would stop. */
+/**
+ * Returns the next turn of the run. If a turn was closed for a new input, it is the turn of that input; else that of a follow-up,
+ * if the model would stop.
+ */
 function nextTurn(run: RunParts, asked: RunCommand, before: TurnEntry, ending: TurnOutcome | undefined): NextTurn | undefined {
   if (!ending) return undefined
   if (before.kind === 'close') {
@@ -96,14 +99,14 @@ async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, 
   turn.earlierCalls = open ? turn.transcript.callsSince(turn.inputId) - calls.length : 0
   if (order.kind === 'answers') return enterAnswers(turn, state, calls, order)
   if (open) {
-    // Those of the run stand in the turn since it began.
+    // The turn has the overlays of the run since it began.
     if (!turn.isUntouched) turn.run.takeOverlays()
     return { entry: { kind: 'resume', open, calls } }
   }
   if (state.input) return { entry: newEntry(asked, state.input) }
   const { journal, limits } = turn.run
   const waiting = (await journal.takeInputs?.('turn-start', limits.maxQueuedInputs)) ?? []
-  // An overlay has nothing to stand above.
+  // Overlays alone do not begin a turn: they are shown above an input.
   if (waiting.some(({ source }) => source !== 'overlay')) return { entry: newEntry(asked, undefined) }
   return refuse('nothing-to-run', 'the conversation has no open turn, and no input waits')
 }
@@ -134,13 +137,13 @@ async function enterAnswers(
 ): Promise<Entered> {
   const wasStopped = turn.stop.requested
   const checked = await checkSubmission(turn, calls, answers)
-  // What was cut off says nothing about the answers.
+  // A check that was cut off says nothing about the answers.
   if (!checked.ok) return { ending: turn.stop.requested && !wasStopped ? aborted(turn.stop, []) : refused(checked.error) }
   const { receipt } = checked.value
   if (!open) return { ending: { status: 'completed', reason: 'handled' }, receipt }
   if (receipt.accepted.length > 0) return { entry: { kind: 'resume', open, calls, answer: (turn) => settleSubmission(turn, checked.value) }, receipt }
   const waits = calls.some((call) => !isSettled(call)) && pendingToolCalls(calls).length + pendingApprovals(calls).length > 0
-  // Repeats store nothing: a turn that a process has left behind the answers stays open.
+  // Repeats store nothing: a turn stays open if its process died after the answers were stored.
   return { ending: waits ? suspended(calls) : left(turn), receipt }
 }
 
@@ -148,19 +151,19 @@ function refuse(code: AgentErrorCode, message: string): Entered {
   return { ending: refused({ code, message }) }
 }
 
-/** The turn stays open; another process goes on with it. */
+/** Returns the outcome of a turn that stays open for another process. */
 function left(turn: Turn): TurnOutcome {
   if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'the run belongs to another process' })
   return { status: 'aborted', reason: 'yielded' }
 }
 
-/** Nothing is stored. */
+/** Returns the result of a run that stores nothing. */
 function refusedResult(run: RunParts, turn: Turn, asked: RunCommand, { ending, receipt }: Extract<Entered, { ending: TurnOutcome }>): AgentResult {
   const unusedInputs = run.inbox.unused()
   return asked.order.kind === 'message' ? emptyResult(asked.runId, ending, unusedInputs) : resultOf(turn, ending, { receipt, unusedInputs })
 }
 
-/** That of the last turn, with the messages of all. */
+/** Returns the result of the last turn, with the messages of all turns. */
 function lastResult(run: RunParts, turns: readonly Turn[], ending: TurnOutcome | undefined, receipt?: SubmissionReceipt): AgentResult {
   const [last, ...earlier] = turns.toReversed() as [Turn, ...Turn[]]
   const messages = earlier.reverse().flatMap(({ log }) => log.newMessages)
@@ -168,11 +171,11 @@ function lastResult(run: RunParts, turns: readonly Turn[], ending: TurnOutcome |
 }
 
 function failedResult(run: RunParts, turns: readonly Turn[], asked: RunCommand, error: unknown): AgentResult {
-  // All work for this run must stop: nothing of it can be stored any more.
+  // All work for this run must stop, because nothing of it can be stored any more.
   run.stop.stop({ kind: 'fenced' })
   const data = dataOf(error)
   if (turns.length > 0) return lastResult(run, turns, journalError(data))
-  // Before there is a turn: a transcript that breaks its invariants is refused; all else is the journal's failure.
+  // Before there is a turn, a transcript that breaks its invariants is refused; any other failure is the journal's.
   const ending = data.code === 'invalid-transcript' ? refused(data) : journalError(data)
   return emptyResult(asked.runId, ending, run.inbox.unused())
 }

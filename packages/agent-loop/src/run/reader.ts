@@ -6,19 +6,19 @@ export type ReadResult = IteratorResult<AgentEvent, undefined>
 
 type Answer = (result: ReadResult) => void
 
-/** The slots from `count` on are leftovers: an array that shrinks and grows at each event costs more than they do. */
+/** The readers from index `count` on are leftovers: they cost less than an array that shrinks and grows at each event. */
 export interface WaitingReaders {
   readonly readers: Reader[]
   count: number
 }
 
-/** What a reader that wants deltas gets first. */
+/** The events that a reader which wants deltas gets first. */
 export interface Catchup {
-  /** How many durable events there were when it came. */
+  /** Number of durable events when the reader joined. */
   readonly until: number
-  /** The deltas that it gets after those. */
+  /** The deltas that it gets after those events. */
   readonly soFar: readonly { readonly source: DeltaSource; readonly event: DeltaEvent }[]
-  /** Its place after that. */
+  /** Its place after these deltas. */
   readonly stretch: Stretch
   readonly index: number
 }
@@ -36,22 +36,22 @@ export interface ReadableLog {
 /** The place of readers that want no deltas. */
 const nowhere = new Stretch(new DeltaSource('', false), 0)
 
-/** One reader and its place in the log. The log knows it from its first question on, and holds it only while it waits. */
+/** One reader and its place in the log. The log knows the reader from its first `next` on, and holds it only while it waits. */
 export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
   readonly #log: ReadableLog
   readonly #wantsDeltas: boolean
   readonly #afterSeq: number
   readonly #waiting: WaitingReaders
   #stage: 'new' | 'late' | 'live' | 'ended' = 'new'
-  /** The rest of what it gets before live events. */
+  /** The remaining events before the live ones. */
   #catchup: Catchup | undefined
   #soFarIndex = 0
-  /** How many durable events it has passed. */
+  /** Number of durable events that it has passed. */
   #durables = 0
-  /** The deltas that it reads, and how many of them it has passed. */
+  /** The stretch that it reads, and the number of its deltas that it has passed. */
   #stretch = nowhere
   #index = 0
-  /** To the earliest question that waits for one. */
+  /** Resolves the earliest `next` that waits. */
   #answer: Answer | undefined
   readonly #furtherAnswers: Answer[] = []
   readonly #keepAnswer = (answer: Answer): void => void (this.#answer = answer)
@@ -82,10 +82,10 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** Answers one question with the delta that has just come. A reader that waits has passed all before it. */
+  /** Answers one `next` with the delta that has just come. A reader that waits has passed everything before it. */
   give(delta: DeltaEvent, stretch: Stretch): void {
     const answer = this.#answer
-    // It has left meanwhile.
+    // The reader has ended meanwhile.
     if (!answer) return
     this.#stretch = stretch
     this.#index = stretch.deltas.length
@@ -94,7 +94,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     if (this.#furtherAnswers.length > 0) this.#waitOn()
   }
 
-  /** Answers the questions that can be answered. */
+  /** Answers every waiting `next` that can be answered. */
   wake(): void {
     while (this.#answer) {
       const event = this.#take()
@@ -104,7 +104,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     }
   }
 
-  /** For the next of the questions that were asked ahead. */
+  /** Waits for the following `next`, if several were called ahead. */
   #waitOn(): void {
     this.#answer = this.#furtherAnswers.shift()
     this.#wait()
@@ -151,7 +151,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
 
   #begin(): void {
     const { durable } = this.#log
-    // Events without a number count as those beside them.
+    // Events without a number count like their neighbours.
     if (this.#afterSeq > 0) this.#durables = durable.findLastIndex(({ seq }) => seq !== undefined && seq <= this.#afterSeq) + 1
     if (!this.#wantsDeltas) {
       this.#stage = 'live'
@@ -171,7 +171,7 @@ export class Reader implements AsyncIterableIterator<AgentEvent, undefined> {
     if (hadJoined) this.#log.leave()
   }
 
-  /** Its place is after the first `index` deltas of the stretch; `Infinity`: after all of them. */
+  /** Moves after the first `index` deltas of the stretch; `Infinity`: after all of them. */
   #enter(stretch: Stretch, index: number): void {
     this.#stretch = stretch
     this.#index = Math.min(index, stretch.deltas.length)

@@ -29,12 +29,12 @@ import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
 import { Inbox } from './inbox.ts'
 
-/** A run is awaited: a process must not end in the middle of one that waits for a time. */
+/** Holds the process: it must not end while a run waits for a time. */
 const runClock = holdingClock(systemClock)
 
-/** What one run brings along: the same for all its turns. A class, because the loop looks at it all the time. */
+/** Facts of one run, the same for all its turns. It is a class because the loop reads it all the time. */
 export class RunParts implements RunContext {
-  /** With what the options of the run add to it. */
+  /** The agent with the additions of the run's options. */
   readonly agent: AgentDefinition
   readonly plugins: Plugins
   readonly models: readonly [ModelTarget, ...ModelTarget[]]
@@ -64,11 +64,11 @@ export class RunParts implements RunContext {
   readonly depth: number
   readonly children = new Map<string, AgentRun>()
   readonly ended: Promise<void>
-  /** To be called when it has. */
+  /** Must be called when the run has ended. */
   readonly end: () => void
   #overlays: readonly AgentInput[]
 
-  /** Throws `invalid-config`. */
+  /** Checks the options. Throws `invalid-config`. */
   constructor(given: AgentDefinition, options: RunOptions, journal: Journal, ancestry: Ancestry) {
     const { ids = systemIds, runtimeParams = {}, budget, mode = 'live', driverTimeoutMs } = options
     const clock = options.clock ? holdingClock(options.clock) : runClock
@@ -161,7 +161,7 @@ export class RunParts implements RunContext {
 
 const targets = new WeakMap<AgentDefinition, RunParts['models']>()
 
-/** The models of the agent itself: resolved once, not by each run. */
+/** Returns the models of the agent itself, which are resolved once instead of by each run. */
 function ownTargets(agent: AgentDefinition): RunParts['models'] {
   const known = targets.get(agent) ?? modelTargets(agent, {}, undefined)
   targets.set(agent, known)
@@ -181,7 +181,7 @@ function contextOf(given: JSONValue): JSONValue {
   }
 }
 
-/** The open turn of a conversation, or its next one. Throws `invalid-transcript`. */
+/** Returns the open turn of a conversation, or its next one. Throws `invalid-transcript`. */
 export function openTurn(run: RunParts, state: JournalState, runId: string): Turn {
   const { open, turns, messages, compaction, calibration } = state
   const transcript = new Transcript(messages, new ContextEstimate(run.models[0].name, calibration), compaction)

@@ -19,7 +19,7 @@ import { validate } from '../tools/tool.ts'
 export interface Submission {
   readonly results: ReadonlyMap<Call, SubmittedResult>
   readonly decisions: ReadonlyMap<Call, ApprovalDecision>
-  /** What is for the subagents of open calls. */
+  /** Answers for the subagents of open calls. */
   readonly below: ReadonlyMap<Call, GivenAnswers>
   readonly receipt: SubmissionReceipt
 }
@@ -33,7 +33,7 @@ const messages: Partial<Record<AgentErrorCode, string>> = {
   'approval-conflict': 'the approval is about another input, or was decided otherwise',
 }
 
-/** Collects what is said about each answer. */
+/** Collects the verdicts on the answers. */
 class Verdicts {
   readonly accepted: string[] = []
   readonly repeated: string[] = []
@@ -53,7 +53,7 @@ class Verdicts {
   }
 }
 
-/** Changes nothing. One answer that is refused refuses all. */
+/** Checks all answers. Changes nothing. If one answer is refused, all are. */
 export async function checkSubmission(turn: Turn, calls: readonly Call[], answers: GivenAnswers): Promise<CheckedSubmission> {
   const verdicts = new Verdicts()
   const { missing, ...judged } = await judge(turn, calls, answers, verdicts)
@@ -67,7 +67,7 @@ export async function checkSubmission(turn: Turn, calls: readonly Call[], answer
 
 type Judged = Omit<Submission, 'receipt'> & { readonly missing: readonly string[] }
 
-/** The answers to the calls of a run, and to those of its subagents. */
+/** Judges the answers to the calls of a run and of its subagents. */
 async function judge(turn: Turn, calls: readonly Call[], answers: GivenAnswers, verdicts: Verdicts): Promise<Judged> {
   const { own, below: routed } = (await turn.plugins.delegation?.route(turn, calls, answers)) ?? { own: answers, below: [] }
   const results = await checkResults(turn, calls, own.results, verdicts)
@@ -129,19 +129,22 @@ function unique(ids: readonly string[]): readonly string[] {
   return [...new Set(ids)]
 }
 
-/** The outcome of a call whose result came from outside. */
+/** Returns the outcome of a call whose result came from outside. */
 function submittedOutcome(call: Call, result: SubmittedResult): Promise<Outcome> | Outcome {
   return outcomeOf(result, call.tool, call.part.input)
 }
 
-/** Equal hashes are the same answer: output, details and whether it is an error. */
+/** Hashes output, details and the error flag. Equal hashes are the same answer. */
 function answerHashOf(result: SubmittedResult): string {
   if (isUnknown(result)) return hashJson({ unknown: true })
   const { output, isError = false, details } = returnedFrom(result)
   return hashJson({ output: output as JSONValue, isError, ...(details !== undefined && { details }) })
 }
 
-/** Whether the answer is the one that was stored, however hooks have changed it. Without its hash what is stored counts. */
+/**
+ * Returns whether the answer is the stored one, however hooks have changed it. Without a stored hash, the stored result is
+ * compared.
+ */
 async function isRepeat(result: SubmittedResult, stored: ToolResult, row: CallRow | undefined): Promise<boolean> {
   if (row?.answerHash !== undefined) return row.answerHash === answerHashOf(result)
   return hashJson(factsOf(stored)) === hashJson(factsOf(await outcomeOf(result, undefined, {})))
@@ -162,7 +165,9 @@ function returnedFrom(result: Exclude<SubmittedResult, UnknownResult>): Omit<Ret
 
 type UnknownResult = Exclude<SubmittedResult, { readonly output: unknown } | { readonly error: string }>
 
-/** The answer itself, and not what a pending call says beside its answer. */
+/**
+ * Returns whether the answer itself is `unknown`. A pending call that is sent back with its answer has `unknown` as its own field.
+ */
 function isUnknown(result: SubmittedResult): result is UnknownResult {
   return !('output' in result) && !('error' in result)
 }
@@ -171,16 +176,16 @@ function factsOf({ output, details, status }: Pick<Outcome, 'status' | 'output' 
   return { output, status, ...(details !== undefined && { details }) } as unknown as JSONValue
 }
 
-/** What is said about one answer: to be taken, known already, or refused. */
+/** Verdict on one answer: it is accepted, a repeat, or refused. */
 export type Verdict = 'accepted' | 'repeated' | AgentErrorCode | Refusal
 
-/** Says more than its code. */
+/** A refusal with a message of its own. */
 export interface Refusal {
   readonly code: AgentErrorCode
   readonly message: string
 }
 
-/** `call` is the open one of this id; `earlier` what the same submission said before about it. */
+/** `call` is the open call of this id; `earlier` is an answer to it in the same submission. */
 async function judgeResult(
   turn: Turn,
   result: SubmittedResult,
@@ -201,7 +206,7 @@ async function judgeResult(
   return !earlier || answerHashOf(earlier) === answerHashOf(result) ? 'accepted' : 'tool-result-conflict'
 }
 
-/** As `judgeResult`, of a decision. */
+/** As `judgeResult`, but for a decision. */
 async function judgeDecision(
   turn: Turn,
   decision: ApprovalDecision,
@@ -222,7 +227,7 @@ async function judgeDecision(
   return { code: 'invalid-input', message: editProblem(checked?.issues) }
 }
 
-/** The first field of a pending call that another call has said of itself. */
+/** Returns the first field of the answer that belongs to another pending call. */
 function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): string | undefined {
   if (isUnknown(result)) return undefined
   const { toolName, input, agent } = result
@@ -232,7 +237,7 @@ function otherCall(turn: Turn, result: SubmittedResult, { row, part }: Call): st
   return agent !== undefined && hashJson([...agent]) !== hashJson([...turn.run.path]) ? 'agent' : undefined
 }
 
-/** Ids that still need an answer. What is out of time is settled by the next run. */
+/** Returns the ids that still need an answer. The next run settles what is out of time. */
 function openIdOf(turn: Turn, call: Call): readonly string[] {
   if (isOverdue(call, turn.clock.now())) return []
   const { approval } = call.row
@@ -240,13 +245,13 @@ function openIdOf(turn: Turn, call: Call): readonly string[] {
   return waitsForResult(call) ? [call.row.toolCallId] : []
 }
 
-/** Given away, or started under `once` without an outcome. */
+/** Returns whether a call waits for a result: it was given away, or was started under `once` and has no outcome. */
 function waitsForResult(call: Call): boolean {
   if (call.row.childKey !== undefined) return false
   return call.row.state === 'remote' || (call.row.state === 'started' && call.row.effect === 'once')
 }
 
-/** Of a call of an earlier step, as far as the journal keeps it. */
+/** Returns the row of a call of an earlier step, as far as the journal keeps it. */
 async function rowOf(turn: Turn, id: string): Promise<CallRow | undefined> {
   return turn.run.journal.findAnswered?.(id)
 }

@@ -9,11 +9,11 @@ import type { GrammarOptions, LogState, Must, Rule, Rules } from './grammar/log-
 import { messageRules } from './grammar/message-rules.ts'
 import { turnRules } from './grammar/turn-rules.ts'
 
-/** How complete the log is that `checkEvents` checks. */
+/** Tells how complete the log is that `checkEvents` checks. */
 export interface CheckEventsOptions {
-  /** Every delta is there, as in the log of a `recordingJournal`; a reader may have missed some. Default false. */
+  /** True: every delta is there, as in the log of a `recordingJournal`; a reader may have missed some. Default false. */
   readonly allDeltas?: boolean
-  /** The log may stop anywhere, as after a crash. Default false. */
+  /** True: the log may stop anywhere, as after a crash. Default false. */
   readonly unfinished?: boolean
 }
 
@@ -35,7 +35,7 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
       continue
     }
     if (isDelta(event) && event.seq !== undefined) say('a delta has a seq')
-    // What a failing journal leads to cannot be stored.
+    // An error of a failing journal cannot be stored.
     if (isDurable(event) && !(event.type === 'error' && event.source === 'journal')) {
       if (event.seq === undefined) say('a durable event has no seq')
       else if (seq !== undefined && event.seq !== seq + 1) say(`seq ${event.seq} follows ${seq}`)
@@ -54,16 +54,22 @@ export function checkEvents(events: readonly AgentEvent[], options: CheckEventsO
 
 const rules: Rules<DurableEvent['type']> = { ...turnRules, ...messageRules, ...callRules }
 
-/** Other parts of the system write these: what stands around them does not see them. */
+/** Other parts of the system write these events: the rules for neighbouring events ignore them. */
 const anywhere: ReadonlySet<string> = new Set(['session-start', 'session-end', 'run-queued', 'branch-switched', 'orchestration-step', 'error'])
 
-/** They name the turn that has handed the work on, whatever is open by now. */
+/** They name the turn that delegated the work, whatever is open by now. */
 const ofChildren: ReadonlySet<string> = new Set(['child-start', 'child-update', 'child-end'])
 
-/** Steps of the turn, not of a child; a message that is withdrawn may be one of an earlier step. */
+/**
+ * Their `step` is not the open step: it is that of a child, of an earlier message, or of the step that begins; a compaction may
+ * have none.
+ */
 const withoutStep: ReadonlySet<string> = new Set(['child-update', 'message-discarded', 'step-start', 'compaction-start', 'compaction-end'])
 
-/** A log that is read from a later segment on: nothing can be said before its first step, nor what its turn cost. */
+/**
+ * Finds the beginning in a log that is read from a later segment on: nothing can be checked before its first step, nor the cost of
+ * its turn.
+ */
 function findPlace(log: LogState, event: AgentEvent): boolean {
   if (event.type === 'user-message' || (event.type === 'turn-start' && !event.resumed)) return true
   if (event.type !== 'step-start') return false
@@ -80,7 +86,7 @@ function takeDelta(log: LogState, event: DeltaEvent, must: Must): void {
   must(problem === undefined, problem ?? '')
 }
 
-/** What a run in the background asks, and what became of that, may stand anywhere. */
+/** Requests of background runs, and their ends, may come anywhere. */
 function takeBackground(log: LogState, event: DurableEvent, must: Must): void {
   if (event.type === 'approval-requested') {
     must(!log.usedIds.has(event.approvalId), `the id ${event.approvalId} is used`)
@@ -107,20 +113,20 @@ function takeDurable(log: LogState, event: DurableEvent, must: Must, options: Gr
   log.previous = event.type
 }
 
-/** A run that never began has its end alone: it was stopped, or could not be executed. */
+/** Checks the end of a run that never began: it was stopped, or could not be executed. */
 function endUnbegun(log: LogState, { runId, status, steps }: TurnEndEvent, must: Must): void {
   log.queued.delete(runId)
   must((status === 'aborted' || status === 'error') && steps === 0, `belongs to run ${runId}, not to ${log.runId ?? 'any'}`)
   if (log.place === 'outside') log.previous = 'turn-end'
 }
 
-/** Its process died in it. */
+/** Leaves a compaction whose process died in it. */
 function leaveLostCompaction(log: LogState, event: DurableEvent): void {
   const begins = event.type === 'user-message' || event.type === 'turn-start' || event.type === 'compaction-start'
   if (log.compaction && begins) move(log, { place: log.compaction.from, compaction: undefined })
 }
 
-/** In a turn all events name it, and the step that is open. */
+/** Checks that events in a turn name the turn, and the open step. */
 function checkPosition(log: LogState, event: DurableEvent, must: Must): void {
   const begins = event.type === 'user-message' || event.type === 'turn-start'
   if (begins || log.place === 'outside' || log.compaction?.from === 'outside' || !('runId' in event) || event.type === 'run-queued') return

@@ -3,9 +3,9 @@ import { checkBoolean, checkKeys, checkRequired } from '../base/checks.ts'
 import { copyJson, isRecord, NotJsonError } from '../base/json.ts'
 import { clientCalls } from '../base/messages.ts'
 
-/** Whether the transcript may end within a turn. */
+/** Tells whether the transcript may end within a turn. */
 export interface CheckTranscriptOptions {
-  /** The last answer may have calls without results, as in a suspended turn. Default false. */
+  /** True: the last answer may have calls without results, as in a suspended turn. Default false. */
   readonly openCalls?: boolean
 }
 

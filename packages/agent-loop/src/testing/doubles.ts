@@ -13,7 +13,7 @@ export interface RecordingJournal extends Journal {
   readonly log: readonly AgentEvent[]
   /** The durable part of the log. */
   readonly events: readonly DurableEvent[]
-  /** The journals of child runs, by key: they are recorded too. */
+  /** The journals of child runs, by key. They are recorded too. */
   readonly childJournals: ReadonlyMap<string, RecordingJournal>
 }
 
@@ -61,13 +61,13 @@ export function recordingJournal(journal: Journal): RecordingJournal {
 
 /** The commit at which the process of a `crashingJournal` dies. */
 export interface CrashPoint {
-  /** Which commit, from 1. Those of child runs count. */
+  /** Number of the commit, from 1. Commits of child runs count. */
   readonly commit: number
-  /** `before`: nothing of it is stored. `after`: it is stored, and its answer is lost. */
+  /** `before`: nothing of the commit is stored. `after`: it is stored, but the process does not get the answer. */
   readonly when: 'before' | 'after'
 }
 
-/** A journal that rejects each commit from its crash point on. `crashed` says whether that happened. */
+/** A journal that rejects each commit from its crash point on. `crashed` tells whether that has happened. */
 export interface CrashingJournal extends Journal {
   readonly crashed: boolean
 }
@@ -81,7 +81,7 @@ export function crashingJournal(journal: Journal, point: CrashPoint): CrashingJo
   return wrap(journal, new Fate(point))
 }
 
-/** Of one process: all its journals share it. */
+/** The fate of one process: all its journals share it. */
 class Fate {
   crashed = false
   readonly #point: CrashPoint
@@ -121,7 +121,7 @@ function wrap(journal: Journal, fate: Fate): CrashingJournal {
 
 type Other = Exclude<keyof Journal, 'load' | 'commit' | 'publish' | 'child'>
 
-/** A member that is missing here does not compile. */
+/** Does not compile if a member is missing here. */
 const others: Readonly<Record<Other, true>> = {
   takeInputs: true,
   findAnswered: true,
@@ -132,7 +132,7 @@ const others: Readonly<Record<Other, true>> = {
   abortSignal: true,
 }
 
-/** What a journal has besides what a wrapper changes; methods stay those of the journal. */
+/** Returns the members of a journal that a wrapper does not change. Methods stay bound to the journal. */
 function otherMembers(journal: Journal): Pick<Journal, Other> {
   const entries = (Object.keys(others) as Other[]).flatMap((name) => {
     const member = (journal as Readonly<Record<Other, unknown>>)[name]

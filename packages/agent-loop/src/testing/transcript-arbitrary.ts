@@ -9,11 +9,11 @@ import { isRecord } from '../base/json.ts'
 type FastCheck = typeof fastCheck
 type Arbitrary<Value> = fastCheck.Arbitrary<Value>
 
-/** How large random transcripts may become. `maxTurns` counts turns. */
+/** Maximum size of random transcripts. `maxTurns` counts turns. */
 export interface TranscriptArbitraryOptions {
   /** Default 4. */
   readonly maxTurns?: number
-  /** Calls of one answer. Default 3. */
+  /** Maximum number of calls of one answer. Default 3. */
   readonly maxCalls?: number
 }
 
@@ -108,7 +108,7 @@ class Writer {
       for (const content of inputs) this.#messages.push({ role: 'user', id: this.#nextId(), content, at: this.#messages.length })
       for (const answer of answers) {
         this.#answer(answer)
-        // Nothing follows a broken answer, nor one that asks for nothing, but the next input.
+        // Only the next input follows a broken answer, or an answer without calls.
         if (answer.stopReason === 'error' || answer.stopReason === 'aborted' || answer.calls.length === 0) break
       }
     }

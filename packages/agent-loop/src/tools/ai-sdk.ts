@@ -10,7 +10,10 @@ import { isGenerator } from './output.ts'
 import { buildTool } from './tool.ts'
 import type { ProviderTool } from './tool.ts'
 
-/** Its effect is `once` unless `given` says more, since the AI SDK says nothing about running twice. */
+/**
+ * Makes a tool from an AI SDK tool. Its effect is `once` unless `given` sets another, since the AI SDK says nothing about running
+ * twice.
+ */
 export function fromAiSdk(name: string, sdkTool: AiSdkTool, given: Partial<ToolFields> = {}): Tool | ProviderTool {
   checkFunction(`the tool ${name}: execute`, sdkTool.execute)
   checkFunction(`the tool ${name}: toModelOutput`, sdkTool.toModelOutput)
@@ -84,19 +87,19 @@ function executeSdkTool(sdkTool: AiSdkTool, input: JSONValue, context: ToolConte
   return isGenerator(returned) ? chunksOf(returned, asReturn) : Promise.resolve(returned).then(asReturn)
 }
 
-/** What a tool of the AI SDK is told about its call. */
+/** Returns the options that a tool of the AI SDK gets for its call. */
 function sdkOptions(context: ToolContext): object {
   const { toolCallId, abortSignal } = context
   return {
     ...{ toolCallId, abortSignal, context: context.context },
-    /** Few tools look at them, and making them takes a walk over the transcript. */
+    /** A getter, because few tools read the messages, and making them takes a walk over the transcript. */
     get messages() {
       return modelMessagesOf(context.messages, toolCallId)
     },
   }
 }
 
-/** The messages above the answer that asked for the call, as the AI SDK writes them. */
+/** Returns the messages before the answer that contains the call, in the form of the AI SDK. */
 function modelMessagesOf(messages: readonly Message[], toolCallId: string): readonly object[] {
   const place = messages.findLastIndex((message) => message.role === 'assistant' && asksFor(message.content, toolCallId))
   const answer = messages[place]
@@ -109,7 +112,7 @@ function asksFor(content: readonly { readonly type: string }[], toolCallId: stri
   return content.some((part) => part.type === 'tool-call' && 'toolCallId' in part && part.toolCallId === toolCallId)
 }
 
-/** The model was not shown its failed answers, nor what became of their calls. */
+/** Leaves out failed answers and the results of their calls: the model was not shown them. */
 function withoutFailed(messages: readonly Message[]): readonly Message[] {
   let failed = false
   return messages.filter((message) => {
@@ -118,7 +121,7 @@ function withoutFailed(messages: readonly Message[]): readonly Message[] {
   })
 }
 
-/** Each value is a snapshot of the output: grown text goes on as its suffix, the last value is the output. */
+/** Converts snapshots of the output to chunks: if the text has grown, its suffix is a delta. The last value is the output. */
 async function* chunksOf(
   snapshots: AsyncIterable<unknown>,
   asReturn: (output: unknown) => ToolReturnValue,
@@ -139,23 +142,28 @@ async function* chunksOf(
   return last
 }
 
-/** Whatever it is: the tool's own `toModelOutput` makes JSON of it. */
+/** Accepts any value: the tool's own `toModelOutput` converts it to JSON. */
 function asReturned(output: unknown): ToolReturnValue {
   return { output: (output ?? null) as JSONValue }
 }
 
-/** The AI SDK sends what JSON writes: a date is a text, and a live object its fields. Nothing counts as done here. */
+/**
+ * Converts a value as the AI SDK does, by JSON: a date becomes a text, and a live object its fields. Undefined counts as `'done'`.
+ */
 function asWritten(output: unknown): ToolReturnValue {
   return { output: (output === undefined ? undefined : writtenJson(output)) as JSONValue }
 }
 
-/** What a `toModelOutput` of the AI SDK gave, with its content as this package has it. Throws for what it cannot hold. */
+/**
+ * Converts the result of an AI SDK `toModelOutput` to the content of this package. Throws for content that this package cannot
+ * hold.
+ */
 function fromSdkOutput(given: unknown): unknown {
   if (!isRecord(given) || given['type'] !== 'content' || !Array.isArray(given['value'])) return given
   return { type: 'content', value: given['value'].map(itemOf) }
 }
 
-/** Checked again, as a whole, when it is stored. */
+/** Converts an item. The whole output is checked again when it is stored. */
 function itemOf(item: unknown): unknown {
   if (!isRecord(item)) throw notHeld('an item that is no object')
   const { filename, providerOptions } = item

@@ -34,15 +34,15 @@ export interface AdoptedToolOptions<From extends AiSdkTool, Details extends JSON
   extends Partial<Omit<ToolFacts, 'name'>> {
   /** The tool, made by `tool()` or `dynamicTool()` of the AI SDK. */
   readonly from: From
-  /** By which the model calls it: letters, digits, `_` and `-`, 64 at most. */
+  /** Name by which the model calls the tool: letters, digits, `_` and `-`, at most 64. */
   readonly name: Name
-  /** The call must be approved before it runs. */
+  /** Whether the call must be approved before it runs. */
   readonly needsApproval?: boolean | ((input: SdkInput<From>, context: ToolContext) => boolean | Promise<boolean>)
-  /** Asked after a crash, before a `once` call counts as unknown. */
+  /** Called after a crash, before a `once` call counts as unknown. */
   readonly reconcile?: (input: SdkInput<From>, context: ReconcileContext) => Promise<Reconciled<Details>>
 }
 
-/** The functions as they are: of a union that `execute` returns, `Output` has only one part. */
+/** The functions with their full types: if `execute` returns a union, `Output` has only one part of it. */
 interface ToolFunctions<Execute, ToModelOutput> {
   readonly execute?: Execute
   readonly toModelOutput?: ToModelOutput
@@ -75,15 +75,15 @@ export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JS
   return isTool(tool) ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>) : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
 }
 
-/** The tools of an agent, in the order in which they were given. No name stands twice. */
+/** The tools of an agent, in the order in which they were given. Each name occurs once. */
 export interface ToolSet {
-  /** Those whose calls this package settles. */
+  /** Tools whose calls this package settles. */
   readonly tools: ReadonlyMap<string, Tool>
   /** Tools that their provider runs. */
   readonly providerTools: ReadonlyMap<string, ProviderTool>
 }
 
-/** Throws `invalid-config`. */
+/** Collects the tools of an agent. Throws `invalid-config`. */
 export function toolSetOf(given: AgentTools): ToolSet {
   const tools = new Map<string, Tool>()
   const providerTools = new Map<string, ProviderTool>()

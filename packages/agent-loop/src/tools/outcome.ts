@@ -11,7 +11,7 @@ import { isReturnValue, modelOutputOf, outputOf } from './output.ts'
 
 type Executed = ToolExecutionEndEvent['executed']
 
-/** What became of a call, before it is made into a message. */
+/** The outcome of a call, before it is made into a message. */
 export interface Outcome {
   readonly status: OutcomeStatus
   readonly executed: Executed
@@ -44,13 +44,13 @@ export function unknownOutcome(reason: string, executed: Executed): Outcome {
   return { status: 'unknown', executed, output: { type: 'error-text', value } }
 }
 
-/** Of what a tool returned. What is not JSON makes an error of it. Must not reject. */
+/** Returns the outcome for a value that a tool returned. A value that is not JSON makes it an error. Must not reject. */
 export function returnedOutcome(tool: Tool | undefined, call: CallFacts, returned: unknown, executed: Executed): Promise<Outcome> {
   const isLong = isReturnValue(returned)
   return valueOutcome(tool, call, isLong ? returned : { output: returned as JSONValue }, executed, isLong ? ['output'] : [])
 }
 
-/** As `returnedOutcome`, of a value in its long form. `at`: where its output is in what was returned. */
+/** As `returnedOutcome`, for a value in its long form. `at` is the path of the output in the returned value. */
 export async function valueOutcome(tool: Tool | undefined, call: CallFacts, value: ToolReturnValue, executed: Executed, at: readonly string[] = ['output']): Promise<Outcome> {
   try {
     const { output = 'done', details, ...flags } = value
@@ -75,7 +75,7 @@ function detailsOf(given: unknown): JSONValue {
   return length <= detailsCharacters ? details : `[… ${length} characters left out …]`
 }
 
-/** Of a result that came with the answer. */
+/** Returns the outcome for a result that came with the answer. */
 export function givenOutcome(given: { readonly output: Outcome['output']; readonly status?: Outcome['status']; readonly details?: JSONValue }): Outcome {
   const { output, status, details } = given
   return { status: status ?? (statusOfOutput(output) === 'result' ? 'result' : 'error'), executed: 'elsewhere', output, ...(details !== undefined && { details }) }

@@ -5,8 +5,8 @@ import { isContentPart, isToolOutput } from '../base/messages.ts'
 import type { ToolChunk, ToolReturnValue } from '../contract/tool.ts'
 
 /**
- * A string becomes text, content and a list of content parts become content, other JSON becomes json. Throws
- * `NotJsonError` if `output` is not JSON; `at` is where it is.
+ * A string becomes text, content and a list of content parts become content, other JSON becomes json. Throws `NotJsonError` if
+ * `output` is not JSON; `at` is its path.
  */
 export function outputOf(output: unknown, isError: boolean, at?: readonly string[]): ToolOutput {
   const value = copyJson(output, at)
@@ -16,14 +16,14 @@ export function outputOf(output: unknown, isError: boolean, at?: readonly string
   return { type: isError ? 'error-json' : 'json', value }
 }
 
-/** What a tool's own `toModelOutput` gave. Throws when it is none of the six shapes. */
+/** Checks the result of a tool's own `toModelOutput`. Throws if it has none of the six shapes. */
 export function modelOutputOf(given: unknown): ToolOutput {
   const output = copyJson(given)
   if (!isToolOutput(output)) throw new TypeError(`toModelOutput must return a tool output; received ${describeValue(output)}`)
   return output
 }
 
-/** Cuts what is longer to head and tail. */
+/** Cuts a longer output to its head and tail. */
 export function capOutput(output: ToolOutput, maxCharacters: number): ToolOutput {
   switch (output.type) {
     case 'text':
@@ -62,14 +62,14 @@ function capContent(items: readonly ContentItem[], maxCharacters: number): reado
   })
 }
 
-/** Anything else that calls itself content is JSON like any other. */
+/** Any other value of type `content` is plain JSON. */
 function isContent(value: JSONValue): value is JSONValue & { type: 'content'; value: ContentItem[] } {
   return isRecord(value) && value['type'] === 'content' && Object.keys(value).length === 2 && isToolOutput(value)
 }
 
 const partKeys = ['type', 'text', 'mediaType', 'filename', 'data', 'providerOptions']
 
-/** A list with anything else in it is JSON like any other. */
+/** A list with any other item in it is plain JSON. */
 function isPartList(value: unknown): value is readonly ContentItem[] {
   if (!Array.isArray(value) || value.length === 0) return false
   return value.every((item) => isContentPart(item) && Object.keys(item).every((key) => partKeys.includes(key)))
@@ -77,7 +77,7 @@ function isPartList(value: unknown): value is readonly ContentItem[] {
 
 const returnKeys = ['output', 'details', 'isError', 'terminate']
 
-/** Whether a tool returned `{ output, … }`: with any other key beside these, an object is JSON for the model. */
+/** Returns whether a tool returned `{ output, … }`. With a key besides these, an object is JSON for the model. */
 export function isReturnValue(returned: unknown): returned is ToolReturnValue {
   return isRecord(returned) && 'output' in returned && Object.keys(returned).every((key) => returnKeys.includes(key))
 }
@@ -86,10 +86,13 @@ export function isGenerator(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-/** Takes a delta of a running call. False once the call has its outcome: what comes after that is dropped. */
+/** Takes a delta of a running call. Returns false once the call has its outcome: later deltas are dropped. */
 export type Emit = (delta: string, replace?: true) => boolean
 
-/** Chunks go to the readers of the run. Gives what it returns, its `complete`, or else all its deltas; undefined if it has none. */
+/**
+ * Reads a generator and passes its deltas to the readers of the run. Returns the generator's return value, its `complete` chunk, or
+ * else all its deltas; undefined if it has none.
+ */
 export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Emit): Promise<unknown> {
   const chunks = generator[Symbol.asyncIterator]() as AsyncIterator<unknown, unknown>
   let text: string | undefined
@@ -101,7 +104,7 @@ export async function drainGenerator(generator: AsyncIterable<unknown>, emit: Em
       text = chunk.replace ? chunk.delta : (text ?? '') + chunk.delta
       if (emit(chunk.delta, chunk.replace)) continue
     }
-    // Over: with its output, with what is no chunk, or because the call has its outcome already.
+    // The generator is done: it gave its output or an invalid chunk, or the call has its outcome already.
     await chunks.return?.()
     if (!chunk) throw new TypeError('a tool must yield texts, deltas or its complete output')
     if (chunk.type === 'delta') return text

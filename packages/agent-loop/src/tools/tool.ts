@@ -23,7 +23,7 @@ const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 const localTimeoutMs = 120_000
 const outputCharacters = 50_000
 
-/** The one place where tools are made, with checks and defaults. Throws `invalid-config`. */
+/** Makes a tool, with checks and defaults. All tools are made here. Throws `invalid-config`. */
 export function buildTool(fields: Partial<ToolFields>): Tool {
   const name = checkToolName('name', fields.name)
   checkFields(name, fields)
@@ -94,7 +94,7 @@ export interface ProviderTool {
   readonly declaration: LanguageModelV4ProviderTool
 }
 
-/** What a model is told of a tool. */
+/** Returns the declaration of a tool for the model. */
 export function declarationOf(tool: Tool | ProviderTool): FunctionTool | LanguageModelV4ProviderTool {
   return isTool(tool) ? (tool.declaration ?? functionTool(tool)) : tool.declaration
 }

@@ -8,8 +8,8 @@ import type { OutcomeStatus } from '../events/turn-events.ts'
 import { idGiver, TranscriptGuard } from './guard.ts'
 
 /**
- * A given transcript as it is stored: copied, with ids where there were none, and with the fields of stored results.
- * Throws `invalid-transcript` that names the ids when it breaks an invariant.
+ * Returns a given transcript as it is stored: copied, with ids where there were none, and with the fields of stored results. Throws
+ * `invalid-transcript` that names the ids if it breaks an invariant.
  */
 export function earlierMessages(messages: readonly Message[]): readonly StoredMessage[] {
   if (!Array.isArray(messages)) throw new AgentError('invalid-transcript', `messages must be a list of messages; received ${describeValue(messages)}`)
@@ -19,7 +19,7 @@ export function earlierMessages(messages: readonly Message[]): readonly StoredMe
   let answer: AssistantMessage | undefined
   let index = 0
   const stored = copies.map((message, position) => {
-    // An id that stands twice is refused by the guard, not changed.
+    // The guard refuses a repeated id; it is not changed here.
     const id = message.id ?? ids(undefined, `earlier_${position + 1}`)
     if (message.role === 'tool-result') {
       const entry = { ...message, at: message.at ?? 0, id, status: statusOf(message, answer), index: index++ }
@@ -47,7 +47,10 @@ function copyOf(given: Message, position: number): Message {
   }
 }
 
-/** As stored. Of what was never stored here, what its output says: of a broken answer no call has run. */
+/**
+ * Returns the stored status. A result that was never stored here gets the status of its output; but no call of a broken answer has
+ * run.
+ */
 function statusOf(result: Extract<Message, { role: 'tool-result' }>, answer: AssistantMessage | undefined): OutcomeStatus {
   if ('status' in result && isOutcomeStatus(result.status)) return result.status
   const status = statusOfOutput(result.output)

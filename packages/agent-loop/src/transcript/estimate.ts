@@ -1,16 +1,16 @@
 import type { AssistantMessage, AssistantPart, ContentPart, JSONValue, Message, ToolOutput } from '@bowline/llm'
 import type { ModelName } from '../events/turn-events.ts'
 
-/** What of a message a model has to read. */
+/** Size of the parts of a message that a model has to read. */
 interface Weight {
   readonly characters: number
-  /** Images, and files whose text is not known. */
+  /** Number of images, and of files whose text is not known. */
   readonly images: number
 }
 
 const noWeight: Weight = { characters: 0, images: 0 }
 
-/** What a model has counted, and the weight of what it had counted. */
+/** Tokens that a model has counted, and the weight of the counted content. */
 interface Measured {
   readonly tokens: number
   readonly weight: Weight
@@ -20,28 +20,28 @@ const nothing: Measured = { tokens: 0, weight: noWeight }
 
 const tokensPerImage = 1_200
 const firstTokensPerCharacter = 0.25
-/** What is shorter says more about the provider's own additions than about the text. */
+/** Shorter text says more about the provider's own additions than about the text. */
 const shortestToLearnFrom = 1_000
 const leastTokensPerCharacter = 0.05
 const mostTokensPerCharacter = 2
 
 /**
- * About how many tokens the next call sends: the last real usage of the model, and what has come since by its
- * characters. Work per message does not depend on the length of the conversation.
+ * Estimates the tokens of the next call: the last real usage of the model, plus newer content by its characters. The work per
+ * message does not depend on the length of the conversation.
  */
 export class ContextEstimate {
   #model: string
   #tokensPerCharacter: number
-  /** Absent until it is known: usage of before contains it all the same. */
+  /** Absent until it is known. Usage that was reported before contains it anyway. */
   #prompt: Weight | undefined
-  /** As it was counted last; undefined when anything has changed since. */
+  /** The last count; undefined if anything has changed since. */
   #tokens: number | undefined
   #beside = noWeight
   #extra = noWeight
   #shown = noWeight
-  /** By model: another one reads the same text as another number of tokens. */
+  /** Counts by model: another model reads the same text as another number of tokens. */
   readonly #measured = new Map<string, Measured>()
-  /** The request from which on tokens per character are learned. */
+  /** The request from which on tokens per character are measured. */
   #reference: Measured | undefined
 
   constructor(model: ModelName, tokensPerCharacter = firstTokensPerCharacter) {
@@ -49,7 +49,7 @@ export class ContextEstimate {
     this.#tokensPerCharacter = tokensPerCharacter
   }
 
-  /** As real usage has shown it. */
+  /** Tokens per character, as real usage has shown them. */
   get tokensPerCharacter(): number {
     return this.#tokensPerCharacter
   }
@@ -66,18 +66,18 @@ export class ContextEstimate {
     return Math.max(0, Math.ceil(measured.tokens + this.tokensOf(since)))
   }
 
-  /** By characters alone. */
+  /** Estimates by characters alone. */
   tokensOf(weight: Weight): number {
     return tokensOfWeight(weight, this.#tokensPerCharacter)
   }
 
-  /** What the next call would send if `messages` were all that is shown: by characters alone. */
+  /** Estimates the next call if `messages` were everything that is shown: by characters alone. */
   tokensWith(messages: readonly Message[]): number {
     const shown = sum(messages.map(weigh))
     return Math.ceil(this.tokensOf(sum([this.#prompt ?? noWeight, this.#extra, shown])))
   }
 
-  /** The model of the next call. */
+  /** Sets the model of the next call. */
   useModel(model: ModelName): void {
     const key = modelKey(model)
     if (key === this.#model) return
@@ -86,7 +86,7 @@ export class ContextEstimate {
     this.#learnAnew()
   }
 
-  /** Instructions and declarations of tools, as they are sent from now on. */
+  /** Sets the size of the instructions and tool declarations that are sent from now on. */
   usePrompt(characters: number): void {
     this.#tokens = undefined
     const prompt = { characters, images: 0 }
@@ -99,20 +99,20 @@ export class ContextEstimate {
     this.#learnAnew()
   }
 
-  /** What the next call sends besides the transcript. */
+  /** Sets the messages that the next call sends besides the transcript. */
   useExtra(messages: readonly Message[]): void {
     this.#tokens = undefined
     this.#beside = messages.length === 0 ? noWeight : sum(messages.map(weigh))
     this.#extra = this.#beside
   }
 
-  /** What one call sends besides that: it is stored nowhere. */
+  /** Sets the further messages of one call, which are not stored. */
   useEphemeral(messages: readonly Message[]): void {
     this.#tokens = undefined
     this.#extra = addWeight(this.#beside, sum(messages.map(weigh)))
   }
 
-  /** The next shown message. */
+  /** Adds the next shown message. */
   append(message: Message): void {
     this.#tokens = undefined
     const before = this.#weight
@@ -120,7 +120,7 @@ export class ContextEstimate {
     if (message.role === 'assistant') this.#learn(message, before)
   }
 
-  /** Other messages are shown. The usage of answers before `freshFrom` was that of another view. */
+  /** Starts anew, because other messages are shown. Usage of answers before `freshFrom` belongs to another view. */
   restart(messages: readonly Message[], freshFrom: number): void {
     this.#tokens = undefined
     this.#measured.clear()
@@ -143,10 +143,10 @@ export class ContextEstimate {
     this.#measured.set(model, { tokens: inputTokens + output, weight: this.#weight })
   }
 
-  /** From the whole request when the prompt is known, else from what has come since the first one. */
+  /** Measures the whole request if the prompt is known, else the growth since the first request. */
   #calibrate(request: Measured): void {
     const from = this.#reference
-    // Fewer tokens for more text: what was sent was another view.
+    // Fewer tokens for more text: the earlier request had another view.
     if (!from || request.tokens < from.tokens) return void (this.#reference = request)
     const characters = request.weight.characters - from.weight.characters
     if (characters < shortestToLearnFrom) return
@@ -235,7 +235,7 @@ function weighOutput(output: ToolOutput): Weight {
 function weighContent(part: ContentPart): Weight {
   if (part.type === 'text') return text(part.text)
   const isText = part.mediaType.startsWith('text/') && part.data.type === 'data'
-  // Four characters of base64 are three of the file.
+  // Four characters of base64 are three bytes of the file.
   return isText ? { characters: Math.ceil((part.data.data.length * 3) / 4), images: 0 } : { characters: 0, images: 1 }
 }
 

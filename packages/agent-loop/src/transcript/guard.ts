@@ -4,17 +4,17 @@ import { clientCalls, neverRan } from '../base/messages.ts'
 import type { StoredMessage } from '../contract/journal.ts'
 
 /**
- * Keeps what must hold for every transcript: ids are unique, each call has exactly one result, results stand directly
- * behind their answer in call order, and nothing follows an answer with open calls. Work per message does not depend
- * on the length of the transcript, nor work per result on the number of calls.
+ * Checks the invariants of a transcript: ids are unique, each call has exactly one result, results follow their answer directly and
+ * in call order, and nothing follows an answer with open calls. The work per message does not depend on the length of the
+ * transcript, nor the work per result on the number of calls.
  */
 export class TranscriptGuard {
   readonly #messageIds = new Set<string>()
   readonly #callIds = new FreeIds()
   #calls: readonly ToolCallPart[] = []
-  /** Place of the first call of the latest answer that has no result. */
+  /** Index of the first call of the latest answer that has no result. */
   #next = 0
-  /** The latest answer failed, was stopped or was cut. */
+  /** True if the latest answer failed, was stopped or was cut off. */
   #broken = false
 
   /** The calls of the latest answer that have no result yet. */
@@ -22,12 +22,12 @@ export class TranscriptGuard {
     return this.#calls.slice(this.#next).map((call) => call.toolCallId)
   }
 
-  /** True when the conversation has had a call of this id. */
+  /** Returns whether the conversation has had a call of this id. */
   hasCall(toolCallId: string): boolean {
     return this.#callIds.has(toolCallId)
   }
 
-  /** An id that no call of the conversation has had: the given one, or a copy of it (`<id>~2`). */
+  /** Returns an id that no call of the conversation has had: the given one, or a copy of it (`<id>~2`). */
   freeCallId(given: string, alsoTaken?: (id: string) => boolean): string {
     return this.#callIds.freeFor(given, alsoTaken)
   }
@@ -36,7 +36,7 @@ export class TranscriptGuard {
     return this.#messageIds.has(id)
   }
 
-  /** Throws `invalid-transcript` that names the ids, and changes nothing, when `message` may not stand next. */
+  /** Adds the next message. If it may not follow, throws `invalid-transcript` that names the ids, and changes nothing. */
   append(message: StoredMessage): void {
     this.#checkId(message)
     if (message.role === 'tool-result') {
@@ -48,7 +48,7 @@ export class TranscriptGuard {
     this.#messageIds.add(message.id)
   }
 
-  /** Throws `invalid-transcript` that names the open calls. */
+  /** Throws `invalid-transcript` that names the open calls, if there are any. */
   checkEnd(): void {
     if (this.#next < this.#calls.length) throw invalid(`the transcript ends with ${this.#openList()}`)
   }
@@ -97,10 +97,10 @@ function invalid(message: string): AgentError {
   return new AgentError('invalid-transcript', message)
 }
 
-/** The ids that are used, and how to get one that is not. */
+/** Knows the used ids, and finds unused ones. */
 class FreeIds {
   readonly #taken = new Set<string>()
-  /** The copy to try next of a wanted id, so that a thousand equal ids need no million tries. */
+  /** Number of the next copy to try for a wanted id, so that a thousand equal ids need no million tries. */
   readonly #next = new Map<string, number>()
 
   has(id: string): boolean {
@@ -111,7 +111,7 @@ class FreeIds {
     this.#taken.add(id)
   }
 
-  /** The wanted id when nothing has it, else the first of `<id>~2`, `<id>~3` … that nothing has. It is not yet taken. */
+  /** Returns the wanted id if it is unused, else the first unused one of `<id>~2`, `<id>~3` …. Does not mark it as used. */
   freeFor(wanted: string, alsoTaken: (id: string) => boolean = () => false): string {
     if (!this.#taken.has(wanted) && !alsoTaken(wanted)) return wanted
     let copy = this.#next.get(wanted) ?? 2
@@ -123,8 +123,8 @@ class FreeIds {
 }
 
 /**
- * Gives each of many entries an id of its own, in their order: the first that has an id keeps it, and no new id is one
- * that a later entry has. `fallback` is for entries without an id.
+ * Returns a function that gives each of many entries a unique id, in their order. The first entry with an id keeps it, and no new
+ * id equals that of a later entry. `fallback` is for entries without an id.
  */
 export function idGiver(given: Iterable<unknown>): (id: unknown, fallback: string) => string {
   const kept = new Set(given)

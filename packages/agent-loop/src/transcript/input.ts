@@ -25,13 +25,13 @@ export function parseInput(input: AgentInput): UserMessage | Answers {
   }
 }
 
-/** What a run was asked to do, as a frozen copy. */
+/** The request to a run, as a frozen copy. */
 export type Order =
   | { readonly kind: 'message'; readonly message: UserMessage }
   | { readonly kind: 'answers'; readonly results: readonly SubmittedResult[]; readonly approvals: readonly ApprovalDecision[] }
   | { readonly kind: 'resume' }
 
-/** Throws `invalid-input`. `path` is where the input was given. */
+/** Reads an input. Throws `invalid-input`. `path` is where the input was given. */
 export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
   if (input === undefined) return { kind: 'resume' }
   const given = copied(path, input)
@@ -41,7 +41,7 @@ export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
   return deepFreeze({ kind: 'message', message: messageOfInput(path, given) })
 }
 
-/** An input that must be a message. Throws `invalid-input`, also for answers. */
+/** Reads an input that must be a message. Throws `invalid-input`, also for answers. */
 export function userMessageFor(input: AgentInput): UserMessage {
   const order = orderOf(input)
   return order.kind === 'message' ? order.message : refuseInput('answers can only be given to a suspended turn')
@@ -83,7 +83,7 @@ function messageOfForm(path: string, given: Record<string, unknown>): UserMessag
   }
 }
 
-/** Fields that others have added are kept. */
+/** Reads a user message. Unknown fields are kept. */
 function userMessageOf(path: string, given: Record<string, unknown>): UserMessage {
   const { content, id, at, providerOptions } = given
   if (id !== undefined) checkInput.checkName(`${path}.id`, id)
@@ -106,7 +106,7 @@ function textsOfForm(path: string, text: unknown): UserMessage['content'] {
   return said(path, (text as readonly string[]).map((item) => ({ type: 'text', text: item })))
 }
 
-/** Refuses content that says nothing: the model would be called for it, and no provider is sent it. */
+/** Refuses content without text or file: the model would be called for it, but no provider gets it. */
 function said(path: string, content: UserMessage['content']): UserMessage['content'] {
   checkInput.checkRequired(path, content, 'a text that is not blank, or parts with one or a file', () => {
     return typeof content === 'string' ? isSaid(content) : content.some((part) => part.type === 'file' || isSaid(part.text))
@@ -118,7 +118,7 @@ function isSaid(text: string): boolean {
   return /\S/.test(text)
 }
 
-/** Each text becomes a part. Undefined when there is anything but texts. */
+/** Makes a part of each text. Returns undefined if an item is not a text. */
 function textsOf(given: readonly unknown[]): readonly ContentPart[] | undefined {
   if (given.length === 0 || !given.every((item) => typeof item === 'string')) return undefined
   return given.map((text) => ({ type: 'text', text }))
@@ -132,7 +132,7 @@ function partsOf(path: string, given: readonly unknown[]): readonly ContentPart[
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Answers to a suspended turn: results, decisions or both. Throws `invalid-input`. */
+/** Reads answers to a suspended turn: results, decisions or both. Throws `invalid-input`. */
 function answersOf(given: Record<string, unknown>): {
   readonly results: readonly SubmittedResult[]
   readonly approvals: readonly ApprovalDecision[]
@@ -150,11 +150,11 @@ function listOf<Entry>(path: string, given: unknown, read: (path: string, entry:
 }
 
 const forms = ['output', 'error', 'unknown'] as const
-/** The fields of a pending call, beside its id, path and `unknown`. */
+/** The fields of a pending call, besides its id, path and `unknown`. */
 const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
 const besideOutput = ['details', 'isError'] as const
 
-/** In exactly one form. A pending call may be handed back with its answer. */
+/** Reads a result, which has exactly one form. A pending call may be sent back with its answer. */
 function resultOf(path: string, given: unknown): SubmittedResult {
   checkInput.checkKeys(path, given, ['toolCallId', 'path', ...forms, ...besideOutput, ...callFields])
   const fields = given as Fields
@@ -170,7 +170,7 @@ function resultOf(path: string, given: unknown): SubmittedResult {
   return (form === 'unknown' ? fields : answer) as unknown as SubmittedResult
 }
 
-/** A pending call says `unknown` of itself: beside its other fields that answers nothing. */
+/** Finds the form of a result. If other fields of a pending call are present, `unknown` is one of its fields and no answer. */
 function formOf(path: string, fields: Fields): (typeof forms)[number] {
   checkInput.checkOneOf(`${path}.unknown`, fields['unknown'], [true])
   const isCall = callFields.some((name) => fields[name] !== undefined)
@@ -193,7 +193,7 @@ function checkTexts(path: string, given: unknown): void {
   for (const [index, text] of ((given ?? []) as readonly unknown[]).entries()) checkInput.checkName(`${path}[${index}]`, text)
 }
 
-/** One decision, as a frozen copy. Throws `invalid-input`. */
+/** Reads one decision into a frozen copy. Throws `invalid-input`. */
 export function decisionFrom(path: string, given: unknown): ApprovalDecision {
   return deepFreeze(decisionOf(path, copied(path, given)))
 }

@@ -5,7 +5,7 @@ import { isAssistantPart, isContentPart, isOutcomeStatus, isStopReason, isToolOu
 type Note = (code: TranscriptRepairCode) => void
 type Fields = Record<string, JSONValue>
 
-/** An entry as a message of the right shape, copied, as far as it can be read. Undefined when it is no message. */
+/** Returns a copy of an entry as a message of the right shape, as far as it can be read. Returns undefined if it is no message. */
 export function readMessage(given: unknown, note: Note): Message | undefined {
   const fields = readFields(given, note)
   switch (fields['role']) {
@@ -20,7 +20,7 @@ export function readMessage(given: unknown, note: Note): Message | undefined {
   }
 }
 
-/** The fields that are JSON; `content` is read part by part. */
+/** Returns the fields that are JSON; `content` is read part by part. */
 function readFields(given: unknown, note: Note): Fields {
   const fields: Fields = {}
   if (!isRecord(given)) return fields
@@ -37,7 +37,7 @@ function readJson(value: unknown): JSONValue | undefined {
   try {
     return copyJson(value)
   } catch {
-    // Left out, and noted by the caller.
+    // The caller notes that it is left out.
     return undefined
   }
 }
@@ -76,7 +76,7 @@ function readAnswer(fields: Fields, given: unknown, note: Note): AssistantMessag
   return { ...fields, role: 'assistant', content, ...needed } as unknown as AssistantMessage
 }
 
-/** Raw argument text stands only beside a mark that says why it is there. */
+/** Removes raw argument text without the mark that says why it is there. */
 function withoutRawText<Part extends { readonly type: string }>(part: Part, note: Note): Part {
   if (part.type !== 'tool-call' || !('inputText' in part) || ('invalid' in part && part.invalid)) return part
   const { inputText: _inputText, ...rest } = part
@@ -91,7 +91,7 @@ function readResult(fields: Fields, note: Note): ToolResultMessage | undefined {
   return { ...rest, role: 'tool-result', toolCallId, toolName: isText(toolName) ? toolName : '', output }
 }
 
-/** Without those of the fields that are there and wrong. */
+/** Returns the fields without optional ones that are wrong. */
 function withOptional(fields: Fields, checks: Readonly<Record<string, (value: unknown) => boolean>>, note: Note): Fields {
   const wrong = Object.entries(checks).filter(([key, isRight]) => key in fields && !isRight(fields[key]))
   for (const _field of wrong) note('field')
@@ -113,9 +113,8 @@ function isNumber(value: unknown): value is number {
 }
 
 /**
- * What had to be changed: `message-id` and `call-id`, an id that was missing, empty or used before; `tool-name`, a
- * result that named another tool than its call; `status`, a result of a call that cannot have run; `field`, a field
- * that was missing, of the wrong kind or no JSON.
+ * Says what was changed. `message-id`, `call-id`: an id was missing, empty or used before. `tool-name`: a result named another tool
+ * than its call. `status`: a call that cannot have run had a result. `field`: a field was missing, of the wrong kind or not JSON.
  */
 export type TranscriptRepairCode =
   | 'message-id'

@@ -10,15 +10,15 @@ import type { TranscriptRepairCode } from './read-message.ts'
 /** One change that `repairTranscript` made. */
 export interface TranscriptRepair {
   readonly code: TranscriptRepairCode
-  /** Place in the given list; of a missing result that of its answer. */
+  /** Index in the given list; for a missing result, the index of its answer. */
   readonly messageIndex: number
-  /** As it is in the repaired transcript, or was in what was left out. */
+  /** The id in the repaired transcript, or in the part that was left out. */
   readonly toolCallId?: string
 }
 
 type Note = (code: TranscriptRepairCode, messageIndex: number, toolCallId?: string) => void
 
-/** A message that was read, and where it stood. Results are kept by their calls. */
+/** A message that was read, and its index in the given list. Results are kept with their calls. */
 interface Entry {
   readonly message: Exclude<Message, ToolResultMessage>
   readonly messageIndex: number
@@ -40,7 +40,7 @@ export function repairTranscript(given: readonly Message[]): { messages: Message
   return { messages, repairs: repairs.sort((a, b) => a.messageIndex - b.messageIndex) }
 }
 
-/** Reads the messages, and gives each result to the call that it belongs to. */
+/** Reads the messages, and gives each result to its call. */
 function pair(given: readonly unknown[], note: Note): readonly Entry[] {
   const entries: Entry[] = []
   const placed = new PlacedCalls()
@@ -60,7 +60,7 @@ function pair(given: readonly unknown[], note: Note): readonly Entry[] {
   return entries
 }
 
-/** Every answer with the results of its calls right behind it, in their order, under ids that are unique. */
+/** Writes every answer, followed by the results of its calls in their order, with unique ids. */
 function write(entries: readonly Entry[], note: Note): Message[] {
   const callId = idGiver(entries.flatMap(({ calls }) => calls.map(({ part }) => part.toolCallId)))
   const written = entries.flatMap(({ message, messageIndex, calls }): readonly Written[] => {
@@ -97,7 +97,7 @@ function identified(written: readonly Written[], note: Note): Message[] {
   })
 }
 
-/** A result with the facts of the call that it belongs to. */
+/** Returns a result with the facts of its call. */
 function fitted(
   { message: result, messageIndex }: NonNullable<PlacedCall['result']>,
   { toolCallId, toolName }: ToolCallPart,
@@ -124,25 +124,25 @@ function errorText(value: string): ToolResult['output'] {
   return { type: 'error-text', value }
 }
 
-/** A call of a transcript, with the result that belongs to it. */
+/** A call of a transcript, with its result. */
 interface PlacedCall {
   readonly part: ToolCallPart
-  /** Among the calls of its answer. */
+  /** Position among the calls of its answer. */
   readonly index: number
   result: { readonly message: ToolResultMessage; readonly messageIndex: number } | undefined
 }
 
 /**
- * The calls of a transcript that is read from its beginning. A result belongs to the first unanswered call of its id in
- * the answer right above it, else to the first one of the transcript so far.
+ * The calls of a transcript that is read from its beginning. A result belongs to the first unanswered call of its id in the answer
+ * directly before it, else to the first such call of the transcript so far.
  */
 class PlacedCalls {
   readonly #all = new CallQueues()
   #latest = new CallQueues()
-  /** Place of the last call of the latest answer that got a result. */
+  /** Index of the last call of the latest answer that got a result. */
   #reached = -1
 
-  /** Takes in a message that is no result, and gives its calls. */
+  /** Adds a message that is not a result. Returns its calls. */
   begin(message: Message): readonly PlacedCall[] {
     this.#latest = new CallQueues()
     this.#reached = -1
@@ -155,7 +155,7 @@ class PlacedCalls {
     return calls
   }
 
-  /** Gives a result to its call, and says how it stands to it. */
+  /** Gives a result to its call. Returns its position relative to the call. */
   take(message: ToolResultMessage, messageIndex: number): 'in-place' | 'moved-result' | 'orphan-result' | 'duplicate-result' {
     const { toolCallId } = message
     const near = this.#latest.first(toolCallId)
@@ -168,7 +168,7 @@ class PlacedCalls {
   }
 }
 
-/** Calls by their ids. Each id is a queue, so that many calls of one id cost no search. */
+/** Calls by their ids. Each id has a queue, so that many calls of one id cost no search. */
 class CallQueues {
   readonly #queues = new Map<string, { readonly calls: PlacedCall[]; next: number }>()
 

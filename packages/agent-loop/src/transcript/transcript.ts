@@ -8,7 +8,7 @@ import type { ContextEstimate } from './estimate.ts'
 import { TranscriptGuard } from './guard.ts'
 import { View } from './view.ts'
 
-/** The messages of a conversation, guarded and frozen, what a model is shown of them, and about how much that is. */
+/** The messages of a conversation, checked and frozen, with the view that a model is shown and an estimate of its size. */
 export class Transcript {
   readonly estimate: ContextEstimate
   readonly shown = new View()
@@ -16,7 +16,7 @@ export class Transcript {
   #messages: StoredMessage[] = []
   #latestInput: UserMessage | undefined
 
-  /** Throws `invalid-transcript` when the messages break an invariant. */
+  /** Throws `invalid-transcript` if the messages break an invariant. */
   constructor(messages: readonly StoredMessage[], estimate: ContextEstimate, compaction?: Compaction) {
     this.estimate = estimate
     for (const message of messages) this.#take(message)
@@ -28,7 +28,9 @@ export class Transcript {
     return this.#messages
   }
 
-  /** What a model is shown: without failed answers and their results, and with a summary in the place of what it stands for. */
+  /**
+   * The messages that a model is shown: without failed answers and their results, and with a summary instead of compacted messages.
+   */
   get view(): readonly Message[] {
     return this.shown.messages
   }
@@ -58,7 +60,7 @@ export class Transcript {
     return this.#guard.hasMessage(id)
   }
 
-  /** An id for a call: the given one, unless the conversation, or `alsoTaken`, has it. */
+  /** Returns an id for a call: the given one, unless the conversation or `alsoTaken` has it. */
   freeCallId(given: string, alsoTaken: (id: string) => boolean): string {
     return this.#guard.freeCallId(given, alsoTaken)
   }
@@ -68,19 +70,19 @@ export class Transcript {
     return found?.role === 'tool-result' ? found : undefined
   }
 
-  /** Why an input of this id may not stand next. `closes`: open calls are given their results before. */
+  /** Returns why an input of this id may not be the next message. `closes`: open calls get their results first. */
   objectionTo(inputId: string | undefined, { closes }: { readonly closes: boolean }): string | undefined {
     const [open] = this.#guard.openCalls
     if (open !== undefined && !closes) return `the call ${open} has no result`
     return inputId !== undefined && this.#guard.hasMessage(inputId) ? `the message id ${inputId} is used twice` : undefined
   }
 
-  /** Throws `invalid-transcript` and changes nothing. */
+  /** Adds a message. Throws `invalid-transcript` and changes nothing if it may not follow. */
   append(message: StoredMessage): void {
     if (this.#take(message)) this.estimate.append(message)
   }
 
-  /** Takes messages out again. Their ids stay used. */
+  /** Removes messages. Their ids stay used. */
   discard(messageIds: readonly string[]): void {
     const gone = new Set(messageIds)
     this.#messages = this.#messages.filter(({ id }) => !gone.has(id))
@@ -94,7 +96,7 @@ export class Transcript {
     this.#estimateAnew()
   }
 
-  /** Assistant messages from the latest back to the last input. */
+  /** Yields the answers from the latest one back to the last input. */
   *answersOfTurn(): Generator<AssistantMessage> {
     for (let place = this.#messages.length - 1; place >= 0; place--) {
       const message = this.#messages[place]
@@ -103,19 +105,19 @@ export class Transcript {
     }
   }
 
-  /** Place of a message; undefined when it is not there, or not any more. */
+  /** Returns the index of a message; undefined if there is none, or none any more. */
   placeOf(id: string | undefined): number | undefined {
     const place = this.#messages.findLastIndex((message) => message.id === id)
     return place === -1 ? undefined : place
   }
 
-  /** How many calls the turn that began with this message has asked for; without it, those since the last input. */
+  /** Returns the number of calls in the turn that began with this message; without it, since the last input. */
   callsSince(inputId: string | undefined): number {
     const from = this.placeOf(inputId) ?? this.#messages.findLastIndex(({ role }) => role === 'user')
     return this.#messages.slice(from + 1).reduce((count, message) => count + (message.role === 'assistant' ? clientCalls(message).length : 0), 0)
   }
 
-  /** Whether the message is shown. */
+  /** Adds a message. Returns whether it is shown. */
   #take(message: StoredMessage): boolean {
     this.#guard.append(message)
     this.#messages.push(deepFreeze(message))

@@ -6,14 +6,14 @@ import type { Compaction, Fact } from '../events/message-events.ts'
 /** The shown part of a conversation while a compaction is in force. */
 interface Compacted {
   readonly compaction: Compaction
-  /** Of `all`, the first message that is shown as it is. */
+  /** Index in `all` of the first message that is shown as it is. */
   readonly start: number
   readonly shown: Message[]
 }
 
 /**
- * What a model is shown of a conversation: without failed answers and their results, and with a summary for what a
- * compaction stands for. Appending does not depend on the length; a compaction builds the list anew.
+ * The messages of a conversation that a model is shown: without failed answers and their results, and with a summary instead of
+ * compacted messages. The work of appending does not depend on the length; a compaction builds the list anew.
  */
 export class View {
   #all: StoredMessage[] = []
@@ -25,27 +25,29 @@ export class View {
     return this.#compacted?.shown ?? this.#all
   }
 
-  /** What would be shown without the compaction. */
+  /** The messages that would be shown without the compaction. */
   get uncompacted(): readonly StoredMessage[] {
     return this.#all
   }
 
-  /** Place in `uncompacted` of the first message that is shown as it is. */
+  /** Index in `uncompacted` of the first message that is shown as it is. */
   get keptFrom(): number {
     return this.#compacted?.start ?? 0
   }
 
-  /** The one in force. */
+  /** The compaction in force. */
   get compaction(): Compaction | undefined {
     return this.#compacted?.compaction
   }
 
-  /** Place in `messages` behind what was there when the compaction was made: usage of earlier answers says nothing. */
+  /**
+   * Index in `messages` after those that were there when the compaction was made. Usage of earlier answers belongs to another view.
+   */
   get freshFrom(): number {
     return this.#freshFrom
   }
 
-  /** Whether the message is shown. */
+  /** Adds a message. Returns whether it is shown. */
   append(message: StoredMessage): boolean {
     if (message.role !== 'tool-result') {
       this.#hidesResults = message.role === 'assistant' && message.stopReason === 'error'
@@ -57,8 +59,8 @@ export class View {
   }
 
   /**
-   * Shows the summary in the place of what it stands for; undefined shows the messages themselves again, and so does a
-   * compaction whose first kept message is not there.
+   * Shows the summary instead of the compacted messages. If the compaction is undefined, or its first kept message does not exist,
+   * the messages themselves are shown again.
    */
   setCompaction(compaction: Compaction | undefined): void {
     const start = compaction ? this.#startOf(compaction) : undefined
@@ -73,19 +75,19 @@ export class View {
     this.#freshFrom = last === undefined ? shown.length : Math.max(1, last + 2 - start)
   }
 
-  /** Messages that were withdrawn. */
+  /** Removes withdrawn messages. */
   discard(messageIds: readonly string[]): void {
     const compaction = this.#compacted?.compaction
     const gone = new Set<string | undefined>(messageIds)
     this.#all = this.#all.filter(({ id }) => !gone.has(id))
-    // A compaction means nothing without the message on which it hangs.
+    // A compaction is useless without the message that it refers to.
     if (compaction) this.setCompaction(gone.has(compaction.firstKeptMessageId || compaction.lastMessageId) ? undefined : compaction)
     else this.#freshFrom = Math.min(this.#freshFrom, this.#all.length)
   }
 
   #startOf({ firstKeptMessageId, lastMessageId }: Compaction): number | undefined {
     if (firstKeptMessageId !== '') return this.#placeOf(firstKeptMessageId)
-    // A journal may give only what came later.
+    // A journal may give only the messages that came later.
     return (this.#placeOf(lastMessageId) ?? -1) + 1
   }
 
@@ -95,14 +97,14 @@ export class View {
   }
 }
 
-/** A name for the facts of a kind; other kinds have their own. */
+/** Titles for kinds of facts; any other kind is its own title. */
 const titles: Readonly<Record<string, string>> = {
   'file-read': 'Files read',
   'file-modified': 'Files changed',
   tool: 'Tools used',
 }
 
-/** What a model is shown for the messages that were summarised: the same compaction gives the same bytes. */
+/** Returns the message that a model is shown instead of summarised messages. The same compaction gives the same bytes. */
 export function markedSummary({ compactionId, summary, facts }: Pick<Compaction, 'compactionId' | 'summary' | 'facts'>): UserMessage {
   const lines = ['[Summary of earlier messages, which were left out]', summary, ...factLines(facts), '[End of the summary]']
   return deepFreeze({ role: 'user', id: compactionId, content: lines.join('\n\n') })

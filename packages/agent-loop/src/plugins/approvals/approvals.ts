@@ -20,10 +20,10 @@ import type { Outcome } from '../../tools/outcome.ts'
 import { validate } from '../../tools/tool.ts'
 import { decisionFrom } from '../../transcript/input.ts'
 
-/** Tool call ids about whose approval `onApproval` was asked. */
+/** Ids of tool calls whose approval `onApproval` was asked for. */
 const askedOf = turnState(() => new Set<string>())
 
-/** Lets calls wait until they are approved: in place by `onApproval`, or by an answer from outside. */
+/** Holds calls back until they are approved: in place by `onApproval`, or by an answer from outside. */
 export const approvalsPlugin: Plugin = {
   name: 'approvals',
   foreign: { beforeCall: ({ tool }) => typeof tool?.needsApproval === 'function' },
@@ -61,7 +61,7 @@ async function isNeeded(turn: Turn, call: Call, needs: Exclude<Tool['needsApprov
     return yesOrNo('needsApproval', await turn.stop.until(needs(call.input, questionContext(turn, call)))) ?? false
   } catch (error) {
     if (turn.stop.requested) return true
-    // If a tool cannot say whether it needs an approval, it is asked for.
+    // A tool that cannot say whether it needs an approval needs one.
     turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'needsApproval', message: messageOf(error), fatal: false })
     return true
   }
@@ -78,7 +78,7 @@ function question(turn: Turn, call: Call, { definition, replaces }: Pick<CallApp
   return { kind: 'approval', approval: { ...asked, ...(definition !== undefined && { definition }), ...(replaces !== undefined && { replaces }) } }
 }
 
-/** A call that was approved as another tool than today's is asked about again. */
+/** Prepares an approved call. If its tool has changed since, a new approval is requested. */
 function runApproved(turn: Turn, call: Call, approval: CallApproval): MaybePromise<Prepared> {
   const { tool } = call
   const prepared = prepareAgain(turn, call)
@@ -92,18 +92,18 @@ async function recheck(turn: Turn, call: Call, tool: Tool, known: { readonly app
   if (prepared.kind === 'settled') return prepared
   const today = await definitionHash(tool)
   if (definition === today) return prepared
-  // What was decided is stored under its own id before another one takes its place.
+  // The decision must be stored under its own id before another approval replaces it.
   await turn.commit()
   return question(turn, call, { definition: today, replaces: approvalId })
 }
 
-/** Of what somebody who approves a call may have relied on. */
+/** Hashes what a person who approves a call may have relied on. */
 async function definitionHash({ description, inputSchema, effect, needsApproval = false }: Tool): Promise<string> {
   const { jsonSchema } = await resolveSchema(inputSchema)
   return hashText(JSON.stringify([description, jsonSchema, effect, typeof needsApproval === 'function' ? needsApproval.toString() : needsApproval]))
 }
 
-/** The calls whose approval can be asked for in this process, marked as running. */
+/** Returns the calls whose approval can be asked for in this process, and marks them as running. */
 function askInPlace(turn: Turn, calls: readonly Call[]): readonly SideWork[] {
   const asked = askedOf(turn)
   return calls.flatMap((call): readonly SideWork[] => {
@@ -114,7 +114,7 @@ function askInPlace(turn: Turn, calls: readonly Call[]): readonly SideWork[] {
   })
 }
 
-/** Asks once about what is no call. True when there is a decision. */
+/** Asks once about a question that is no call. Returns true if there is a decision. */
 async function decideInPlace(turn: Turn, question: Call): Promise<true | undefined> {
   const asked = askedOf(turn)
   if (asked.has(question.row.toolCallId)) return undefined
@@ -124,7 +124,7 @@ async function decideInPlace(turn: Turn, question: Call): Promise<true | undefin
   return awaitsApproval(question) ? undefined : true
 }
 
-/** Asks in place. It must not reject; undefined leaves the question open. */
+/** Asks in place. Must not reject; undefined leaves the question open. */
 async function askApproval(turn: Turn, call: Call): Promise<ApprovalDecision | undefined> {
   const request = approvalRequest(call)
   const { onApproval } = turn.run
@@ -142,7 +142,7 @@ function tellProblem(turn: Turn, call: Call, message: string): void {
   turn.log.record({ type: 'error', source: 'tool', name: call.row.toolName, hook: 'onApproval', message, fatal: false })
 }
 
-/** What is no valid decision, or comes too late, leaves the question open. */
+/** Applies a decision. An invalid decision, or one that comes too late, leaves the question open. */
 async function takeDecision(turn: Turn, call: Call, decision: ApprovalDecision | undefined): Promise<void> {
   call.running = false
   if (!decision || isOverdue(call, turn.clock.now())) return
@@ -161,13 +161,13 @@ async function objectionTo(turn: Turn, call: Call, { approvalId, inputHash, inpu
   return checked?.ok ? undefined : editProblem(checked?.issues)
 }
 
-/** Names each place of an edited input that its tool's schema refuses. */
+/** Returns a text that names each place of an edited input that its tool's schema refuses. */
 export function editProblem(issues: readonly SchemaIssue[] = []): string {
   const places = issues.map(({ path, message }) => `${path === '' ? 'input' : `input.${path}`}: ${message}`)
   return ['the edited input is not valid', ...places].join('; ')
 }
 
-/** Drafts a decision that was checked: an approved call is to be prepared with the input that was approved, a denied one ends. */
+/** Drafts a decision that was checked. An approved call is prepared later, with the approved input; a denied one ends. */
 export async function resolveApproval(turn: Turn, call: Call, decision: ApprovalDecision): Promise<void> {
   const { approval, toolCallId, deadlineAt: _over, ...row } = call.row
   if (!approval) return
@@ -185,20 +185,20 @@ export async function resolveApproval(turn: Turn, call: Call, decision: Approval
   if (decision.decision === 'deny') await finish(turn, call, deniedAsDecided(known))
 }
 
-/** What comes of a denial, also when its process died after it. */
+/** Returns the outcome of a denial, also if its process died after it. */
 function deniedAsDecided({ decision }: CallApproval): Outcome {
   const { reason = 'the call was denied' } = (decision === undefined ? {} : JSON.parse(decision)) as Pick<ApprovalDecision, 'reason'>
   return deniedOutcome(reason)
 }
 
-/** A question that is not answered in time counts as denied. */
+/** Denies a question that was not answered in time. */
 async function denyOverdue(turn: Turn, call: Call): Promise<void> {
   const { approval } = call.row
   if (!approval || !isOverdue(call, turn.clock.now())) return
   await resolveApproval(turn, call, { approvalId: approval.approvalId, decision: 'deny', reason: 'nobody decided in time' })
 }
 
-/** A question that has no answer when the call ends is not open any more. */
+/** Closes a question that has no answer when its call ends. */
 function cancelQuestion(turn: Turn, call: Call): void {
   const { approval, toolCallId } = call.row
   if (approval?.state !== 'requested') return
@@ -206,7 +206,7 @@ function cancelQuestion(turn: Turn, call: Call): void {
   call.row = { ...call.row, approval: { ...approval, state: 'denied' } }
 }
 
-/** Equal texts are the same decision: decision, reason and edited input. */
+/** Returns decision, reason and edited input as text. Equal texts are the same decision. */
 export function canonicalDecision({ decision, reason, input }: ApprovalDecision): string {
   return canonicalJson({ decision, ...(reason !== undefined && { reason }), ...(input !== undefined && { input }) })
 }

@@ -23,21 +23,21 @@ import type { Turn } from '../../kernel/turn.ts'
 const stateOf = turnState(() => ({ reservation: undefined as Reservation | undefined }))
 
 /**
- * Sets aside what each model call may use, on every budget of the turn. A call that would not fit ends the turn, or suspends
- * it until somebody grants more.
+ * Reserves what each model call may use, on every budget of the turn. A call that does not fit ends the turn, or suspends it until
+ * more is granted.
  */
 export const budgetPlugin: Plugin = {
   name: 'budget',
   hooks: {
     beforeStep: reserve,
-    // A run that never asks has reserved the first call of the step before the step began.
+    // A run that never asks has reserved for the first call of the step before the step began.
     beforeAttempt: (turn, plan) => (stateOf(turn).reservation ? undefined : reserve(turn, plan)),
     count(turn, answered) {
       if (turn.budgets.length === 0) return
       if (isUncounted(answered.answer.message)) answered.answer = withEstimate(turn, answered.answer)
       settle(turn, answered.answer.message)
     },
-    // What was set aside for a call that was never made must not be lost to others.
+    // A reservation for a call that was never made must not be lost to other runs.
     asked: (turn) => settle(turn, { usage: {} }),
   },
 }
@@ -48,7 +48,7 @@ function needOf(turn: Turn, { params }: StepPlan): BudgetEstimate {
 
 function reserve(turn: Turn, plan: StepPlan): MaybePromise<TurnOutcome | undefined> {
   if (turn.budgets.length === 0 || turn.stop.requested) return undefined
-  // A question belongs to a step, which begins first.
+  // A question belongs to a step, so the step must begin first.
   if (turn.run.limits.onBudget === 'ask') return turn.stepState === 'ended' ? undefined : reserveOrAsk(turn, plan)
   const estimate = needOf(turn, plan)
   const take = (reserved: Awaited<ReturnType<typeof reserveOn>>): TurnOutcome | undefined => {
@@ -71,12 +71,12 @@ async function reserveOrAsk(turn: Turn, plan: StepPlan): Promise<TurnOutcome | u
     const estimate = needOf(turn, plan)
     const raised = new Set<Budget>()
     let reserved = await reserveOn(turn, estimate)
-    // Each budget that has no room gets what was granted, once.
+    // Raises each budget that has no room by the granted amount, once.
     while ('refusedBy' in reserved && !raised.has(reserved.refusedBy) && (await raise(turn, reserved.refusedBy))) {
       raised.add(reserved.refusedBy)
       reserved = await reserveOn(turn, estimate)
     }
-    // What was decided may not have had its effect: another process goes on with it.
+    // The decision may not have taken effect: the process that resumes the turn applies it.
     if (turn.stop.requested && 'refusedBy' in reserved) return undefined
     if ('refusedBy' in reserved) return suspended([await stillAsking(turn, estimate)])
     stateOf(turn).reservation = reserved
@@ -87,14 +87,14 @@ async function reserveOrAsk(turn: Turn, plan: StepPlan): Promise<TurnOutcome | u
   }
 }
 
-/** False: nothing was granted, or the budget is not to be raised. */
+/** Returns false if nothing was granted, or the budget cannot be raised. */
 async function raise(turn: Turn, budget: Budget): Promise<boolean> {
   const { question } = turn
   const { approval } = question?.row ?? {}
   return question !== undefined && approval?.state === 'approved' && grantOn(turn, budget, approval.approvalId, grantOf(question))
 }
 
-/** The question that waits for a decision; a new one when what was granted is not enough. */
+/** Returns the question that waits for a decision. Asks a new one if the granted amount is not enough. */
 async function stillAsking(turn: Turn, estimate: BudgetEstimate): Promise<Call> {
   const { question } = turn
   if (question && awaitsApproval(question)) return question
@@ -109,12 +109,12 @@ function standingOf({ ownBudget }: Turn, budget: Budget): Standing {
   return { name: budget === ownBudget ? 'run' : name, left: leftOf(budget), ...(spent && { spent }), ...(reserved && { reserved }) }
 }
 
-/** It was answered, or there is room by now. */
+/** Closes a question that was answered, or for which there is room by now. */
 function closeQuestion(turn: Turn, question: Call): MaybePromise<void> {
   return finish(turn, question, { status: 'result', executed: 'no', output: { type: 'json', value: question.row.input ?? null } })
 }
 
-/** Whether the call fits cannot be guessed: a budget that fails ends the turn. */
+/** Ends the turn: without the budget it is not known whether the call fits. */
 function failedBudget(turn: Turn, message: string): TurnOutcome {
   turn.log.record({ type: 'error', source: 'extension', name: 'budget', message, fatal: true })
   return { status: 'error', reason: 'extension-error', error: { code: 'extension-error', message } }
@@ -125,7 +125,7 @@ function refusalOf(budget: Budget, { tokens }: BudgetEstimate): EndReason {
   return left !== undefined && tokens > left ? 'max-total-tokens' : 'max-cost'
 }
 
-/** What is held to a budget must not be free because its usage was not reported. */
+/** Returns whether no usage was reported. Such an answer must not count as free. */
 function isUncounted({ usage, stopReason }: AssistantMessage): boolean {
   return stopReason !== 'error' && [usage.inputTokens, usage.outputTokens, usage.totalTokens].every((tokens) => tokens === undefined)
 }
@@ -225,7 +225,7 @@ class Sum {
   }
 }
 
-/** With as many decimals as a question may have. */
+/** Checks a grant, which may have as many decimals as a question. */
 function checkGrant(path: string, amount: BudgetGrant): void {
   checkObject(path, needed(amount))
   checkKeys(path, amount, ['tokens', 'cost'])
@@ -238,7 +238,7 @@ function checkPaid(path: string, cost: Cost | undefined): void {
   if (cost) checkRequired(`${path}.total`, cost.total, 'a decimal number as text', (given) => typeof given === 'string' && /^\d+(\.\d+)?$/.test(given))
 }
 
-/** What a usage counts for: all that went in and all that came out. */
+/** Returns the tokens that a usage counts for: input and output. */
 function tokensOf(usage: Usage): number {
   return usage.totalTokens ?? (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0)
 }

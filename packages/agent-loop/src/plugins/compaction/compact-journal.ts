@@ -19,17 +19,17 @@ import { breakerOf } from './policy.ts'
 
 type FromAgent = 'setting' | 'model' | 'contextWindow' | 'ids' | 'summaryModel' | 'effectOf'
 
-/** What those who watch a compaction may know of it. */
+/** A compaction as its watchers see it. */
 export interface WatchedCompaction {
   readonly journal: Journal
   readonly clock: Clock
   readonly runId: string
-  /** The turn behind which it stands. */
+  /** The turn before it. */
   readonly turn: number
   readonly model: ModelName
   readonly stop: StopSwitch
   readonly contextUsage: () => ContextUsage
-  /** Drafts what they have to say. */
+  /** Drafts an event of a watcher. */
   readonly note: (note: Note) => void
 }
 
@@ -37,26 +37,26 @@ export interface CompactionWatch extends Pick<CompactionHost, 'beforeCompaction'
   onEvent?(event: DurableEvent): void
 }
 
-/** A compaction of a conversation that has no turn under way. */
+/** A compaction of a conversation that has no running turn. */
 export interface JournalCompaction extends Pick<CompactionHost, FromAgent> {
   readonly journal: Journal
   readonly clock: Clock
-  /** Default: a new one. */
+  /** Default: a new id. */
   readonly runId?: string | undefined
-  /** Default `manual`; another one for a compaction that a journal has put off. */
+  /** Default `manual`; another one for a compaction that a journal has postponed. */
   readonly trigger?: CompactionTrigger | undefined
-  /** Extra focus of the summary. */
+  /** Additional instructions for the summary. */
   readonly instructions?: string | undefined
   readonly abortSignal?: AbortSignal | undefined
-  /** What the summary costs is reserved on it. */
+  /** Reserves the cost of the summary. */
   readonly budget?: Budget | undefined
-  /** Of the model that summarises. */
+  /** Price of the model that summarises. */
   readonly price?: ModelPrice | undefined
-  /** Asked before it begins, unless a turn is open. */
+  /** Called before the compaction begins, unless a turn is open. */
   readonly watch?: (compaction: WatchedCompaction) => Promise<CompactionWatch>
 }
 
-/** It must not reject: a journal that fails is an outcome too. The caller has taken the journal. */
+/** Compacts the conversation of a journal, which the caller has taken. Must not reject: a journal that fails is an outcome too. */
 export async function compactJournal(parts: JournalCompaction): Promise<CompactionResult> {
   const stop = new StopSwitch(() => parts.clock.now())
   stop.follow(parts.journal.abortSignal)
@@ -80,7 +80,7 @@ export async function compactJournal(parts: JournalCompaction): Promise<Compacti
 async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, { view, estimate }: Context, stop: StopSwitch): Promise<CompactionHost> {
   const { journal, clock, ids, setting, model, contextWindow } = parts
   const { runId = ids.next('run') } = parts
-  // A log needs a turn for every event of a run: it is the one before the compaction.
+  // A log needs a turn for every event of a run: the turn before the compaction.
   const log = new TurnLog(journal, {
     ...{ runId, number: turn, clock },
     get isFenced() {
@@ -120,7 +120,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
   }
 }
 
-/** Rejects if the budget fails. A reservation whose `settle` fails is told. */
+/** Rejects if the budget fails. If `settle` of the reservation fails, `tell` is called. */
 async function reserveFor({ budget, price }: JournalCompaction, expected: Expected, tell: (message: string) => void): Promise<Reservation | undefined> {
   if (!budget) return { settle: () => undefined }
   const cost = costOf(expected, price)

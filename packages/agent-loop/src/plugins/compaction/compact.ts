@@ -16,8 +16,8 @@ import type { CompactionSetting } from './policy.ts'
 import { readSummary, summaryRequest, summarySizeOf } from './summary.ts'
 
 /**
- * Makes a compaction and stores it with its events. Whatever goes wrong on the way is its outcome and leaves the view
- * as it is; it rejects only when a commit does. It does not check whether it is due.
+ * Makes a compaction and stores it with its events. Does not check whether it is due. Rejects only if a commit does: any other
+ * failure is an outcome and leaves the view as it is.
  */
 export async function compact(host: CompactionHost, order: CompactionOrder): Promise<CompactionResult> {
   const tokensBefore = host.estimate.tokens
@@ -44,7 +44,7 @@ export async function compact(host: CompactionHost, order: CompactionOrder): Pro
   return resultOf(task, made, compaction)
 }
 
-/** The compaction as it is stored. Its size is estimated with what will be kept. */
+/** Returns the compaction as it is stored. Its size is estimated with the messages that will be kept. */
 function compactionOf(host: CompactionHost, { compactionId, tokensBefore }: CompactionTask, made: Extract<Made, { outcome: 'done' }>): Compaction {
   const { summary, index, facts, source, spent } = made
   const { uncompacted } = host.view
@@ -71,7 +71,7 @@ function bookUsage(host: CompactionHost, { spent }: Made): void {
   })
 }
 
-/** Keeps the breaker: what was skipped or stopped says nothing. */
+/** Updates the breaker. A compaction that was skipped or stopped changes nothing. */
 function judge(host: CompactionHost, task: CompactionTask, { outcome }: Made, compaction: Compaction | undefined): void {
   const { setting, breaker, model } = host
   if (setting.kind === 'off' || outcome === 'skipped' || outcome === 'cancelled') return
@@ -90,14 +90,14 @@ function resultOf({ tokensBefore }: CompactionTask, made: Made, compaction: Comp
   }
 }
 
-/** What was used on the way, whatever came of it. */
+/** Usage of a compaction, whatever its outcome. */
 interface Spent {
   readonly usage: Usage
   readonly cost?: Cost | undefined
   readonly model?: ModelName
 }
 
-/** `index` is the first kept message among those of the view without compaction. */
+/** `index` is the first kept message in the view without compaction. */
 type Made = { readonly spent?: Spent } & (
   | { readonly outcome: 'done'; readonly summary: string; readonly index: number; readonly facts: readonly Fact[]; readonly source: string }
   | { readonly outcome: 'skipped' | 'cancelled' | 'failed'; readonly reason: string }
@@ -105,7 +105,7 @@ type Made = { readonly spent?: Spent } & (
 
 type ActiveSetting = Exclude<CompactionSetting, { kind: 'off' }>
 
-/** Makes what a compaction consists of. It stores its beginning, and rejects only when that fails. */
+/** Makes the content of a compaction. Stores its beginning, and rejects only if that fails. */
 async function makeCompaction(host: CompactionHost, setting: ActiveSetting, task: CompactionTask): Promise<Made> {
   const cut = setting.kind === 'policy' ? cutOf(host, setting.policy, task) : undefined
   const hasWork = setting.kind === 'policy' ? cut !== undefined : host.view.messages.length > 0
@@ -150,7 +150,7 @@ async function produce(host: CompactionHost, setting: ActiveSetting, task: Compa
   return cut ? summarise(host, setting.policy, task, cut, focus) : stopped
 }
 
-/** Where the default cuts, among all messages of the view without compaction. */
+/** Returns where the default cuts, as an index into the view without compaction. */
 function cutOf({ view, estimate, contextWindow }: CompactionHost, policy: CompactionPolicy, task: CompactionTask): Cut | undefined {
   const { uncompacted, keptFrom } = view
   const size = keptSizeOf(policy, contextWindow, task)
@@ -223,12 +223,12 @@ async function askCompactor(host: CompactionHost, compactor: Compactor, task: Co
   }
 }
 
-/** Names in the reason of a failure what has failed. */
+/** Adds to the reason of a failure what has failed. */
 function named(what: string, made: Made): Made {
   return made.outcome === 'failed' ? { ...made, reason: `${what} failed: ${made.reason}` } : made
 }
 
-/** A summary that was given: it must be a text, and what is kept must begin where the conversation can be cut. */
+/** Checks a given summary: it must be a text, and the kept part must begin where the conversation can be cut. */
 function placed(
   { view }: CompactionHost,
   { summary, firstKeptMessageId, source }: Partial<Pick<Compaction, 'summary' | 'firstKeptMessageId'>> & { readonly source: string },

@@ -16,10 +16,10 @@ import type { CompactionSetting, DueState } from './policy.ts'
 import { summaryModel } from './summary.ts'
 import type { SummaryModel } from './summary.ts'
 
-/** `overflowUsed`: the one compaction that an overflow may ask for has been used in this turn. */
+/** `overflowUsed`: this turn has used the one compaction that an overflow may request. */
 const stateOf = turnState(({ open }) => ({ overflowUsed: open?.overflowUsed ?? false }))
 
-/** Puts a summary in the place of old messages: before a call that would not fit, after one that did not, and after the turn. */
+/** Replaces old messages by a summary: before a call that would not fit, after a call that did not fit, and after the turn. */
 export function compactionPlugin(setting: Exclude<CompactionSetting, { kind: 'off' }>): Plugin {
   const run = (turn: Turn, trigger: CompactionTrigger): Promise<CompactionResult> => compact(hostOf(turn, setting, trigger), { trigger })
   return {
@@ -48,7 +48,7 @@ export function compactionPlugin(setting: Exclude<CompactionSetting, { kind: 'of
         const trigger = turn.wishes.has('compaction') ? 'requested' : isDueAfterTurn(dueState(turn, setting)) ? 'threshold' : undefined
         if (!trigger) return undefined
         if (turn.run.journal.schedulesCompaction) return { row: { compactionDue: trigger } }
-        // The turn has ended: the journal is in the phase `compaction` meanwhile.
+        // The turn has ended: during this work the journal is in the phase `compaction`.
         return { work: () => inPhase(turn.run.journal, 'compaction', () => run(turn, trigger)) }
       },
       row(turn, row) {
@@ -78,7 +78,7 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
     record: (event) => log.record(inStep && event.type !== 'usage' ? { ...event, step: turn.step } : event),
     store(compaction) {
       log.write({ type: 'compaction', compaction })
-      // One that the process did not survive has not been used.
+      // A compaction that was not stored before a crash does not count as used.
       if (trigger === 'overflow') stateOf(turn).overflowUsed = true
     },
     async commit() {
@@ -90,7 +90,7 @@ function hostOf(turn: Turn, setting: CompactionSetting, trigger: CompactionTrigg
       return 'refusedBy' in reserved ? undefined : reserved
     },
     book(usage, cost) {
-      // After the turn it is not the turn's.
+      // Usage of a compaction after the turn does not belong to the turn.
       if (inTurn) turn.book(usage, cost)
     },
     ...(turn.plugins.sent.asks.length > 0 && { sent: async (sent) => void (await consult(turn, 'sent', sent)) }),
@@ -105,13 +105,16 @@ interface SummaryAgent {
   readonly runtimeParams: RuntimeParams
 }
 
-/** The models that compactions may call besides that of the turn. Throws `invalid-config` for a name that no registry resolves. */
+/**
+ * Returns the models that compactions may call besides the turn's own model. Throws `invalid-config` for a name that no registry
+ * resolves.
+ */
 export function summaryModels(setting: CompactionSetting, models: Models | undefined): readonly ModelTarget[] {
   if (setting.kind === 'off' || setting.policy.model === undefined) return []
   return [modelTarget(setting.policy.model, models, {}, 'compaction.model')]
 }
 
-/** That of the policy, or the one that the turn calls. A model function cannot summarise. */
+/** Returns the policy's model, or the one that the turn calls. Throws for a model function, which cannot summarise. */
 export function summaryModelFor({ models, runtimeParams, cache }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
   const target = policy.model === undefined ? own : modelTarget(policy.model, models, {}, 'compaction.model')
   if (target.kind === 'function') throw new Error('a model function writes no summaries: give compaction.model')

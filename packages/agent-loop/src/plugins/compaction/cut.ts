@@ -4,22 +4,22 @@ import type { CompactionPolicy } from '../../contract/compaction.ts'
 import { thresholdOf } from './policy.ts'
 import type { CompactionCause } from './policy.ts'
 
-/** A place in a list of messages: what stands before it is summarised. */
+/** A place in a list of messages: the messages before it are summarised. */
 export interface Cut {
   readonly index: number
-  /** Where the turn begins that the cut goes through; absent when it lies between two turns. */
+  /** Index of the first message of the turn that the cut splits; absent if the cut is between two turns. */
   readonly turnStart?: number
 }
 
 export interface KeptSize {
-  /** About so much is kept, */
+  /** Tokens to keep, about. */
   readonly keepTokens: number
-  /** and never more than this, unless the last step alone is more. */
+  /** Tokens to keep at most, unless the last step alone has more. */
   readonly mostTokens: number
 }
 
 /**
- * How much is kept: never as much as would make a compaction due again soon, and at most half of what has no room for
+ * Returns how much is kept: never so much that a compaction would soon be due again, and at most half of what leaves no room for
  * the next call.
  */
 export function keptSizeOf(
@@ -35,8 +35,8 @@ export function keptSizeOf(
 }
 
 /**
- * Where to cut so that about `keepTokens` are kept: at the nearest user or assistant message at or before that place.
- * Undefined when nothing older than the kept part is there.
+ * Returns where to cut so that about `keepTokens` are kept: at that place, or at the nearest user or assistant message before it.
+ * Returns undefined if nothing is older than the kept part.
  */
 export function findCut(
   messages: readonly Message[],
@@ -55,13 +55,13 @@ export function findCut(
   return index > 0 ? cutAt(messages, index) : undefined
 }
 
-/** A message, or a step, that is too large to be kept goes with what is older. */
+/** Returns the next place to cut: a message or step that is too large to be kept is summarised too. */
 function nextCut(messages: readonly Message[], index: number): number | undefined {
   for (let place = index + 1; place < messages.length; place++) if (isLegalCut(messages, place)) return place
   return undefined
 }
 
-/** True when no call is parted from its result, and none that is still open from the result to come. */
+/** Returns whether the cut separates no call from its result, also not an open call from a result to come. */
 export function isLegalCut(messages: readonly Message[], index: number): boolean {
   const before = messages[index - 1]
   if (before?.role === 'assistant' && before.paused) return false
@@ -78,7 +78,7 @@ export function cutAt(messages: readonly Message[], index: number): Cut {
   return { index, turnStart }
 }
 
-/** The latest answer waits for results. */
+/** Returns whether the latest answer waits for results. */
 function isOpen(messages: readonly Message[]): boolean {
   let results = 0
   for (let place = messages.length - 1; place >= 0; place--) {
@@ -89,7 +89,7 @@ function isOpen(messages: readonly Message[]): boolean {
   return false
 }
 
-/** A tool of the provider may end in the answer behind the one that called it. */
+/** Returns whether an answer ends a call of an earlier answer: a tool of the provider may do so. */
 function endsEarlierCall({ content }: AssistantMessage): boolean {
   return content.some(
     (part) =>

@@ -6,7 +6,7 @@ import { dropLateFailure, isThenable } from '../../base/promises.ts'
 import type { Fact } from '../../events/message-events.ts'
 import type { ToolEffect } from '../../events/tool-events.ts'
 
-/** The latest ones are kept: facts are shown with every summary. */
+/** Only the latest are kept, because facts are shown with every summary. */
 const mostFacts = 500
 const longestValue = 500
 
@@ -14,7 +14,7 @@ const pathKeys = ['path', 'paths', 'file', 'files', 'filePath', 'file_path', 'fi
 const readingWords = ['read', 'view', 'open', 'show', 'list', 'get', 'find', 'search', 'grep', 'cat', 'stat']
 const changingWords = ['write', 'edit', 'create', 'patch', 'update', 'append', 'replace', 'insert', 'delete', 'remove', 'move', 'rename']
 
-/** What must not be lost with the messages: the tools that ran, and the files that they were given. */
+/** Returns facts that must not be lost with the messages: the tools that ran, and the files that they were given. */
 export function findFacts(
   messages: readonly Message[],
   effectOf: (toolName: string) => ToolEffect | undefined,
@@ -35,7 +35,7 @@ function factsFrom(ownFacts: (message: Message) => readonly Fact[], message: Mes
   }
 }
 
-/** Returns facts that code of the user gave. Throws for what is no list of them. */
+/** Returns facts that the user's code gave. Throws if they are not a list of facts. */
 export function checkedFacts(given: unknown): readonly Fact[] {
   if (given === undefined) return []
   if (Array.isArray(given) && given.every(isFact)) return given
@@ -47,7 +47,7 @@ function isFact(given: unknown): given is Fact {
   return isRecord(given) && typeof given['kind'] === 'string' && typeof given['value'] === 'string'
 }
 
-/** Earlier facts and new ones, each once. A file that was read and modified counts as modified. */
+/** Returns earlier facts and new ones, each once. A file that was read and modified counts as modified. */
 export function mergeFacts(earlier: readonly Fact[], found: readonly Fact[]): readonly Fact[] {
   const all = [...earlier, ...found].filter(({ value }) => value.length <= longestValue)
   const modified = new Set(all.flatMap(({ kind, value }) => (kind === 'file-modified' ? value : [])))
@@ -69,7 +69,7 @@ function factsOfCall({ toolName, input }: ToolCallPart, effect: ToolEffect | und
   return [{ kind: 'tool', value: toolName }, ...pathsOf(input).map((value) => ({ kind, value }))]
 }
 
-/** The name says it, or else the effect; in doubt the file counts as modified. */
+/** Decides by the name of the tool, or else by its effect. In doubt the file counts as modified. */
 function changesFiles(toolName: string, effect: ToolEffect | undefined): boolean {
   const words = toolName
     .replace(/([a-z])([A-Z])/g, '$1_$2')

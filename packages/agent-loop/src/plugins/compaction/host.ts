@@ -15,18 +15,18 @@ import type { SummaryModel } from './summary.ts'
 
 export type CompactionRecord = FactsOf<CompactionStartEvent | CompactionEndEvent | UsageEvent>
 
-/** What a compaction needs of the turn or the journal that it works for. */
+/** The parts of a turn or a journal that a compaction needs. */
 export interface CompactionHost {
   readonly setting: CompactionSetting
   readonly view: View
   readonly estimate: ContextEstimate
   readonly breaker: Breaker
-  /** The conversation's own. */
+  /** The conversation's own model. */
   readonly model: ModelName
   readonly contextWindow: number | undefined
   readonly abortSignal: AbortSignal
   readonly ids: IdSource
-  /** That of the policy, or else the conversation's own. What it throws makes the compaction fail. */
+  /** Returns the policy's model, or else the conversation's own. If it throws, the compaction fails. */
   summaryModel(policy: CompactionPolicy): SummaryModel
   effectOf(toolName: string): ToolEffect | undefined
   /** Drafts an event. */
@@ -35,24 +35,24 @@ export interface CompactionHost {
   store(compaction: Compaction): void
   /** Stores what was drafted. A rejection leaves view and breaker as they are and is passed on. */
   commit(boundary: 'start' | 'end'): Promise<void>
-  /** Room in the budget; undefined when there is none. The reservation is settled once. */
+  /** Reserves room in the budget; undefined if there is none. The reservation is settled once. */
   reserve(expected: { readonly inputTokens: number; readonly outputTokens: number }): MaybePromise<Reservation | undefined>
-  /** Adds to the sums of the turn; the budget has its reservation. */
+  /** Adds to the sums of the turn. The budget counts through its reservation. */
   book(usage: Usage, cost: Cost | undefined): void
   beforeCompaction?(event: BeforeCompaction): Promise<CompactionDecision | undefined>
-  /** The provider is about to be given this. Absent: nobody looks on. */
+  /** Called with the request that the provider is about to get. Absent: there are no watchers. */
   readonly sent?: (request: SentModelRequest) => Promise<void>
-  /** Behind the commit. */
+  /** Called after the commit. */
   afterCompaction?(compaction: Compaction): Promise<void>
 }
 
 export interface CompactionOrder {
   readonly trigger: CompactionTrigger
-  /** Extra focus of the summary. */
+  /** Additional instructions for the summary. */
   readonly instructions?: string
 }
 
-/** One compaction that is under way. */
+/** One compaction that is in progress. */
 export interface CompactionTask extends CompactionOrder {
   readonly compactionId: string
   readonly tokensBefore: number

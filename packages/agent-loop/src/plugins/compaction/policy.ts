@@ -6,7 +6,7 @@ import type { Compaction, CompactionTrigger } from '../../events/message-events.
 import type { ModelName } from '../../events/turn-events.ts'
 import { modelKey } from '../../transcript/estimate.ts'
 
-/** The option of an agent, checked and with defaults. The policy of a compactor says when it is asked. */
+/** The option of an agent, checked and with defaults. The policy of a compactor decides when it is called. */
 export type CompactionSetting =
   | { readonly kind: 'off' }
   | { readonly kind: 'policy'; readonly policy: CompactionPolicy }
@@ -28,7 +28,7 @@ const policyKeys: readonly string[] = [
   ...(['triggerRatio', 'model', 'instructions', 'facts'] satisfies (keyof CompactionPolicy)[]),
 ]
 
-/** Throws `invalid-config` that names the field. */
+/** Reads the option. Throws `invalid-config` that names the wrong field. */
 export function compactionPolicyOf(option: Partial<CompactionPolicy> | Compactor | false | undefined): CompactionSetting {
   if (option === false || option === nullCompaction) return { kind: 'off' }
   if (option === undefined) return { kind: 'policy', policy: defaultPolicy }
@@ -63,38 +63,38 @@ function checkShare(path: string, value: unknown): void {
   if (value !== undefined) checkRequired(path, value, 'a number from 0 to 1', (given) => typeof given === 'number' && given >= 0 && given <= 1)
 }
 
-/** Why a compaction is made, and the estimate at that time. */
+/** The reason for a compaction, and the estimate at that time. */
 export interface CompactionCause {
   readonly trigger: CompactionTrigger
   readonly tokensBefore: number
 }
 
-/** What decides whether a compaction runs by itself. */
+/** The facts that decide whether a compaction runs automatically. */
 export interface DueState {
   readonly setting: CompactionSetting
   readonly breaker: Breaker
-  /** Of the next call. */
+  /** Model of the next call. */
   readonly model: ModelName
-  /** What the next call would send. */
+  /** Estimated tokens of the next call. */
   readonly tokens: number
   readonly contextWindow: number | undefined
-  /** The one in force. */
+  /** The compaction in force. */
   readonly compaction: Compaction | undefined
 }
 
-/** By how much of the window the estimate must have grown since the last compaction. */
+/** Share of the window by which the estimate must have grown since the last compaction. */
 const leastGrowth = 0.1
-/** How much an overflow needs the estimate to fall. */
+/** Share by which a compaction after an overflow must lower the estimate. */
 const leastFall = 0.1
 
-/** After a turn: trigger `threshold`. */
+/** Returns whether a compaction with trigger `threshold` is due after a turn. */
 export function isDueAfterTurn(state: DueState): boolean {
   const { setting, contextWindow, tokens } = state
   if (setting.kind === 'off' || contextWindow === undefined) return false
   return tokens > thresholdOf(setting.policy, contextWindow) && hasGrown(state, contextWindow) && mayRunByItself(state)
 }
 
-/** Before a call: trigger `window`. `reservedOutput` is what the answer may need. */
+/** Returns whether a compaction with trigger `window` is due before a call. `reservedOutput`: tokens that the answer may need. */
 export function isDueBeforeCall(state: DueState, reservedOutput: number): boolean {
   const { contextWindow, tokens } = state
   if (contextWindow === undefined) return false
@@ -102,15 +102,15 @@ export function isDueBeforeCall(state: DueState, reservedOutput: number): boolea
 }
 
 /**
- * Whether a compaction may run that was not asked for. Trigger `overflow` asks no more than this: the provider itself
- * has said that the estimate is wrong.
+ * Returns whether a compaction may run without a request. For trigger `overflow` this is the only condition: the provider itself
+ * has shown that the estimate is wrong.
  */
 export function mayRunByItself({ setting, breaker, model }: DueState): boolean {
   if (setting.kind === 'off') return false
   return setting.policy.automatic && !breaker.isOpen(setting.policy.maxFailures, model)
 }
 
-/** Whether the call that did not fit may be made again. */
+/** Returns whether the call that did not fit may be made again. */
 export function makesRoom(
   { outcome, tokensBefore, tokensAfter }: CompactionResult,
   contextWindow: number | undefined,
@@ -121,7 +121,10 @@ export function makesRoom(
   return fits && tokensAfter <= tokensBefore * (1 - leastFall)
 }
 
-/** Above it a compaction is due after a turn. A reserve as large as the window would ask for one after every turn. */
+/**
+ * Returns the tokens above which a compaction is due after a turn. A reserve as large as the window would request a compaction
+ * after every turn.
+ */
 export function thresholdOf({ triggerRatio, reserveTokens }: Pick<CompactionPolicy, 'triggerRatio' | 'reserveTokens'>, contextWindow: number): number {
   if (triggerRatio !== undefined) return contextWindow * triggerRatio
   return reserveTokens < contextWindow ? contextWindow - reserveTokens : contextWindow / 2
@@ -132,8 +135,8 @@ function hasGrown({ compaction, tokens }: DueState, contextWindow: number): bool
 }
 
 /**
- * Counts the compactions of a conversation that were of no use, one after the other. While it is open none runs by
- * itself. Another model of the conversation closes it.
+ * Counts consecutive useless compactions of a conversation. While it is open, no compaction runs automatically. A new model of the
+ * conversation closes it.
  */
 export class Breaker {
   #useless = 0
@@ -155,7 +158,7 @@ export class Breaker {
 
 const breakers = new WeakMap<object, Breaker>()
 
-/** That of the conversation, for as long as this process holds the object that stands for it. */
+/** Returns the breaker of the conversation, which lives as long as this process holds the conversation's object. */
 export function breakerOf(journal: Journal): Breaker {
   const conversation = journal.conversation ?? journal
   let breaker = breakers.get(conversation)

@@ -6,16 +6,16 @@ import type { CacheSetting } from '../../contract/options.ts'
 import type { ModelName } from '../../events/turn-events.ts'
 import type { CompactionCause } from './policy.ts'
 
-/** What is to be summarised. */
+/** The messages to summarise, and how. */
 export interface SummaryOrder {
   readonly messages: readonly Message[]
-  /** Place of the first message of the turn that the cut goes through. */
+  /** Index of the first message of the turn that the cut splits. */
   readonly turnStart?: number
-  /** The summary of what came before. */
+  /** The summary of the messages before these. */
   readonly previous?: string
-  /** What the summary must look at besides. */
+  /** Additional instructions for the summary. */
   readonly focus: readonly string[]
-  /** For the whole request, instructions included. */
+  /** Maximum size of the whole request, instructions included. */
   readonly maxCharacters: number
 }
 
@@ -41,13 +41,16 @@ const leastRoom = 500
 
 const leftOut = '[earlier messages left out]'
 
-/** The request for a summary: the oldest material is left out when not all of it fits. Undefined when next to nothing does. */
+/**
+ * Returns the request for a summary. If not everything fits, the oldest messages are left out. Returns undefined if almost nothing
+ * fits.
+ */
 export function summaryRequest(order: SummaryOrder): SummaryRequest | undefined {
   const { messages, turnStart = messages.length } = order
   const tasks = tasksOf(order).join('\n')
   const whole = order.maxCharacters - instructions.length - tasks.length - emptyFrame
   if (whole < leastRoom) return undefined
-  // All that is left of the oldest messages: it is kept when they are cut, but must not crowd them out.
+  // It is all that is left of the oldest messages: it is kept when they are cut, but must not crowd out newer ones.
   const previous = newestOf([order.previous ?? ''], whole / 2)
   const room = whole - previous.length
   const turn = newestOf(messages.slice(turnStart).map(plainText), room)
@@ -56,7 +59,7 @@ export function summaryRequest(order: SummaryOrder): SummaryRequest | undefined 
   return { instructions, messages: [{ role: 'user', content: content.filter(Boolean).join('\n\n') }] }
 }
 
-/** The summary that an answer holds, or why it holds none. */
+/** Returns the summary in an answer, or the reason why there is none. */
 export function readSummary(answer: AssistantMessage): { readonly summary: string } | { readonly failure: string } {
   const summary = textOf(answer).trim()
   switch (answer.stopReason) {
@@ -88,7 +91,7 @@ function tasksOf({ previous, turnStart, focus }: SummaryOrder): readonly string[
   ]
 }
 
-/** As much of the newest as there is room for. */
+/** Returns as much of the end of the texts as there is room for. */
 function newestOf(texts: readonly string[], room: number): string {
   const whole = texts.filter(Boolean).join('\n\n')
   if (whole.length <= room) return whole
@@ -100,13 +103,13 @@ function section(name: string, text: string): string {
   return text === '' ? '' : `<${name}>\n${text}\n</${name}>`
 }
 
-/** What the sections and the lines between them need. */
+/** Characters of the section tags and of the lines between sections. */
 const emptyFrame = ['previous-summary', 'conversation', 'turn-under-way'].map((name) => section(name, ' ').length + 1).reduce((a, b) => a + b)
 
-/** Of each tool input and output. */
+/** Maximum characters of each tool input and output. */
 const longestOutput = 2_000
 
-/** A message as a reader of the conversation sees it. Empty for one that says nothing. */
+/** Returns a message as a reader of the conversation sees it; empty if the message says nothing. */
 function plainText(message: Message): string {
   switch (message.role) {
     case 'user':
@@ -174,16 +177,16 @@ function shortened(text: string): string {
   return left > 0 ? `${text.slice(0, longestOutput).toWellFormed()} [… ${left} characters left out]` : text
 }
 
-/** For a model of unknown size. */
+/** Tokens, for a model whose window is unknown. */
 const assumedWindow = 128_000
-/** A share of the room stays free: characters only tell about how many tokens they are. */
+/** A share of the room stays free, because the number of tokens is only estimated from characters. */
 const usedShare = 0.9
 const leastOutputTokens = 1_024
-/** What any model can read, whatever the estimate of a conversation that was refused as too long. */
+/** Tokens that any model can read, whatever the estimate of a conversation that was refused as too long. */
 const readableTokens = 8_000
 const leastTokensPerCharacter = 0.25
 
-/** What one call for a summary may send and say. */
+/** Limits of one summary call. */
 interface SummarySize {
   readonly maxCharacters: number
   readonly tokensPerCharacter: number
@@ -195,7 +198,7 @@ export function summarySizeOf(
   { contextWindow = assumedWindow, maxOutputTokens = Infinity }: SummaryModel,
   { trigger, tokensBefore, tokensPerCharacter }: CompactionCause & { readonly tokensPerCharacter: number },
 ): SummarySize {
-  // A conversation that was refused as too long has more tokens than the estimate says.
+  // A conversation that was refused as too long has more tokens than estimated.
   const window = trigger === 'overflow' ? Math.min(contextWindow, Math.max(tokensBefore, readableTokens)) : contextWindow
   const maxTokens = Math.floor(Math.min(Math.max(reserveTokens, leastOutputTokens), maxOutputTokens, window / 2))
   const cautious = Math.max(tokensPerCharacter, leastTokensPerCharacter)
@@ -208,7 +211,7 @@ interface SummaryCall extends SummaryRequest, Pick<ModelRequest, 'onRequest'> {
   readonly abortSignal: AbortSignal
 }
 
-/** What writes summaries. `call` must always resolve: a failure is an answer with an error, as in `streamMessage`. */
+/** Writes summaries. `call` must always resolve: a failure is an answer with an error, as in `streamMessage`. */
 export interface SummaryModel {
   readonly name: ModelName
   readonly contextWindow?: number | undefined
@@ -221,7 +224,7 @@ interface SummaryModelOptions extends Pick<ModelRequest, 'model' | 'models' | 'r
   readonly clock: Clock
 }
 
-/** Any model that `streamMessage` can call. Params that are meant for the agent's own answers are left out. */
+/** Wraps any model that `streamMessage` can call. Leaves out params that are meant for the agent's own answers. */
 export function summaryModel({ model, models, runtimeParams, clock, cache, ...facts }: SummaryModelOptions): SummaryModel {
   const { model: _model, systemPrompt: _prompt, stopSequences: _stops, ...params } = runtimeParams ?? {}
   return {

@@ -15,7 +15,7 @@ import {
   readResultPatch,
 } from './returned-values.ts'
 
-/** A transformed input is in its stored form. */
+/** Verdict of the hooks on an input. A transformed input is in its stored form. */
 type InputVerdict =
   | { readonly action: 'continue' }
   | { readonly action: 'transform'; readonly input: UserMessage }
@@ -27,8 +27,8 @@ interface AgentStartVerdict {
 }
 
 /**
- * `modified` is there when a hook changed the input: `input` for the intent and everybody who is told of the call,
- * `value` for the tool. `stopped`: the end of the run came first, and the call has not been allowed.
+ * Verdict of the hooks on a call. `modified` is present if a hook changed the input: `input` for the row, hooks and events, `value`
+ * for the tool. `stopped`: the run ended first, and the call has not been allowed.
  */
 export type CallVerdict =
   | { readonly action: 'allow'; readonly modified?: { readonly input: JSONValue; readonly value: JSONValue } }
@@ -36,8 +36,8 @@ export type CallVerdict =
   | { readonly action: 'stopped' }
 
 /*
- * One function for each hook that decides something: how the answers of its handlers are put together. None rejects: a
- * handler that fails leaves the last good value.
+ * One function for each hook that decides something. It combines the answers of the hook's handlers. None rejects: a handler that
+ * fails leaves the last good value.
  */
 
 export async function askInput(calls: HandlerCalls, { input, source }: HookEvent<'onInput'>): Promise<InputVerdict> {
@@ -105,7 +105,7 @@ function isIn(names: readonly string[] | undefined, name: string): boolean {
   return names?.includes(name) ?? true
 }
 
-/** `validate` checks what a `modify` gives, as the model's own input was checked. */
+/** `validate` checks the input of a `modify` like the model's own input. */
 export async function askCall(
   calls: HandlerCalls,
   call: HookedCall,
@@ -140,11 +140,11 @@ function textOf(issues: readonly SchemaIssue[]): string {
   return issues.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ')
 }
 
-/** With `neverResult` a patch that makes a `result` of the call counts as not valid. */
+/** With `neverResult`, a patch that turns the outcome into a `result` is invalid. */
 export async function askResult(calls: HandlerCalls, call: HookedCall, given: HookedResult, neverResult = false): Promise<HookedResult> {
   let result = given
   await calls.ask('onToolResult', {
-    // What a hook takes out of a result must not be stored because the run is stopped.
+    // Content that a hook removes from a result must not be stored because the run is stopped.
     patient: true,
     event: () => ({ call, result, status: result.status }),
     take: (returned) => {

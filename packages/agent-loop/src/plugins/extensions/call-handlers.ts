@@ -11,14 +11,14 @@ interface HandlerCallsOptions {
   /** In the order in which their hooks run. */
   readonly extensions: readonly Extension[]
   readonly clock: Clock
-  /** The run's. Aborting it ends the wait for a hook. */
+  /** Signal of the run. Aborting it ends the wait for a hook. */
   readonly abortSignal: AbortSignal
   /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. */
   readonly stopDeadline?: () => number | undefined
-  /** The turn has ended: what fails now cannot end it any more. Default: it has not. */
+  /** Returns true once the turn has ended: later failures cannot end it. Default: it has not ended. */
   readonly hasEnded?: () => boolean
   readonly contextOf: (extension: Extension) => ExtensionContext
-  /** Told of each failure. `fatal`: the turn must end as `error` with `extension-error`. Must not throw. */
+  /** Called for each failure. `fatal`: the turn must end as `error` with `extension-error`. Must not throw. */
   readonly onError: (failure: HookFailure) => void
 }
 
@@ -35,15 +35,15 @@ export type HookEvent<Name extends HookName> = Parameters<NonNullable<Hooks[Name
 
 /** One question to all handlers of a hook. */
 interface Question<Name extends AwaitedHook> {
-  /** For the next handler: with what the ones before have changed. */
+  /** Returns the event for the next handler, with the changes of the handlers before it. */
   readonly event: () => HookEvent<Name>
-  /** Takes in what the handler returned; throws when that is not valid. */
+  /** Reads what the handler returned. Throws if it is invalid. */
   readonly take: (returned: unknown, extension: Extension) => Next | Promise<Next>
-  /** After a failure. Default: the chain goes on. */
+  /** Called after a failure. Default: the chain goes on. */
   readonly failed?: (failure: HookFailure, extension: Extension) => Next
-  /** After a wait that the end of the run has cut off. Default: the chain goes on. */
+  /** Called if the end of the run cut off the wait. Default: the chain goes on. */
   readonly stopped?: () => Next
-  /** An abort leaves the handler the time that the run has left. */
+  /** True: after an abort the handler still has the time that the run has left. */
   readonly patient?: true
 }
 
@@ -51,7 +51,7 @@ type Next = 'go-on' | 'end'
 
 const defaultTimeoutMs = 5_000
 
-/** Calls handlers in list order. Whatever they do, none of these methods throws or rejects. */
+/** Calls handlers in list order. No method throws or rejects, whatever the handlers do. */
 export class HandlerCalls {
   readonly #options: HandlerCallsOptions
   readonly #brokenObservers = new Set<Extension>()
@@ -62,7 +62,7 @@ export class HandlerCalls {
     this.#options = options
   }
 
-  /** The first that must end the turn. */
+  /** The first failure that must end the turn. */
   get failure(): HookFailure | undefined {
     return this.#failure
   }
@@ -75,7 +75,7 @@ export class HandlerCalls {
     return found
   }
 
-  /** For hooks that return nothing. */
+  /** Calls a hook that returns nothing. */
   tell<Name extends AwaitedHook>(hook: Name, event: HookEvent<Name>): Promise<void> {
     return this.ask(hook, { event: () => event, take: () => 'go-on' })
   }
@@ -87,7 +87,10 @@ export class HandlerCalls {
     }
   }
 
-  /** Not awaited. Of each observer that fails one failure is told: telling it makes an event that it sees too. */
+  /**
+   * Shows an event to observers without waiting. Reports one failure per observer only, because the report is an event that the
+   * observer sees too.
+   */
   show(event: AgentEvent): void {
     const delta = isDelta(event)
     for (const extension of this.listeners('onEvent')) {

@@ -7,7 +7,10 @@ import { phaseOf } from '../../journal/phases.ts'
 import { promptFor } from '../../kernel/system-prompt.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
-/** What an extension knows of its turn, and may do to it: one object for the whole turn, which is always up to date. */
+/**
+ * Returns the context of an extension: facts about its turn, and requests to it. One object serves the whole turn, and its values
+ * are always current.
+ */
 export function extensionContext(turn: Turn, stateOf: () => ExtensionContext['state']): ExtensionContext {
   const { run, runId, number, stop } = turn
   const { inbox, journal } = run
@@ -58,7 +61,7 @@ function contextUsage(turn: Turn): ContextUsage {
   return { tokens: turn.contextTokens(), ...(contextWindow !== undefined && { contextWindow }) }
 }
 
-/** The fields of an `orchestration-step` and no others. Throws for what does not fit. */
+/** Returns the fields of an `orchestration-step` and no others. Throws for a wrong value. */
 export function stepFields({ name, previous, because, sequenceIndex }: StepFields): StepFields {
   if (name !== null && typeof name !== 'string') return refuse('a name, or null')
   if (previous !== undefined && typeof previous !== 'string') return refuse('a text as previous')
@@ -73,27 +76,27 @@ function refuse(what: string): never {
 
 type StoredStates = Readonly<Record<string, JSONValue>>
 
-/** The records of the extensions of one turn, as they are being written and as they were last taken to be stored. */
+/** The records of the extensions of one turn: as they are being written, and as they were last taken to be stored. */
 export class ExtensionStates {
   readonly #records = new Map<string, Record<string, JSONValue>>()
-  /** What was taken last, as text. */
+  /** The records as they were last taken, as text. */
   readonly #texts = new Map<string, string>()
   readonly #broken = new Set<string>()
   readonly #onError: (extension: string, message: string) => void
   #stored: StoredStates
 
-  /** `onError` is told once of each record that is no JSON; then what was taken before stands. Must not throw. */
+  /** `onError` is called once for each record that is not JSON; the value taken before stays. Must not throw. */
   constructor(stored: StoredStates, onError: (extension: string, message: string) => void) {
     this.#stored = stored
     this.#onError = onError
   }
 
-  /** Undefined when no extension has ever kept anything. */
+  /** Returns undefined if no extension has ever kept anything. */
   get stored(): StoredStates | undefined {
     return Object.keys(this.#stored).length > 0 ? this.#stored : undefined
   }
 
-  /** The extension's own, to be written by it. */
+  /** Returns the extension's own record, which it may change. */
   of(extension: string): Record<string, JSONValue> {
     const known = this.#records.get(extension)
     if (known) return known
@@ -104,7 +107,7 @@ export class ExtensionStates {
     return record
   }
 
-  /** Takes over what extensions have written. True when anything has changed. */
+  /** Takes over what extensions have written. Returns true if anything has changed. */
   take(): boolean {
     const before = this.#stored
     for (const [extension, record] of this.#records) this.#takeRecord(extension, record)

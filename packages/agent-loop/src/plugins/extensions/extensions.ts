@@ -31,7 +31,7 @@ const stateOf = turnState(
   }),
 )
 
-/** By the hook of an extension: the hook of the kernel in which it is asked, and whether what is drafted is stored before. */
+/** For each hook of an extension: the kernel hook in which it is called, and whether the draft is stored before it. */
 const places = {
   onInput: { at: 'input', foreign: false },
   beforeAgentStart: { at: 'instruct', foreign: true },
@@ -57,7 +57,7 @@ const places = {
 
 export const hookNames = Object.keys(places) as readonly HookName[]
 
-/** Asks the hooks of the agent's extensions, each where the turn has come to it. A hook that no extension has costs nothing. */
+/** Calls the hooks of the agent's extensions at their points of the turn. A hook that no extension has costs nothing. */
 export function extensionsPlugin(extensions: readonly Extension[]): Plugin {
   const used = hookNames.filter((hook) => extensions.some(({ hooks }) => hooks[hook] !== undefined))
   const ours = hooksFor((turn) => (stateOf(turn).calls ??= callsFor(turn, extensions)))
@@ -115,7 +115,7 @@ function hooksFor(callsOf: (turn: Turn) => HandlerCalls): OurHooks {
   }
 }
 
-/** A failure that must not be ignored ends the turn. */
+/** Returns the handler calls of a turn. A failure that must not be ignored ends the turn. */
 function callsFor(turn: Turn, extensions: readonly Extension[]): HandlerCalls {
   const contexts = new Map<Extension, ExtensionContext>()
   return new HandlerCalls({
@@ -139,7 +139,7 @@ function callsFor(turn: Turn, extensions: readonly Extension[]): HandlerCalls {
 async function instruct(turn: Turn, calls: HandlerCalls, { input }: Segment): Promise<void> {
   const { instructions, append } = await askAgentStart(calls, { input, instructions: turn.instructions })
   turn.instructions = instructions
-  // They belong to the turn, not to its segment.
+  // Appended inputs belong to the turn, not to its segment.
   if (!turn.isUntouched) return
   for (const extra of append) placeInput(turn, 'turn-start', { inputId: turn.ids.next('input'), source: 'notify', input: deepFreeze(extra) })
 }

@@ -9,7 +9,7 @@ import type { OutcomeStatus } from '../../events/turn-events.ts'
 import { outputOf } from '../../tools/output.ts'
 import { userMessageFor } from '../../transcript/input.ts'
 
-// What hooks return, hook by hook. Each reader throws for a value that is not of its hook, and gives frozen copies.
+// Reads what hooks return, hook by hook. Each reader throws for a value that its hook may not return, and returns frozen copies.
 
 type InputRead =
   | { readonly action: 'continue' }
@@ -40,7 +40,7 @@ export function readAgentStart(returned: unknown): { readonly instructions?: str
   return { append, ...optional('instructions', text(fields, 'instructions')) }
 }
 
-/** Messages that are not among the given ones are copied: their maker may go on changing them. */
+/** Copies messages that are not among the given ones, because their maker may still change them. */
 export function readMessages(returned: unknown, given: readonly Message[]): readonly Message[] {
   const fields = fieldsOf(returned, ['messages'])
   if (!fields) return given
@@ -105,7 +105,7 @@ export function readCompactionDecision(returned: unknown, messages: readonly Mes
   return truth(fields, 'cancel') ? { cancel: true, ...optional('reason', reason) } : undefined
 }
 
-/** The kept part must begin with a message that was shown, and not between a call and its result. */
+/** Checks the replacement: the kept part must begin with a message that was shown, and not between a call and its result. */
 function replacementOf(given: unknown, messages: readonly Message[]): { readonly summary: string; readonly firstKeptMessageId: string } {
   const fields = fieldsOf(given, ['summary', 'firstKeptMessageId']) ?? {}
   const summary = text(fields, 'summary')
@@ -152,7 +152,7 @@ function toolChoiceOf(given: unknown): ToolChoice | undefined {
 
 const outputKeys = ['type', 'value', 'reason']
 
-/** A result with the fields of a patch in the place of its own. */
+/** Returns a result whose fields are replaced by those of the patch. */
 export function patchResult(result: HookedResult, patch: ResultPatch): HookedResult {
   const status = patch.status ?? statusOf(result.status, patch.isError)
   const same = patch.output === undefined && status === result.status
@@ -165,13 +165,15 @@ export function patchResult(result: HookedResult, patch: ResultPatch): HookedRes
   })
 }
 
-/** `isError` says which of the two outcomes of a call that ran it was; it does not make a denied call one that ran. */
+/** `isError` chooses between the outcomes `result` and `error`. It does not turn a denied call into one that ran. */
 function statusOf(status: OutcomeStatus, isError: boolean | undefined): OutcomeStatus {
   if (isError === undefined || (status !== 'result' && status !== 'error')) return status
   return isError ? 'error' : 'result'
 }
 
-/** What was read from a result may be handed back in the form that the result has. */
+/**
+ * Returns the output for a status. Accepts a value in the form in which a result holds it, because a hook may return what it read.
+ */
 function outputFor(status: OutcomeStatus, given: JSONValue): ToolOutput {
   const raw = isWholeOutput(given) ? rawOf(given) : given
   if (status === 'denied' && typeof raw === 'string') return { type: 'execution-denied', reason: raw }
@@ -194,7 +196,7 @@ function rawOf(output: ToolOutput): JSONValue {
   }
 }
 
-/** With other fields beside those of a tool output it is the extension's own JSON. */
+/** Returns whether a value is a whole tool output. With other fields it is the extension's own JSON. */
 function isWholeOutput(given: JSONValue): given is JSONValue & ToolOutput {
   return isToolOutput(given) && Object.keys(given).every((key) => outputKeys.includes(key))
 }

@@ -15,7 +15,7 @@ export function defineGuardrail(options: Guardrail): Guardrail {
   return makeGuardrail('defineGuardrail.options', options)
 }
 
-/** The same, where it is given at `path`. */
+/** As `defineGuardrail`, for a guardrail that was passed at `path`. */
 export function makeGuardrail(path: string, options: Guardrail): Guardrail {
   if (defined.has(options)) return options
   checkRequired(path, options, 'a guardrail', isRecord)
@@ -34,7 +34,7 @@ export function makeGuardrail(path: string, options: Guardrail): Guardrail {
   return guardrail
 }
 
-/** Bound to the object that they came in, so that they may be methods of a class. */
+/** Binds the handlers to the object that they came in, so that they may be methods of a class. */
 function handlersOf(options: Guardrail): Pick<Guardrail, (typeof handlerNames)[number]> {
   const handlers: Readonly<Record<string, unknown>> = options as unknown as Readonly<Record<string, unknown>>
   const bound = handlerNames.flatMap((key) => {

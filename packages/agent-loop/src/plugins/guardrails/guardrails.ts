@@ -17,7 +17,9 @@ import type { Action, GuardrailHandler, GuardrailRunner, GuardrailVerdict } from
 
 const stateOf = turnState(() => ({ runner: undefined as GuardrailRunner | undefined }))
 
-/** Asks the agent's guardrails about each call, before it runs and after. The loop guard is one of them, and is no code of the user. */
+/**
+ * Asks the agent's guardrails about each call, before and after it runs. The loop guard is one of them, but is not the user's code.
+ */
 export function guardrailsPlugin(guardrails: readonly Guardrail[]): Plugin {
   const has = (handler: GuardrailHandler): boolean => guardrails.some((guardrail) => guardrail[handler] !== undefined && !loopWatchOf(guardrail))
   const runner = (turn: Turn): GuardrailRunner => (stateOf(turn).runner ??= runnerFor(turn, guardrails))
@@ -57,7 +59,7 @@ function runnerFor(turn: Turn, guardrails: readonly Guardrail[]): GuardrailRunne
 }
 
 function prepared(turn: Turn, call: Call, verdict: GuardrailVerdict<Action | 'stopped'>): Prepared | undefined {
-  // A call may end in another process than the one that asked: its warnings are stored with it.
+  // A call may end in another process than the one that asked, so its warnings are stored with it.
   const { warnings } = verdict
   if (warnings.length > 0 || call.row.warnings) call.row = { ...call.row, warnings }
   const outcome = refusal(turn, verdict)
@@ -82,7 +84,7 @@ function refusal(turn: Turn, decision: GuardrailVerdict<Action | 'stopped'>): Ou
   }
 }
 
-/** Adds what guardrails have to say to the outcome. */
+/** Adds the warnings of guardrails to the outcome. */
 function review(turn: Turn, ended: EndedCall, { action, reason, warnings: after }: GuardrailVerdict): void {
   const { warnings: before = [] } = ended.call.row
   const warnings = before.length > 0 ? [...before, ...after] : after
@@ -96,8 +98,9 @@ interface Candidate {
 }
 
 /**
- * All guardrails of an agent in the order in which they are asked: its own, the built-in one, those of files, those of
- * extensions. Of one name the first is used; losers are diagnostics. An own one of the built-in's name replaces it.
+ * Returns all guardrails of an agent in the order in which they are asked: its own, the built-in one, those from files, those from
+ * extensions. If several have the same name, the first is used; losers become diagnostics. An own guardrail with the built-in's
+ * name replaces it.
  */
 export function mergeGuardrails(
   own: readonly Guardrail[],
@@ -124,7 +127,7 @@ export function mergeGuardrails(
   return { guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))), diagnostics }
 }
 
-/** The output with what guardrails have to say behind it. Cutting a long output keeps its end. */
+/** Returns the output with the warnings appended: cutting a long output keeps its end. */
 export function addWarnings(output: ToolOutput, warnings: readonly string[]): ToolOutput {
   if (warnings.length === 0) return output
   const lines = warnings.map((warning) => `Warning: ${warning}`).join('\n')

@@ -7,7 +7,7 @@ import { defineGuardrail } from './define-guardrail.ts'
 
 interface WarnAndBlock {
   readonly warn: number
-  /** Refuses calls after so many records. */
+  /** Number of records after which calls are refused. */
   readonly block: number
 }
 
@@ -16,7 +16,7 @@ interface WarnAndHalt {
   readonly halt: number
 }
 
-/** How often a model may repeat itself in a turn. `false` switches a rule off; an absent number has its default. */
+/** Limits for repetitions of a model in a turn. `false` switches a rule off; an absent number has its default. */
 export interface LoopGuardOptions {
   /** The same tool failed with the same input. Default `{ warn: 2, block: 5 }`. */
   readonly sameFailure?: Partial<WarnAndBlock> | false
@@ -24,7 +24,7 @@ export interface LoopGuardOptions {
   readonly sameTool?: Partial<WarnAndHalt> | false
   /** A `pure` tool gave the same output for the same input. Default `{ warn: 2, block: 5 }`. */
   readonly sameResult?: Partial<WarnAndBlock> | false
-  /** Calls in a row that guardrails refused. Default `{ halt: 3 }`. */
+  /** Number of calls in a row that guardrails refused. Default `{ halt: 3 }`. */
   readonly blocked?: { readonly halt?: number } | false
 }
 
@@ -35,7 +35,7 @@ interface LoopSettings {
   readonly blocked: { readonly halt: number } | false
 }
 
-/** Throws `invalid-config`. */
+/** Reads the options. Throws `invalid-config`. */
 function loopSettings(options: LoopGuardOptions): LoopSettings {
   checkKeys('loopGuard.options', options, ['sameFailure', 'sameTool', 'sameResult', 'blocked'])
   return {
@@ -60,7 +60,7 @@ function thresholdsOf<Key extends string>(
   return { ...defaults, ...Object.fromEntries(set) }
 }
 
-/** The same as a guardrail, for the runner: it looks at nothing but its counters, and answers at once. */
+/** The loop guard as the runner calls it: it reads only its counters, and answers at once. */
 export interface LoopWatch {
   beforeCall(state: Record<string, unknown>, call: GuardedCall): Decision<'block'>
   afterCall(state: Record<string, unknown>, call: GuardedCall, result: GuardedResult): Decision<'warn' | 'halt'>
@@ -88,7 +88,7 @@ export function loopGuard(options: LoopGuardOptions = {}): Guardrail {
   return guard
 }
 
-/** Undefined: the guardrail is none of ours. */
+/** Returns undefined if the guardrail is not a loop guard. */
 export function loopWatchOf(guardrail: Guardrail): LoopWatch | undefined {
   return watches.get(guardrail)
 }
@@ -125,7 +125,7 @@ function after(
       tool.failures = 0
       tool.failedInputs.clear()
       if (call.effect === 'pure') return repeated(settings, call, tool, result)
-      // What was read before may read differently now.
+      // The call may have changed what was read before.
       if (result.executed) for (const { outputs } of counters.tools.values()) outputs.clear()
       return undefined
     case 'denied':
@@ -170,18 +170,18 @@ function gaveTheSame({ toolName }: GuardedCall, times: number): string {
   return `${toolName} has given the same output ${times} times for this very input`
 }
 
-/** What a turn has seen, kept in the state of the guardrail. */
+/** Counters of a turn, kept in the state of the guardrail. */
 interface LoopCounters {
   readonly tools: Map<string, ToolRecord>
   refusedInARow: number
 }
 
-/** Only what counts against a call is kept, so that clearing costs no more than counting did. */
+/** Keeps only what counts against a call, so that clearing costs no more than counting did. */
 interface ToolRecord {
   failures: number
-  /** How often each input has failed. */
+  /** Number of failures by input. */
   readonly failedInputs: Map<string, number>
-  /** By input, the latest output of a `pure` tool, and how often it came without another between. */
+  /** By input, the latest output of a `pure` tool, and how many times in a row it came. */
   readonly outputs: Map<string, { readonly output: string; readonly times: number }>
 }
 
@@ -200,7 +200,7 @@ function recordOf({ tools }: LoopCounters, toolName: string): ToolRecord {
   return tool
 }
 
-/** How often this input has failed, this time included. */
+/** Counts a failure. Returns how many times this input has failed, this time included. */
 function countFailure(tool: ToolRecord, input: string): number {
   const times = (tool.failedInputs.get(input) ?? 0) + 1
   tool.failedInputs.set(input, times)
@@ -208,7 +208,7 @@ function countFailure(tool: ToolRecord, input: string): number {
   return times
 }
 
-/** How often this output has come for this input in a row, this time included. */
+/** Counts an output. Returns how many times in a row it has come for this input, this time included. */
 function countOutput({ outputs }: ToolRecord, input: string, output: string): number {
   const before = outputs.get(input)
   const times = before?.output === output ? before.times + 1 : 1
@@ -216,7 +216,7 @@ function countOutput({ outputs }: ToolRecord, input: string, output: string): nu
   return times
 }
 
-/** Equal values have equal keys. Long ones are hashed, so that a turn does not keep all it has read twice. */
+/** Returns a key that is equal for equal values. Long ones are hashed, so that a turn does not keep everything twice. */
 function keyOf(value: unknown): string {
   const text = canonicalJson(value as JSONValue)
   return text.length <= longestKey ? text : hashText(text)

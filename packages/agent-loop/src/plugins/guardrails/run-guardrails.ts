@@ -13,12 +13,12 @@ interface GuardrailRunnerOptions {
   /** In the order in which they are asked. */
   readonly guardrails: readonly Guardrail[]
   readonly clock: Clock
-  /** The run's. Aborting it ends the wait for a guardrail. */
+  /** Signal of the run. Aborting it ends the wait for a guardrail. */
   readonly abortSignal: AbortSignal
   /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. */
   readonly stopDeadline?: () => number | undefined
   readonly contextOf: () => Omit<GuardrailContext, 'state'>
-  /** Told of each failure, none of which ends the turn. Must not throw. */
+  /** Called for each failure; none ends the turn. Must not throw. */
   readonly onError: (failure: GuardrailFailure) => void
 }
 
@@ -33,11 +33,11 @@ export interface GuardrailRunner {
   onTurnStart(resumed?: boolean): Promise<void>
   onTurnEnd(status: TurnStatus): Promise<void>
   /**
-   * All are asked, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the end of the run
-   * came first, and the call has not been allowed.
+   * Asks all guardrails, up to the first `halt`. The caller keeps the warnings with the call. `stopped`: the run ended first, and
+   * the call has not been allowed.
    */
   beforeCall(call: GuardedCall): MaybePromise<GuardrailVerdict<Action | 'stopped'>>
-  /** To be called once for every outcome, those of refused calls included. `warnings` are those given after the call. */
+  /** Must be called once for every outcome, also for refused calls. `warnings` are those given after the call. */
   afterCall(call: GuardedCall, result: Omit<GuardedResult, 'refusedBy'>): MaybePromise<GuardrailVerdict<ActionAfter>>
 }
 
@@ -125,7 +125,7 @@ class TurnGuardrails implements GuardrailRunner {
     return this.#read(guardrail, handler, work, read, (message) => insteadOf(guardrail, message, allowed))
   }
 
-  /** Waits for one handler. What fails is told, and `otherwise` stands in for it. */
+  /** Waits for one handler. A failure is reported, and `otherwise` gives the value instead. */
   async #read<Value>(
     guardrail: Guardrail,
     hook: GuardrailHandler,
@@ -148,7 +148,7 @@ class TurnGuardrails implements GuardrailRunner {
   }
 }
 
-/** A failed guardrail blocks where that is possible, unless it is told to allow. */
+/** Returns the decision of a failed guardrail: block where that is possible, unless its `onError` is `allow`. */
 function insteadOf<Each extends Action>(guardrail: Guardrail, message: string, allowed: readonly Each[]): Decided<Each | 'allow'> {
   const { name, onError = 'block' } = guardrail
   const block = onError === 'block' ? allowed.find((action) => action === 'block') : undefined
@@ -158,8 +158,8 @@ function insteadOf<Each extends Action>(guardrail: Guardrail, message: string, a
 const nothingSaid: GuardrailVerdict<'allow'> = Object.freeze({ action: 'allow', warnings: Object.freeze([]) })
 
 /**
- * For an agent whose only guardrail is the loop guard, as most have it: what only counts needs no copies of what it is
- * shown, no time limit, and no promise.
+ * Runner for an agent whose only guardrail is the loop guard, as most agents have it. A guardrail that only counts needs no copies
+ * of its arguments, no time limit, and no promise.
  */
 function loopGuardRunner(guardrail: string, watch: LoopWatch, onError: GuardrailRunnerOptions['onError']): GuardrailRunner {
   const state = {}
@@ -199,7 +199,7 @@ function loopGuardRunner(guardrail: string, watch: LoopWatch, onError: Guardrail
 
 export type Action = 'allow' | 'warn' | 'block' | 'halt'
 
-/** What one guardrail said, read and complete. */
+/** The decision of one guardrail, with all fields filled in. */
 interface Decided<Each extends Action = Action> {
   readonly guardrail: string
   readonly action: Each
@@ -207,17 +207,17 @@ interface Decided<Each extends Action = Action> {
   readonly code?: string
 }
 
-/** What all guardrails come to. `guardrail`, `reason` and `code` are those of the one that blocked or halted. */
+/** The combined decision of all guardrails. `guardrail`, `reason` and `code` are those of the guardrail that blocked or halted. */
 export interface GuardrailVerdict<Each extends string = Action> {
   readonly action: Each
   readonly guardrail?: string
   readonly reason?: string
   readonly code?: string
-  /** For the model, behind the output of the call. */
+  /** For the model, appended to the output of the call. */
   readonly warnings: readonly string[]
 }
 
-/** Throws for what is no decision of this moment. */
+/** Reads the decision of a handler. Throws if the handler may not return it. */
 function readDecision<Each extends Action>(guardrail: string, returned: unknown, allowed: readonly Each[]): Decided<Each | 'allow'> {
   const fields = fieldsOf(returned, ['action', 'reason', 'code']) ?? { action: 'allow' }
   const action = allowed.find((each) => each === fields['action'])

@@ -8,7 +8,7 @@ import type { EndedStep } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import { cancelledOutcome } from '../../tools/outcome.ts'
 
-/** Ends turns that have asked the model, or run tools, as often as they may. */
+/** Ends turns that have made as many model calls or tool calls as they may. */
 export const limitsPlugin: Plugin = {
   name: 'limits',
   hooks: {
@@ -39,13 +39,13 @@ function answerBefore(turn: Turn): AssistantMessage | undefined {
   return before
 }
 
-/** Ends the turn as `limit` when its time is over. Returns what cancels that. */
+/** Ends the turn as `limit` when its time is over. Returns a function that cancels this. */
 export function watchDuration(turn: Turn): () => void {
   const { maxDurationMs } = turn.run.limits
   if (maxDurationMs === undefined) return () => undefined
   const endsAt = turn.clock.now() - turn.elapsedMs + maxDurationMs
   return turn.clock.setTimer(endsAt, () => {
-    // What comes after its end is not the turn's.
+    // Work after the end of the turn does not count as part of it.
     if (!turn.log.hasEnded) turn.stop.stop({ kind: 'stop', status: 'limit', reason: 'max-duration', message: 'the turn has used up its time' })
   })
 }

@@ -12,7 +12,7 @@ type Answers = readonly [ModelAnswer, ...ModelAnswer[]]
 type GivenAnswer = Extract<ModelFunctionMessage, { role: 'assistant' }>
 type OpenAnswer = ModelAnswer & { readonly results: Map<string, GivenResult> }
 
-/** What a model function returned: one answer per assistant message, with the results that follow it. */
+/** Reads what a model function returned: one answer per assistant message, with the results that follow it. */
 export function readAnswers(turn: Turn, returned: unknown): Answers {
   const given = frozenCopy(returned)
   const objection = 'objection' in given ? given.objection : Array.isArray(given.value) ? undefined : 'it is no list of messages'
@@ -26,7 +26,7 @@ export function readAnswers(turn: Turn, returned: unknown): Answers {
   return first ? [first, ...others] : [invalidAnswer(turn, 'there is no assistant message')]
 }
 
-/** The last message of the stream that a model function returned. */
+/** Reads the last message of the stream that a model function returned. */
 export function readAnswer(turn: Turn, given: unknown): ModelAnswer {
   const copy = frozenCopy(given)
   if ('objection' in copy) return invalidAnswer(turn, copy.objection)
@@ -44,7 +44,7 @@ function frozenCopy(given: unknown): { readonly value: unknown } | { readonly ob
   }
 }
 
-/** Adds a message to the answers, or says what is wrong with it. */
+/** Adds a message to the answers, or returns what is wrong with it. */
 function take(turn: Turn, answers: OpenAnswer[], given: unknown): string | undefined {
   const role = isRecord(given) ? given['role'] : undefined
   if (role === 'assistant') {
@@ -74,7 +74,7 @@ function takeResult(answer: OpenAnswer | undefined, given: Fields): string | und
   const calls = answer ? clientCalls(answer.message) : []
   if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is the result of no call before it'
   if (answer?.results.has(toolCallId)) return `is a second result of ${toolCallId}`
-  // None of its calls may have run: what has come of one cannot be stored.
+  // None of its calls may have run, so a result of one cannot be stored.
   if (answer && neverRan(answer.message)) return 'is a result of an answer that failed, was stopped or was cut'
   if (!isToolOutput(output)) return 'has no output'
   if (status !== undefined && !isOutcomeStatus(status)) return 'has an unknown status'
@@ -100,7 +100,7 @@ function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
   }
 }
 
-/** A mistake of the function: asking it again would not help. */
+/** Returns a failed answer for a mistake of the function: retrying would not help. */
 export function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
   const error: ModelError = {
     ...{ kind: 'malformed-response', retryable: false, phase: 'before-output', ...turn.model.name },
@@ -113,7 +113,9 @@ const texts = ['provider', 'modelId', 'rawStopReason', 'abortReason'] as const
 const amounts = ['total', 'input', 'cacheRead', 'cacheWrite', 'output'] as const
 const decimal = /^\d+(\.\d+)?$/
 
-/** What is wrong with the fields of a given answer beside its content: sums, budgets and later requests rely on them. */
+/**
+ * Returns what is wrong with the fields of a given answer, apart from its content. Sums, budgets and later requests rely on them.
+ */
 export function wrongField(given: Readonly<Record<string, unknown>>): string | undefined {
   const { usage, cost, paused, at, timing } = given
   if (usage !== undefined && !isUsage(usage)) return 'has a usage that is none'
@@ -125,7 +127,7 @@ export function wrongField(given: Readonly<Record<string, unknown>>): string | u
   return wrong === undefined ? undefined : `has a ${wrong} that is no text`
 }
 
-/** Only the counts matter, which are whole numbers: what a provider has said is kept beside them. */
+/** Checks only the counts, which are whole numbers: other facts from a provider are kept beside them. */
 function isUsage(usage: unknown): boolean {
   return isRecord(usage) && Object.entries(usage).every(([name, count]) => !name.endsWith('Tokens') || (Number.isSafeInteger(count) && Number(count) >= 0))
 }

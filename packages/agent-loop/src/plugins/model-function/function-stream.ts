@@ -8,13 +8,13 @@ import type { Turn } from '../../kernel/turn.ts'
 import { invalidAnswer, readAnswer } from './function-answers.ts'
 
 interface Reading {
-  /** The stream is not read any more. */
+  /** True: the stream is not read any more. */
   left: boolean
 }
 
 /**
- * Reads the stream that a model function returned. At an abort it is told to end, and left when it has not ended by the
- * time by which the run must have. Rejects when it is left, and when it breaks.
+ * Reads the stream that a model function returned. At an abort the stream is told to end. If it has not ended by the deadline of
+ * the run, it is not read any more. Rejects in that case, and if the stream breaks.
  */
 export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<ModelAnswer> {
   const { stop, clock } = turn
@@ -35,7 +35,7 @@ export function readFunctionStream(turn: Turn, stream: MessageStream): Promise<M
       forget()
       settle(result)
     }
-    // The function may have stopped the run itself; what its stream does later is told to the listener.
+    // The function itself may have stopped the run before the listener was added.
     if (stop.requested) onAbort()
     read(turn, stream, reading).then(behind(resolve), behind(reject))
   })
@@ -45,14 +45,14 @@ function tellToEnd(stream: Partial<MessageStream>, reason: string): void {
   try {
     stream.abort?.(reason)
   } catch {
-    // A failed abort changes nothing: the stream is left when the grace is over.
+    // A failed abort changes nothing: reading stops when the grace is over.
   }
 }
 
 async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Reading): Promise<ModelAnswer> {
   const publisher = new DeltaPublisher(turn)
   const blocks = new FunctionBlocks()
-  // What it yields is not known to be an event yet.
+  // A value from the stream is not yet known to be an event.
   for await (const event of stream as AsyncIterable<MessageEvent | null | undefined>) {
     if (reading.left) break
     if (event?.type === 'message-end') return publisher.named(readAnswer(turn, event.message))
@@ -64,7 +64,7 @@ async function read(turn: Turn, stream: AsyncIterable<MessageEvent>, reading: Re
   return failedAnswer(turn, { kind: 'stream-broken', retryable: true, phase: 'after-output', message: 'the stream of the model function ended without its last event' })
 }
 
-/** The fields of each kind of event that must be texts. */
+/** The fields of each event type that must be texts. */
 const textFields: Readonly<Record<BlockEvent['type'], readonly string[]>> = {
   'text-start': [],
   'text-delta': ['delta'],
@@ -86,17 +86,17 @@ const kindsOfDeltas: ReadonlyMap<unknown, string> = new Map([
 
 const notWhole: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool-call'])
 
-/** The blocks of a stream that a model function has made itself: readers must be able to rely on their order. */
+/** Checks the blocks of a stream that a model function has made: readers must be able to rely on their order. */
 class FunctionBlocks {
-  /** By index; undefined when the block has ended. */
+  /** Kinds of blocks by index; undefined once the block has ended. */
   readonly #kinds: (string | undefined)[] = []
 
-  /** Why an event may not come next; undefined when it may. */
+  /** Returns why an event may not come next, or undefined if it may. */
   objectionTo(event: unknown): string | undefined {
     return this.#isDelta(event) ? undefined : this.#objectionTo(event)
   }
 
-  /** Of an open block, as nearly all are. */
+  /** Returns whether the event is a delta of an open block, as nearly all events are. */
   #isDelta(event: unknown): boolean {
     if (typeof event !== 'object' || event === null) return false
     const { type, index, delta } = event as { readonly type?: unknown; readonly index?: unknown; readonly delta?: unknown }

@@ -12,7 +12,7 @@ import { isGenerator } from '../../tools/output.ts'
 import { readAnswers } from './function-answers.ts'
 import { readFunctionStream } from './function-stream.ts'
 
-/** Answers requests with a function of the agent. Results that it brings along are stored, and their calls not executed. */
+/** Answers requests with a function of the agent. Results in its answer are stored, and their calls are not executed. */
 export const modelFunctionPlugin: Plugin = {
   name: 'model-function',
   hooks: {
@@ -24,7 +24,7 @@ export const modelFunctionPlugin: Plugin = {
   },
 }
 
-/** Rejects with what the function throws; what is no answer is a failed one. */
+/** Rejects with the error that the function throws. An invalid answer becomes a failed answer. */
 async function answerOf(turn: Turn, call: ModelFunction, request: RequestDraft): Promise<ModelAnswer> {
   const tools = declared.get(request.tools) ?? (await declarationsOf(request.tools))
   if (turn.stop.requested) return failedAnswer(turn, turn.stop.signal.reason)
@@ -39,13 +39,13 @@ async function answerOf(turn: Turn, call: ModelFunction, request: RequestDraft):
 function requestFor(turn: Turn, { instructions, messages, runtimeParams: params }: RequestDraft, tools: readonly ToolDeclaration[]): ModelFunctionRequest {
   const { runId, number, step, attempt, stop } = turn
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
-  // The list itself goes on growing.
+  // Copied, because the list itself goes on growing.
   return { instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal, runId, turn: number, step, attempt }
 }
 
 const declared = new WeakMap<Declarations, readonly ToolDeclaration[]>()
 
-/** Made once per array of tools. */
+/** Converts the tools, once per array. */
 async function declarationsOf(tools: Declarations): Promise<readonly ToolDeclaration[]> {
   const made = await Promise.all(
     tools.flatMap((tool) => ('inputSchema' in tool ? [tool] : [])).map(async ({ name, description = '', inputSchema }) => {

@@ -1,7 +1,7 @@
 import type { JSONValue } from '@bowline/llm'
 import type { OutputChange } from '../../events/output.ts'
 
-/** An object or list that is open. `key` is that of its value which is being read. */
+/** An object or list that is open. `key` is the key of the value that is being read. */
 interface Level {
   readonly isList: boolean
   key: string | number
@@ -13,15 +13,15 @@ const maxDepth = 64
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
 /**
- * Reads an object while it is written, and tells what each piece of text changes in it: no character is read twice. What
- * stands before the first brace and behind the last is skipped; at the first fault the rest is.
+ * Reads an object while it is written, and returns what each piece of text changes in it. No character is read twice. Text before
+ * the first brace and after the last is skipped; after the first fault, all text is skipped.
  */
 export class JsonReader {
   readonly #levels: Level[] = []
   #state: State = 'seek'
-  /** A name or a word so far; of a text what is not told yet. */
+  /** The part of a name or word that has been read; for a text, the part that has not been reported. */
   #text = ''
-  /** The text was told of before: what comes is added to it. */
+  /** True if a part of the text was reported: the next part is appended to it. */
   #isTold = false
   /** An escape that is not complete. */
   #escape = ''
@@ -35,7 +35,7 @@ export class JsonReader {
     return changes
   }
 
-  /** Reads on from a place; gives the next one. */
+  /** Reads on from a place. Returns the next place. */
   #read(text: string, place: number): number {
     const char = text[place] as string
     if (this.#state === 'string' || this.#state === 'name') return this.#readText(text, place)
@@ -50,7 +50,7 @@ export class JsonReader {
     if (char === '{') this.#open(false)
   }
 
-  /** One character of the structure. */
+  /** Reads one character of the structure. */
   #step(char: string): void {
     const level = this.#levels.at(-1)
     switch (this.#state) {
@@ -99,7 +99,7 @@ export class JsonReader {
     this.#state = this.#levels.length === 0 ? 'over' : 'comma'
   }
 
-  /** Characters of a text or name, as many as there are at once. */
+  /** Reads the characters of a text or name, as many as there are at once. */
   #readText(text: string, place: number): number {
     if (this.#escape !== '') return this.#readEscape(text, place)
     let end = place
@@ -132,7 +132,7 @@ export class JsonReader {
     this.#state = 'comma'
   }
 
-  /** Tells of the text since it was told of last. */
+  /** Reports the text that was read since the last report. */
   #tell(): void {
     if (!this.#isTold) this.#set(this.#text)
     else if (this.#text !== '') this.#changes.push({ path: this.#path(), append: this.#text })

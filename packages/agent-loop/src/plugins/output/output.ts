@@ -24,7 +24,7 @@ import { JsonReader } from './json-reader.ts'
 
 const shownCharacters = 2_000
 
-/** Where the model writes its final answer now: the block, and what reads it. */
+/** The block in which the model writes its final answer now, and its reader. */
 interface OutputState {
   reader: JsonReader | undefined
   index: number
@@ -32,7 +32,7 @@ interface OutputState {
 
 const stateOf = turnState<OutputState>(() => ({ reader: undefined, index: 0 }))
 
-/** Asks for the final answer as JSON of a schema, reads it while it is written, and shows the model what is wrong with it. */
+/** Requests the final answer as JSON of a schema, reads it while it is written, and shows the model what is wrong with it. */
 export function outputPlugin(setting: OutputSetting): Plugin {
   return {
     name: 'output',
@@ -47,12 +47,15 @@ export function outputPlugin(setting: OutputSetting): Plugin {
   }
 }
 
-/** Shows the model what is wrong with its answer. A plug-in of its own: it is asked before those that bring other inputs. */
+/**
+ * Shows the model what is wrong with its answer. It is a plug-in of its own, because it must be asked before the plug-ins that add
+ * other inputs.
+ */
 export function repairPlugin(setting: OutputSetting): Plugin {
   return { name: 'output-repair', hooks: { drain: (turn, slot) => askAgain(turn, setting, slot) } }
 }
 
-/** The tool by which a model may give its answer. Its call ends the turn. */
+/** Creates the tool by which a model may give its answer. Its call ends the turn. */
 export function outputTool({ schema }: Pick<OutputSetting, 'schema'>): Tool {
   return buildTool({
     name: outputToolName,
@@ -63,7 +66,7 @@ export function outputTool({ schema }: Pick<OutputSetting, 'schema'>): Tool {
   })
 }
 
-/** An outcome if the schema cannot be used. */
+/** Returns an outcome if the schema cannot be used. */
 async function chooseMode(turn: Turn, { schema }: OutputSetting): Promise<TurnOutcome | undefined> {
   turn.outputMode = modeOf(turn)
   try {
@@ -75,7 +78,7 @@ async function chooseMode(turn: Turn, { schema }: OutputSetting): Promise<TurnOu
   }
 }
 
-/** A model of which nothing is known is asked by a tool: nearly every model that can be an agent has tools. */
+/** Returns how the model is asked. An unknown model is asked by a tool: nearly every model that can be an agent has tools. */
 function modeOf({ model, agent }: Turn): OutputMode {
   if (model.kind === 'function') return 'prompt'
   const known = model.info.structuredOutput ?? 'tool'
@@ -89,7 +92,7 @@ async function askForOutput(turn: Turn, { schema, declaration }: OutputSetting, 
       request.output = { type: 'json', schema: jsonSchema, name: 'output' }
       return
     case 'tool':
-      // A step that offers some tools only offers this one too.
+      // If the step offers only some tools, this tool is offered too.
       if (turn.activeTools) turn.activeTools = new Set([...turn.activeTools, outputToolName])
       request.tools = withTool(request.tools, declaration)
       if (lookForOutput(turnMessages(turn)).failures > 0) request.toolChoice = { toolName: outputToolName }
@@ -101,7 +104,7 @@ async function askForOutput(turn: Turn, { schema, declaration }: OutputSetting, 
 
 const extended = new WeakMap<Declarations, Declarations>()
 
-/** The same array again for the same tools: what is the same is converted once. */
+/** Returns the same array for the same tools, so that the same array is converted once. */
 function withTool(tools: Declarations, declaration: FunctionTool): Declarations {
   const known = extended.get(tools)
   if (known?.at(-1) === declaration) return known
@@ -110,7 +113,7 @@ function withTool(tools: Declarations, declaration: FunctionTool): Declarations 
   return made
 }
 
-/** The message is stored with the output that was read from it. */
+/** Adds the output that was read from the message to the message, which is stored with it. */
 async function readAnswer(_turn: Turn, { schema }: OutputSetting, answered: Answered): Promise<undefined> {
   const { message } = answered.answer
   if (!isFinal(message)) return undefined
@@ -128,7 +131,7 @@ async function readText(schema: ToolSchema, text: string): Promise<SchemaResult>
   return found === undefined ? wrong('the answer is no JSON object') : asJson(await schema.validate(found))
 }
 
-/** The object in a text: models put words or a fence around it. */
+/** Returns the object in a text: models put words or a fence around it. */
 function jsonIn(text: string): JSONValue | undefined {
   try {
     const found = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)) as JSONValue
@@ -138,7 +141,7 @@ function jsonIn(text: string): JSONValue | undefined {
   }
 }
 
-/** What the schema made of the value is stored: it must be JSON. */
+/** The schema's result is stored, so it must be JSON. */
 function asJson(read: SchemaResult): SchemaResult {
   if (!read.ok) return read
   try {
@@ -157,7 +160,7 @@ function inWords(issues: readonly SchemaIssue[]): string {
   return cutMiddle(lines.join('\n'), shownCharacters)
 }
 
-/** A hook may have changed what the tool gave. */
+/** Checks the output again: a hook may have changed what the tool gave. */
 async function checkOutcome({ schema }: OutputSetting, ended: EndedCall): Promise<void> {
   const { status, details, executed } = ended.outcome
   if (status !== 'result') return
@@ -165,7 +168,7 @@ async function checkOutcome({ schema }: OutputSetting, ended: EndedCall): Promis
   if (!read.ok) ended.outcome = errorOutcome(`the final answer is not valid:\n${inWords(read.issues)}`, executed)
 }
 
-/** A turn ends with an output, goes on for one, or ends as an error. */
+/** Decides whether a turn ends with an output, goes on for one, or ends as an error. */
 async function judge(turn: Turn, { schema, repairs }: OutputSetting, step: EndedStep): Promise<void> {
   const { outcome, answer } = step
   if (outcome && outcome.status !== 'completed') return
@@ -188,7 +191,7 @@ function failed(code: 'invalid-config' | 'output-invalid', message: string): Tur
   return { status: 'error', reason: 'output-invalid', error: { code, message } }
 }
 
-/** Once for each answer, also after a crash. What others bring in comes after it. */
+/** Asks again once for each answer, also after a crash. Inputs from others come after it. */
 function askAgain(turn: Turn, setting: OutputSetting, slot: Window): MaybePromise<undefined> {
   const { latestAnswer, messages } = turn.transcript
   if (!turn.answered || turn.stepState !== 'ended' || !latestAnswer || !isFinal(latestAnswer) || latestAnswer.output !== undefined) return undefined
@@ -205,12 +208,12 @@ async function placeRepair(turn: Turn, { schema }: OutputSetting, slot: Window, 
   return undefined
 }
 
-/** The messages of the turn. */
+/** Returns the messages of the turn. */
 function turnMessages({ transcript, beginsAt }: Turn): Turn['transcript']['messages'] {
   return transcript.messages.slice(beginsAt)
 }
 
-/** Tells readers what a piece of the answer changes in the output. */
+/** Publishes what a piece of the answer changes in the output. */
 function readDelta(turn: Turn, event: DeltaEvent): void {
   const state = stateOf(turn)
   switch (event.type) {

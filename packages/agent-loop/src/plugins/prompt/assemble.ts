@@ -6,12 +6,12 @@ import type { ReadOptions } from './read-source.ts'
 import { canOpenSkills, defaultIdentity, docsText, footerText, skillList } from './section-texts.ts'
 import type { MergedSections } from './sections.ts'
 
-/** What the model is told, and what is missing in it. */
+/** The system prompt, and the errors of sections that are missing in it. */
 export interface BuiltPrompt extends SystemPrompt {
   readonly errors: readonly { readonly section: SectionName; readonly message: string }[]
 }
 
-/** In the order of the prompt: what changes rarely comes first, so that a provider's cache of it holds. */
+/** In the order of the prompt: text that changes rarely comes first, so that a provider's cache of it holds. */
 const sectionNames = ['identity', 'docs', 'append', 'memory', 'user', 'skills', 'platform', 'footer'] as const
 type SectionName = (typeof sectionNames)[number]
 
@@ -29,8 +29,8 @@ const sourcesOf: Readonly<Record<SectionName, SourcesOf>> = {
 }
 
 /**
- * The sections in their order, joined by one blank line, empty ones left out. A source that fails is left out too and is
- * among the errors. Never rejects. Functions are asked with `asked`.
+ * Joins the sections in their order by one blank line. Leaves out empty sections, and sources that fail: those are among the
+ * errors. Never rejects. Functions are called with `asked`.
  */
 export async function assemblePrompt(
   sections: MergedSections,
@@ -52,7 +52,7 @@ export async function assemblePrompt(
 
 const gap = '\n\n'
 
-/** A footer may tell the day or the session: what comes before it is the same in every turn. */
+/** A footer may contain the day or the session: only the text before it is the same in every turn. */
 function joined(parts: readonly { readonly name: SectionName; readonly text: string }[], footer: Footer | undefined): SystemPrompt {
   let end = -gap.length
   const sections = parts.map(({ name, text }) => ({ name, end: (end += gap.length + text.length) }))
@@ -61,18 +61,18 @@ function joined(parts: readonly { readonly name: SectionName; readonly text: str
   return { text: parts.map(({ text }) => text).join(gap), sections, lasting: lasting?.end ?? 0 }
 }
 
-/** The sections without functions and footer, for every channel and set of tools: equal definitions give equal values. */
+/** The sections without functions and footer, for every channel and set of tools. Equal definitions give equal values. */
 export interface Statics {
   readonly sections: JSONValue
-  /** False when a file could not be read. */
+  /** False if a file could not be read. */
   readonly complete: boolean
 }
 
-/** What is read and not asked needs no context. */
+/** Texts and files need no context. */
 const nowhere = { tools: [], now: 0 }
 
 export async function readStatics(sections: MergedSections, clock?: Clock): Promise<Statics> {
-  // A section of functions alone is none.
+  // A section that consists of functions only is left out.
   const named = Object.entries(staticSources(sections)).filter(([, sources]) => sources.length > 0)
   const outcomes = await Promise.all(
     named.map(async ([name, sources]) => {

@@ -8,44 +8,44 @@ import type { BuiltPrompt, Statics } from './assemble.ts'
 import { canOpenSkills, dayOf, uniqueSkills } from './section-texts.ts'
 import type { MergedSections } from './sections.ts'
 
-/** Channels are few; days and sessions may be many. */
+/** Maximum number of prompts. Channels are few, but days and sessions may be many. */
 const limit = 100
 
 interface Entry {
   readonly channel: string | undefined
   readonly prompt: Promise<BuiltPrompt>
-  /** Once it is there, without errors. */
+  /** The finished prompt, if it has no errors. */
   built: BuiltPrompt | undefined
-  /** Of the build: aborting it gives up what is still asked. */
+  /** Aborting it gives up what the build still waits for. */
   readonly building: AbortController
   waiting: number
 }
 
 interface PromptOptions {
   readonly clock?: Clock
-  /** Of the caller. */
+  /** Signal of the caller. */
   readonly abortSignal?: AbortSignal
 }
 
-/** The built prompts of one agent and of the agents that it spawns: what has been built stays the same to the byte. */
+/** The built prompts of one agent and of the agents that it spawns. A built prompt stays byte-identical. */
 export class PromptCache {
   #sections: MergedSections
   #statics: Promise<Statics> | undefined
   #knownStatics: Statics | undefined
   readonly #entries = new Map<string, Entry>()
-  /** Known only when functions have run; it never shrinks. */
+  /** Facts that functions have read. It is known only after functions have run, and never shrinks. */
   readonly #lookedAt = new Set<WatchedFact>()
 
   constructor(sections: MergedSections) {
     this.#sections = sections
   }
 
-  /** Skills that lost against others, and what could not be loaded. */
+  /** Skills that are not used because their name is taken, and files that could not be loaded. */
   get diagnostics(): readonly Diagnostic[] {
     return uniqueSkills(this.#sections.skills).diagnostics
   }
 
-  /** What was built before, without waiting. */
+  /** Returns a prompt that was built before, without waiting. */
   known(context: SectionContext): BuiltPrompt | undefined {
     const key = this.#keyOf(context)
     const entry = this.#entries.get(key)
@@ -54,19 +54,19 @@ export class PromptCache {
   }
 
   /**
-   * Rejects only when the signal is aborted. Callers at one time share a build; one with errors is forgotten when it is
-   * done, and one that is not needed any more at once.
+   * Returns a prompt, built before or now. Rejects only if the signal is aborted. Callers at the same time share a build. A build
+   * with errors is dropped when it is done; a build that no caller waits for is dropped at once.
    */
   async get(context: SectionContext, { clock, abortSignal }: PromptOptions = {}): Promise<BuiltPrompt> {
     for (;;) {
       const known = this.#lookedAt.size
       const prompt = await this.#wait(this.#entryOf(context, clock), abortSignal)
-      // Otherwise a function has looked at what the key did not have: this may be the prompt of another session.
+      // Otherwise a function has read a fact that the key did not contain: this may be the prompt of another session.
       if (this.#lookedAt.size === known) return prompt
     }
   }
 
-  /** Forgets the prompts of one channel, or all. */
+  /** Drops the prompts of one channel, or all. */
   invalidate(channel?: string): void {
     this.#statics = undefined
     this.#knownStatics = undefined
@@ -75,14 +75,14 @@ export class PromptCache {
     }
   }
 
-  /** Forgets all, and reads what came from folders again. */
+  /** Drops all prompts, and reads skills from folders again. */
   async reload(): Promise<void> {
     const skills = await reloadLists(this.#sections.skills)
     this.#sections = { ...this.#sections, skills }
     this.invalidate()
   }
 
-  /** For the fingerprint. The same object until it is forgotten. */
+  /** Returns the static sections, for the fingerprint. The same object until it is dropped. */
   statics(clock?: Clock): Promise<Statics> {
     if (this.#statics) return this.#statics
     const reading = readStatics(this.#sections, clock)
@@ -95,7 +95,7 @@ export class PromptCache {
     return reading
   }
 
-  /** The same, once it has been read. */
+  /** The static sections, once they have been read. */
   get knownStatics(): Statics | undefined {
     return this.#knownStatics
   }
@@ -140,7 +140,7 @@ export class PromptCache {
     return entry
   }
 
-  /** As the newest: a map keeps the order of its entries. */
+  /** Keeps an entry as the newest: a map keeps the order of its entries. */
   #keep(key: string, entry: Entry): void {
     this.#entries.delete(key)
     this.#entries.set(key, entry)
@@ -148,7 +148,7 @@ export class PromptCache {
     if (this.#entries.size > limit && oldest !== undefined) this.#entries.delete(oldest)
   }
 
-  /** All that the text depends on. */
+  /** Returns a key of everything that the text depends on. */
   #keyOf({ channel, sessionKey, tools, now }: SectionContext): string {
     const { system, soul, skills, footer } = this.#sections
     const named = footer?.sessionKey === true || this.#lookedAt.has('sessionKey')
@@ -163,10 +163,10 @@ export class PromptCache {
   }
 }
 
-/** What of a context counts for a prompt only if a function looks at it. */
+/** Facts of a context that matter for a prompt only if a function reads them. */
 type WatchedFact = 'sessionKey' | 'tools'
 
-/** The same context. It says when one of these facts is read, in whatever way. */
+/** Returns the same context, but calls `saw` when one of these facts is read, in whatever way. */
 function watchContext(context: SectionContext, saw: (fact: WatchedFact) => void): SectionContext {
   const watched = (fact: WatchedFact): PropertyDescriptor => ({
     enumerable: true,

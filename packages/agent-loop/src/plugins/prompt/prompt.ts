@@ -3,7 +3,10 @@ import type { Plugin } from '../../kernel/plugin.ts'
 import type { Turn } from '../../kernel/turn.ts'
 import type { PromptCache } from './cache.ts'
 
-/** Gives each segment its system prompt: the one that was pinned or built before, or a new one. `asksUser`: a part of it is a function. */
+/**
+ * Gives each segment its system prompt: a pinned one, one that was built before, or a new one. `asksUser`: a part of it is a
+ * function.
+ */
 export function promptPlugin(cache: PromptCache, asksUser: boolean): Plugin {
   return {
     name: 'prompt',
@@ -19,11 +22,11 @@ export function promptPlugin(cache: PromptCache, asksUser: boolean): Plugin {
   }
 }
 
-/** What cannot be built is left out and told. */
+/** Builds the prompt. A section that cannot be built is left out and reported. */
 async function build(turn: Turn, cache: PromptCache, asksUser: boolean): Promise<void> {
   if (asksUser) await turn.commit()
   const built = await cache.get(sectionContext(turn), { clock: turn.clock, abortSignal: turn.stop.signal }).catch(() => undefined)
-  // A run that is being stopped calls no model.
+  // The run is being stopped and calls no model.
   if (!built) return
   turn.prompt = built
   turn.instructions = built.text

@@ -4,10 +4,10 @@ import { describeValue } from '@bowline/llm/arguments'
 import { messageOf } from '../../base/agent-error.ts'
 import type { SectionContext, TextSource } from '../../contract/prompt.ts'
 
-/** A text or why there is none: a source never ends a turn. */
+/** A text, or the reason why there is none: a source never ends a turn. */
 type SourceOutcome = { readonly text: string } | { readonly error: string }
 
-/** Without an answer after it, a source counts as failed: all turns of the agent wait for one build. */
+/** Time limit of a source, because all turns of the agent wait for one build. */
 const limitMs = 30_000
 
 export interface ReadOptions {
@@ -34,12 +34,15 @@ async function ask(source: Exclude<TextSource, string>, context: SectionContext)
   return typeof source === 'function' ? source(context) : fileReader().readText(source.file)
 }
 
-/** Sections are apart by one blank line, however their files end. What no request could carry is replaced. */
+/**
+ * Normalises a text: sections are separated by one blank line, however their files end. Replaces characters that no request could
+ * carry.
+ */
 function tidy(text: string): string {
   return text.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd().toWellFormed()
 }
 
-/** Settles as the work does, or rejects when it has taken too long or is not needed any more: what comes later is dropped. */
+/** Settles as the work does. Rejects if the work takes too long or is not needed any more; a later result is dropped. */
 function withinTime<Result>(clock: Clock, abortSignal: AbortSignal | undefined, work: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const cancel = clock.setTimer(clock.now() + limitMs, () => reject(new Error(`no answer within ${limitMs} ms`)), { hold: true })
@@ -55,11 +58,11 @@ function withinTime<Result>(clock: Clock, abortSignal: AbortSignal | undefined, 
   })
 }
 
-/** How sections reach files. The root entry has no Node built-ins, so that it comes from outside. */
+/** Gives sections access to files. It is installed from outside, because the root entry has no Node built-ins. */
 export interface FileReader {
-  /** The whole file as text. Must reject when it is missing, is no text, or is too large. */
+  /** Returns the whole file as text. Must reject if the file is missing, too large, or not text. */
   readText(path: string): Promise<string>
-  /** False for what is not there. Must reject when it is unknown. */
+  /** Returns false if there is no such folder. Must reject if that cannot be found out. */
   isFolder(path: string): Promise<boolean>
 }
 
@@ -71,7 +74,7 @@ export function installFileReader(reader: FileReader): void {
   registry[place] = reader
 }
 
-/** Throws, with what to do about it, when no reader is installed. */
+/** Throws an error that says what to do, if no reader is installed. */
 export function fileReader(): FileReader {
   const reader = registry[place]
   if (!reader) throw new Error("files are read only after import '@bowline/agent-loop/node'")

@@ -12,12 +12,12 @@ const identityWithTools = `You are a helpful agent. You do the work yourself, wi
 - Read what a tool says before you go on: an error or a refusal is an answer too, and the same call again gives the same one.
 - Say only what you did and what the tools said. When something could not be done, say so.`
 
-/** The identity of an agent that is given none. */
+/** Returns the identity of an agent without an identity of its own. */
 export function defaultIdentity(hasTools: boolean): string {
   return hasTools ? identityWithTools : plainIdentity
 }
 
-/** Empty while the folder is not there. */
+/** Returns an empty text if the folder does not exist. */
 export async function docsText({ folder, topics = [] }: DocsSection): Promise<string> {
   if (!(await fileReader().isFolder(folder))) return ''
   const place = `The documentation is in the folder ${folder}.`
@@ -27,7 +27,7 @@ export async function docsText({ folder, topics = [] }: DocsSection): Promise<st
 const readers = ['read', 'skill']
 const escapes: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** A skill is of use only to a model that can open it. */
+/** Returns whether the model can open skills: only then are they of use to it. */
 export function canOpenSkills(tools: readonly string[]): boolean {
   return readers.some((name) => tools.includes(name))
 }
@@ -44,7 +44,7 @@ interface UniqueSkills {
   readonly diagnostics: readonly Diagnostic[]
 }
 
-/** Of several skills with one name the first; the others, and what went wrong when they were loaded, as diagnostics. */
+/** Returns the first skill of each name. The other skills, and errors of loading, are diagnostics. */
 export function uniqueSkills(list: LoadedList<Skill>): UniqueSkills {
   const byName = new Map<string, Skill>()
   const { items, diagnostics } = openLoaded(list)
@@ -77,7 +77,7 @@ export function footerText(footer: Footer, { now, sessionKey }: SectionContext):
   ].join('\n')
 }
 
-/** In UTC. */
+/** Returns the day in UTC. */
 export function dayOf(now: number): string {
   return new Date(now).toISOString().slice(0, 'yyyy-mm-dd'.length)
 }

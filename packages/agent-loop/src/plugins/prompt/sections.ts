@@ -30,7 +30,7 @@ const recordOf =
     for (const [key, item] of Object.entries(value as object)) entry(`${path}.${key}`, item)
   }
 
-/** Fields by name; optional ones may be absent or undefined. */
+/** Checks fields by name; optional ones may be absent or undefined. */
 const fields =
   (known: Readonly<Record<string, Check>>, needed: readonly string[] = []): Check =>
   (path, value) => {
@@ -50,7 +50,7 @@ const sectionChecks: Readonly<Record<keyof PromptSections, Check>> = {
   append: source,
   memory: source,
   user: source,
-  // A list from a folder stands among single skills.
+  // A list from a folder may be an item among single skills.
   skills: listOf((name, value) => (Array.isArray(value) ? listOf(skill)(name, value) : skill(name, value))),
   platform: recordOf(source),
   footer: fields({ date: flag, workingFolder: text, lines: listOf(text), sessionKey: flag }),
@@ -59,10 +59,10 @@ const sectionChecks: Readonly<Record<keyof PromptSections, Check>> = {
 const checkAll = fields(sectionChecks)
 const { docs: checkDocs, skills: checkSkills } = sectionChecks
 
-/** Throws `invalid-config` for sections of an extension that are not as they must be. */
+/** Checks the sections of an extension. Throws `invalid-config`. */
 export const checkPromptSections = fields({ append: source, memory: source, user: source, docs: checkDocs, skills: checkSkills })
 
-/** Throws `invalid-config` that names what is wrong. A text, a file or a function alone is `system`; nothing is no prompt. */
+/** Throws `invalid-config` that names what is wrong. A text, a file or a function alone is `system`; undefined means no prompt. */
 export function sectionsOf(instructions: TextSource | PromptSections | undefined): PromptSections {
   if (instructions === undefined) return { system: '' }
   if (isTextSource(instructions)) return { system: instructions }
@@ -75,7 +75,7 @@ function isTextSource(value: unknown): value is TextSource {
   return isRecord(value) && Object.keys(value).length === 1 && typeof value['file'] === 'string'
 }
 
-/** Sections as the agent and its extensions give them together. */
+/** The sections of the agent and its extensions together. */
 export interface MergedSections extends Omit<PromptSections, 'append' | 'memory' | 'user' | 'skills'> {
   readonly append: readonly TextSource[]
   readonly memory: readonly TextSource[]
@@ -85,7 +85,7 @@ export interface MergedSections extends Omit<PromptSections, 'append' | 'memory'
 
 type AddedSections = Partial<Pick<PromptSections, 'append' | 'memory' | 'user' | 'docs' | 'skills'>>
 
-/** Texts and skills add up in this order; of the docs the first ones count. */
+/** Joins texts and skills in this order; only the first docs are used. */
 export function mergeSections(own: PromptSections, added: readonly (AddedSections | undefined)[] = []): MergedSections {
   const all: readonly AddedSections[] = [own, ...added.filter((sections) => sections !== undefined)]
   const docs = all.find((sections) => sections.docs !== undefined)?.docs

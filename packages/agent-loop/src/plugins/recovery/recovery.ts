@@ -9,7 +9,7 @@ import type { Turn } from '../../kernel/turn.ts'
 import { errorOutcome, returnedOutcome } from '../../tools/outcome.ts'
 import type { Outcome } from '../../tools/outcome.ts'
 
-/** Decides about calls that an earlier segment has given away or started: run again, settled, or left to wait. */
+/** Decides about calls that an earlier segment has given away or started: run again, settled, or left waiting. */
 export const recoveryPlugin: Plugin = {
   name: 'recovery',
   hooks: {
@@ -27,26 +27,26 @@ function overdue(turn: Turn, call: Call): Prepared | 'waits' {
 async function recover(turn: Turn, call: Call): Promise<Prepared | 'waits'> {
   const prepared = await prepareAgain(turn, call)
   if (call.row.childKey !== undefined) return enterAgain(turn, call, prepared)
-  // The effect that it was started under counts, whatever the tool says today.
+  // The effect at the time of the start counts, whatever the tool says now.
   if (!turn.stop.requested && call.row.effect !== 'once') return prepared
   const outcome = await recovered(turn, call)
   if (outcome === 'again') return prepared
   return outcome ? { kind: 'settled', outcome } : 'waits'
 }
 
-/** Its subagent goes on, unless it only waits: nothing starts anew. */
+/** Resumes the call's subagent, unless the subagent only waits. Nothing starts anew. */
 function enterAgain(turn: Turn, call: Call, prepared: Prepared): Prepared | 'waits' {
-  // Of a run that is being stopped it is closed, not settled beside its own end.
+  // If the run is being stopped, the subagent is closed with it, instead of settling the call here.
   if (turn.stop.requested) return 'waits'
   if (prepared.kind === 'settled') return prepared
   if (!call.entering) turn.plugins.delegation?.suspend(turn, call)
   return 'waits'
 }
 
-/** Undefined: nothing can be known here, and the run waits. */
+/** Returns undefined if nothing can be known here and the run must wait. */
 async function recovered(turn: Turn, call: Call): Promise<Outcome | 'again' | undefined> {
   if (turn.stop.stopped) return stoppedOutcome(call)
-  // The process that goes on asks the tool.
+  // The process that resumes asks the tool.
   if (turn.stop.leaving) return undefined
   const found = await reconcile(turn, call)
   switch (found.happened) {
@@ -67,7 +67,7 @@ function unknownAfterCrash(turn: Turn, call: Call): Outcome | undefined {
   return unknownAsAsked(turn, call, 'the process ended while the tool ran')
 }
 
-/** Asks the tool, as long as it may take to run. No answer, or none in time, is `unknown`. */
+/** Asks the tool, within the tool's own time limit. No answer in time is `unknown`. */
 function reconcile(turn: Turn, call: Call): Promise<Reconciled> {
   const ask = call.tool?.reconcile
   if (!ask) return Promise.resolve({ happened: 'unknown' })

@@ -15,16 +15,16 @@ import { messagesToRewind, messagesToWithdraw, raiseBarrier, watchBarrier } from
 type RetryVerdict = Extract<AnswerVerdict, { kind: 'retry' }>
 
 const stateOf = turnState(({ open, run, step }) => ({
-  /** Of the retries of the step that `step` names. */
+  /** Retry state of the step that `step` names. */
   row: open?.retry,
   step,
-  /** What the retries of the turn have waited in all. */
+  /** Total wait of all retries of the turn. */
   waitedMs: open?.waitedMs ?? 0,
-  // If the clock was set back meanwhile, the retry waits no longer than what was announced.
+  // If the clock was set back meanwhile, the retry waits no longer than was announced.
   notBefore: open?.notBefore === undefined ? undefined : Math.min(open.notBefore, run.clock.now() + (open.waitedMs ?? 0)),
 }))
 
-/** The retries of the present step. */
+/** Returns the retry state of the current step. */
 function rowOf(turn: Turn): RetryRow | undefined {
   const state = stateOf(turn)
   if (state.step !== turn.step) {
@@ -34,7 +34,7 @@ function rowOf(turn: Turn): RetryRow | undefined {
   return state.row
 }
 
-/** Makes failed model calls again, with the same model or the next one. Of a turn that fails it may withdraw everything. */
+/** Retries failed model calls, with the same model or the next one. May withdraw everything of a turn that fails. */
 export function retryPlugin(policy: RetryPolicy): Plugin {
   return {
     name: 'retry',
@@ -68,7 +68,7 @@ export function retryPlugin(policy: RetryPolicy): Plugin {
   }
 }
 
-/** The rest of the wait that was announced. Nothing is called for a run that is being stopped. */
+/** Waits for the rest of the announced delay. A run that is being stopped makes no call. */
 async function waitForRetry(turn: Turn): Promise<undefined> {
   const state = stateOf(turn)
   if (state.notBefore !== undefined) await waitUntil(turn.clock, state.notBefore, turn.stop.signal)
@@ -76,7 +76,7 @@ async function waitForRetry(turn: Turn): Promise<undefined> {
   return undefined
 }
 
-/** What becomes of an attempt: one order of decisions for every error. */
+/** Decides about a failed attempt: the order of decisions is the same for every error. */
 function judge(turn: Turn, policy: RetryPolicy, plan: StepPlan, { stopReason, error }: AssistantMessage): AnswerVerdict | undefined {
   if (stopReason !== 'error' || !error || turn.stop.requested) return undefined
   const delayMs = delayOfRetry(turn, policy, error)
@@ -88,7 +88,7 @@ function judge(turn: Turn, policy: RetryPolicy, plan: StepPlan, { stopReason, er
   return all && { kind: 'fail', error, withdraw: all, outcome: failed(turn, error) }
 }
 
-/** Undefined: the same model must not be asked again. */
+/** Returns undefined if the same model must not be asked again. */
 function delayOfRetry(turn: Turn, policy: RetryPolicy, error: ModelError): number | undefined {
   const retries = rowOf(turn)?.count ?? 0
   if (retries >= policy.maxRetries || !isRetryable(turn, policy, error)) return undefined
@@ -97,7 +97,7 @@ function delayOfRetry(turn: Turn, policy: RetryPolicy, error: ModelError): numbe
   return stateOf(turn).waitedMs + delayMs > policy.maxTotalDelayMs ? undefined : delayMs
 }
 
-/** What the agent says of an error, or the error itself. */
+/** Returns the decision of the agent's `isRetryable` about an error, or else that of the error itself. */
 function isRetryable(turn: Turn, policy: RetryPolicy, error: ModelError): boolean {
   if (error.kind === 'aborted') return false
   try {
@@ -114,7 +114,7 @@ function nextModel(turn: Turn, policy: RetryPolicy, plan: StepPlan, error: Model
   return model && mayFallBack(error, isRetryable(turn, policy, error)) ? { place, model } : undefined
 }
 
-/** Announces the next attempt and stores the announcement: its wait goes on after a crash. */
+/** Announces the next attempt and stores the announcement, so that its wait goes on after a crash. */
 async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error, fallback }: RetryVerdict): Promise<RetryStart> {
   const state = stateOf(turn)
   const { count, model, failures = [] } = rowOf(turn) ?? { count: 0, model: 0 }
@@ -125,7 +125,7 @@ async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error
   turn.attempt++
   state.notBefore = turn.clock.now() + delayMs
   state.waitedMs += delayMs
-  // The attempt after which the present model has no retry left.
+  // The attempt after which the current model has no retry left.
   const maxAttempts = turn.attempt + Math.max(0, policy.maxRetries - state.row.count)
   const start = {
     ...{ step: turn.step, attempt: turn.attempt, maxAttempts, delayMs, notBefore: state.notBefore, cause },
@@ -138,7 +138,7 @@ async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error
   return start
 }
 
-/** Drafts how the attempt that was announced has ended. */
+/** Drafts the end of the announced attempt. */
 function endRetry(turn: Turn, success: boolean, error: ModelError | undefined): RetryEnd {
   const state = stateOf(turn)
   const { open: _open, ...row } = state.row ?? { count: 0, model: 0 }
@@ -160,7 +160,7 @@ const defaultRetry: RetryPolicy = {
   rewind: 'attempt',
 }
 
-/** Throws `invalid-config`. */
+/** Reads the option. Throws `invalid-config`. */
 export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPolicy {
   if (given === false) return { ...defaultRetry, maxRetries: 0 }
   checkKeys('retry', given, [...Object.keys(defaultRetry), 'isRetryable'])
@@ -173,24 +173,26 @@ export function retryPolicyOf(given: Partial<RetryPolicy> | false = {}): RetryPo
   return { ...defaultRetry, ...definedFields(given) }
 }
 
-/** The wait before retry `retry` (1, 2 …): our own doubles up to its cap, and the provider's is a minimum. */
+/**
+ * Returns the delay before retry number `retry` (1, 2 …): it doubles up to its maximum, and the provider's own delay is a minimum.
+ */
 export function retryDelayMs(policy: RetryPolicy, retry: number, error: ModelError, random: () => number): number {
   const own = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (retry - 1))
   return Math.round(Math.max(own, error.retryAfterMs ?? 0) * (1 + policy.jitter * random()))
 }
 
-/** What only another model, not another try, may help against. */
+/** Errors against which another model may help, but not a retry. */
 const atOnceKinds: readonly ModelError['kind'][] = ['auth', 'auth-permanent', 'billing', 'model-not-found', 'config']
-/** What another model would be asked in vain, or against its refusal. */
+/** Errors against which another model would not help, or must not be tried. */
 const neverKinds: readonly ModelError['kind'][] = ['bad-request', 'content-blocked', 'aborted']
 
-/** Whether the next model of the list may take the step: retryable errors do when their retries are used up. */
+/** Returns whether the next model of the list may take the step. Retryable errors allow it once their retries are used up. */
 export function mayFallBack({ kind }: ModelError, isRetryable: boolean): boolean {
   if (neverKinds.includes(kind)) return false
   return isRetryable || atOnceKinds.includes(kind)
 }
 
-/** Resolves at the time, or at once when the signal is aborted. */
+/** Resolves at that time, or at once if the signal is aborted. */
 function waitUntil(clock: Clock, atMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted || clock.now() >= atMs) return Promise.resolve()
   return new Promise((resolve) => {

@@ -4,24 +4,24 @@ import type { Overlay } from '../../contract/journal.ts'
 
 interface Entry {
   readonly overlay: Overlay
-  /** One object for all requests: what is the same is converted once. */
+  /** The same object for all requests, so that it is converted once. */
   readonly message: UserMessage
 }
 
-/** A view with the overlays in it, as far as it is taken. */
+/** A view with the overlays in it, up to the message number `taken`. */
 interface Placed {
   readonly view: readonly Message[]
   taken: number
   readonly result: Message[]
-  /** Overlays that stand above all but a summary, until they are placed. */
+  /** Overlays that are shown above everything but a summary, until they are placed. */
   readonly top: Message[]
   readonly anchors: ReadonlyMap<string | undefined, readonly Message[]>
 }
 
-/** What the model is shown for this turn only. Where an overlay was put it stays: no earlier content moves. */
+/** Messages that the model is shown for this turn only. An overlay keeps its place, so that no earlier content moves. */
 export class Overlays {
   #entries: readonly Entry[]
-  /** For the view of the request before; undefined when an overlay came or moved. */
+  /** Result for the previous request's view; undefined after an overlay was added or moved. */
   #placed: Placed | undefined
 
   constructor(overlays: readonly Overlay[] = []) {
@@ -42,8 +42,8 @@ export class Overlays {
   }
 
   /**
-   * Messages are withdrawn from the view: an overlay behind one of them goes behind what is left before it. Gives those
-   * that were moved.
+   * Moves overlays whose message is withdrawn from the view: they are shown after the last remaining message before it. Returns the
+   * moved overlays.
    */
   withdrawn(messageIds: readonly string[], view: readonly Message[]): readonly Overlay[] {
     const gone = new Set<string | undefined>(messageIds)
@@ -60,8 +60,8 @@ export class Overlays {
   }
 
   /**
-   * The view with every overlay behind its anchor. One whose anchor is not shown any more stands above all but a summary.
-   * While the view grows only what is new is added: the list that was given before grows with it.
+   * Returns the view with every overlay after its anchor. An overlay whose anchor is not shown any more is shown above everything
+   * but a summary. While the view grows, only new messages are added: the array returned before grows too.
    */
   into(view: readonly Message[], summaryId?: string): readonly Message[] {
     if (this.#entries.length === 0) return view
@@ -97,7 +97,10 @@ function entryOf(overlay: Overlay): Entry {
   return { overlay, message: deepFreeze({ role: 'user' as const, content: overlay.content }) }
 }
 
-/** Behind which message an overlay stands: directly above the turn's input until the model has answered, else at the end. */
+/**
+ * Returns the id of the message after which an overlay is shown: directly above the turn's input until the model has answered, else
+ * at the end.
+ */
 export function anchorOf(view: readonly Message[], inputId: string | undefined, answered: boolean): string {
   const input = answered || inputId === undefined ? -1 : view.findLastIndex(({ id }) => id === inputId)
   const place = input === -1 ? view.length : input

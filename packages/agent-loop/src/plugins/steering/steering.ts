@@ -8,19 +8,19 @@ import type { Turn } from '../../kernel/turn.ts'
 import { userMessageFor } from '../../transcript/input.ts'
 import { anchorOf, Overlays } from './overlays.ts'
 
-/** How many steered inputs one request may show. */
+/** Number of steered inputs that one request may show. */
 type Steering = 'all' | 'one-at-a-time'
 
 const stateOf = turnState((turn) => ({
   overlays: new Overlays(turn.open?.overlays),
-  /** Inputs that the journal has as waiting until the draft is stored: by the number of commits when they were drafted. */
+  /** Inputs that are drafted as taken, but still wait in the journal until the next commit; valid for this number of commits. */
   unstored: new Set<string>(),
   commits: 0,
-  /** The message before which an input that steers was drafted. */
+  /** Id of the message before which a steering input was drafted. */
   steeredBefore: undefined as string | undefined,
 }))
 
-/** Shows the model what comes while a turn is under way: steered inputs in the transcript, overlays beside it. */
+/** Shows the model inputs that arrive during a turn: steered inputs in the transcript, overlays beside it. */
 export function steeringPlugin(steering: Steering): Plugin {
   return {
     name: 'steering',
@@ -44,7 +44,7 @@ export function steeringPlugin(steering: Steering): Plugin {
   }
 }
 
-/** Whether there is anything that a slot could take, and a request that could show it. */
+/** Returns whether there is anything that a window could take, and a request that could show it. */
 function mayDrain(turn: Turn): boolean {
   const { run, stop, bufferedAnswers } = turn
   const hasAny = run.journal.takeInputs !== undefined || run.inbox.hasInputs || run.hasOverlays
@@ -52,8 +52,8 @@ function mayDrain(turn: Turn): boolean {
 }
 
 /**
- * Drafts the inputs that a slot takes: the overlays of the run, what waits in the journal, what waits in this process.
- * Where no request follows they wait for one.
+ * Drafts the inputs that a window takes: overlays of the run, inputs in the journal, inputs in this process. Without a following
+ * request they wait for one.
  */
 async function drainInputs(turn: Turn, steering: Steering, slot: Window): Promise<true | undefined> {
   const { run, stop, messageId } = turn
@@ -71,7 +71,7 @@ async function drainInputs(turn: Turn, steering: Steering, slot: Window): Promis
   return taken.length > 0 ? true : undefined
 }
 
-/** Drafts that inputs which wait in the journal are taken. What shows them must be drafted with it. */
+/** Drafts that inputs are taken from the journal. The messages that show them must be drafted with it. */
 function takeOver(turn: Turn, inputIds: readonly string[]): void {
   const state = stateOf(turn)
   state.commits = turn.log.commits
@@ -79,7 +79,7 @@ function takeOver(turn: Turn, inputIds: readonly string[]): void {
   turn.log.write({ type: 'inputs-taken', inputIds })
 }
 
-/** What the journal gives, without what a slot before has drafted: the journal has it until it is stored. */
+/** Returns the journal's inputs, without those that an earlier window has drafted: the journal has them until they are stored. */
 async function waitingInJournal(turn: Turn, slot: Window): Promise<readonly QueuedInput[]> {
   const { run, log } = turn
   const state = stateOf(turn)
@@ -88,7 +88,7 @@ async function waitingInJournal(turn: Turn, slot: Window): Promise<readonly Queu
   return waiting.filter(({ inputId }) => !state.unstored.has(inputId))
 }
 
-/** All overlays, and one of the others unless the next request has one already. */
+/** Returns all overlays, and one of the other inputs unless the next request already has one. */
 function withOne(inputs: readonly QueuedInput[], steered: boolean): readonly QueuedInput[] {
   const first = steered ? undefined : inputs.find(steers)
   return inputs.filter((input) => input === first || !steers(input))
@@ -98,7 +98,7 @@ function steers({ source }: QueuedInput): boolean {
   return source !== 'overlay'
 }
 
-/** An overlay stands beside the transcript, all else in it. */
+/** Places an input: an overlay beside the transcript, any other input in it. */
 function place(turn: Turn, slot: Window, { inputId, source, input }: QueuedInput): void {
   const message = deepFreeze(userMessageFor(input))
   if (source === 'overlay') {

@@ -14,7 +14,7 @@ import { budgetLeft, checkPrices } from '../../kernel/spending.ts'
 import type { EndedStep, RequestDraft, StepPlan } from '../../kernel/subjects.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
-/** Lets the agent's `prepareStep` change one step. Its mistakes are those of the agent's owner, and end the turn. */
+/** Lets the agent's `prepareStep` change one step. An error in it is a mistake of the agent's owner, and ends the turn. */
 export function prepareStepPlugin(prepareStep: PrepareStep): Plugin {
   return { name: 'prepare-step', foreign: { plan: true }, hooks: { plan: (turn, plan) => patchPlan(turn, prepareStep, plan) } }
 }
@@ -51,7 +51,7 @@ function checkedPatch(patch: StepPatch | undefined): StepPatch {
   return patch
 }
 
-/** Asks the agent's conditions once after each step that another one could follow. A final answer stays one. */
+/** Calls the agent's conditions once after each step that another one could follow. They cannot change a final answer. */
 export function stopWhenPlugin(conditions: readonly StopCondition[]): Plugin {
   return {
     name: 'stop-when',
@@ -82,7 +82,9 @@ const ephemeralTimeoutMs = 5_000
 
 type Ephemeral = NonNullable<AgentOptions['ephemeral']>
 
-/** Adds the agent's messages that are stored nowhere to the end of each request, unless the model goes on with its answer. */
+/**
+ * Adds the agent's `ephemeral` messages to the end of each request, unless the model goes on with its answer. They are not stored.
+ */
 export function ephemeralPlugin(ephemeral: Ephemeral): Plugin {
   return { name: 'ephemeral', hooks: { context: (turn, request) => (turn.isPaused ? undefined : addMessages(turn, ephemeral, request)) } }
 }
@@ -94,7 +96,7 @@ async function addMessages(turn: Turn, ephemeral: Ephemeral, request: RequestDra
   request.messages = [...request.messages, ...messages]
 }
 
-/** A source that fails is left out and told. */
+/** Returns no messages if the source fails, and reports the failure. */
 async function askForMessages(turn: Turn, ephemeral: Ephemeral): Promise<readonly Message[]> {
   if (turn.stop.requested) return []
   const limit = { clock: turn.clock, abortSignal: turn.stop.signal, timeoutMs: ephemeralTimeoutMs }
@@ -110,7 +112,7 @@ function checkWhenThere(returned: ReturnType<Ephemeral>): MaybePromise<readonly 
   return isThenable(returned) ? Promise.resolve(returned).then(checked) : checked(returned)
 }
 
-/** Throws for what is no list of messages, or cannot be read. */
+/** Throws if the value is not a list of messages, or a message cannot be read. */
 function checked(messages: readonly Message[]): readonly Message[] {
   checkRequired('ephemeral()', messages, 'a list of messages', Array.isArray)
   checkMessages('ephemeral()', messages)
@@ -124,7 +126,7 @@ function checkMessages(path: string, messages: readonly Message[]): void {
   }
 }
 
-/** Asks a function of the agent itself. What it decides cannot be guessed: if it fails, the turn ends as an error. */
+/** Calls a function of the agent itself. If it fails, the turn ends as an error, because its decision cannot be guessed. */
 async function askOwner<Value>(turn: Turn, name: string, ask: () => Value | Promise<Value>): Promise<Value | undefined> {
   try {
     return await turn.stop.until(ask())
@@ -137,7 +139,7 @@ async function askOwner<Value>(turn: Turn, name: string, ask: () => Value | Prom
   }
 }
 
-/** What functions of the agent know before a step and after it. */
+/** Returns what functions of the agent get to know before and after a step. */
 function stepContext(turn: Turn): StepContext {
   const { transcript, usage, cost, run } = turn
   const { latestAnswer } = transcript

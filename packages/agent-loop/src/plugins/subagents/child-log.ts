@@ -13,9 +13,9 @@ type Report<Kind extends ChildReport['kind']> = Extract<ChildReport, { kind: Kin
 const textCharacters = 500
 
 /**
- * Drafts the events for a report of a call about its subagent, or about other work. A report that comes after the end is dropped. So
- * is one that the log already has: a call that runs again after a crash reports from the beginning. The row of the call, stored in the
- * same commit as the events, keeps which these are.
+ * Drafts the events for a report of a call about its subagent, or about other work. Drops a report that comes after the end, or
+ * that the log already has: a call that runs again after a crash reports from the beginning. The row of the call, stored in the
+ * same commit as the events, tells which reports the log has.
  */
 export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   if (call.tool?.subagent && turn.run.journal.children?.logs) return report.kind === 'end' ? book(turn, call, report) : undefined
@@ -34,7 +34,7 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   }
 }
 
-/** A subagent that does not report its start has started with its first event. */
+/** Drafts the start of a subagent. A subagent that does not report its start has started with its first report. */
 function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
   const { row } = call
@@ -76,12 +76,12 @@ function end(turn: Turn, call: Call, report: Report<'end'>): void {
 
 function book(turn: Turn, { tool }: Call, { usage = {}, cost }: Report<'end'>): void {
   turn.bookApart('child', usage, cost)
-  // A subagent that runs here has charged the budgets that it shares.
+  // A subagent that runs here has charged the shared budgets itself.
   const isHosted = tool?.subagent !== undefined && turn.run.journal.children !== undefined
   if (!tool?.subagent || isHosted) chargeAll(turn, { usage, cost }, isHosted)
 }
 
-/** Drafts what a subagent asks now and has not asked before, and which of its questions are not open any more. */
+/** Drafts new approval requests of a subagent, and the end of requests that are not open any more. */
 export function tellApprovals(turn: Turn, call: Call): void {
   const open = call.below?.pendingApprovals ?? []
   const asked = call.row.asked ?? []
@@ -96,7 +96,7 @@ export function tellApprovals(turn: Turn, call: Call): void {
   remember(turn, call, open)
 }
 
-/** Drafts the decision on an approval of a subagent, when the log has the request. */
+/** Drafts the decision on an approval of a subagent, if the log has the request. */
 export function tellDecision(turn: Turn, call: Call, event: ApprovalResolvedEvent): void {
   const { asked = [] } = call.row
   const { approvalId, toolCallId, decision, reason, editedInput, by, agent = [] } = event
@@ -122,7 +122,7 @@ function tell(turn: Turn, request: ApprovalRequest): void {
   })
 }
 
-/** In the row, which is stored together with what the log is told. */
+/** Keeps the open requests in the row, which is stored in the same commit as their events. */
 function remember(turn: Turn, call: Call, questions: readonly Pick<ApprovalRequest, 'approvalId' | 'toolCallId'>[]): void {
   const { asked: before = [], ...row } = call.row
   if (questions.length === 0 && before.length === 0) return
@@ -131,7 +131,7 @@ function remember(turn: Turn, call: Call, questions: readonly Pick<ApprovalReque
   writeRows(turn, [call])
 }
 
-/** As far as the open steps of the subagent and those below it still know. */
+/** Finds a decision, as far as the open steps of the subagent and of its own subagents still know it. */
 function decisionIn(child: ChildSnapshot | undefined, approvalId: string): ApprovalResolvedEvent['decision'] | undefined {
   for (const call of child?.calls ?? []) {
     const { approval } = call.row

@@ -11,36 +11,36 @@ import type { Ancestry } from '../../kernel/run-context.ts'
 import { startable } from '../../kernel/settle.ts'
 import type { Turn } from '../../kernel/turn.ts'
 
-/** Where a subagent stands in the tree: under which call of its parent, and the key of its journal. */
+/** The place of a subagent in the tree: the call of its parent, and the key of its journal. */
 interface ChildPlace {
   readonly toolCallId: string
   readonly childKey: string
   readonly subagent: Subagent
 }
 
-/** How a parent sets up the run of a subagent. */
+/** Setup of a subagent's run by its parent. */
 export interface ChildSetup {
   readonly subagent: Subagent
-  /** A run that is stopped ends within its own grace, its subagents included. */
+  /** A run that is stopped ends within this grace, with its subagents. */
   readonly abortGraceMs: number
   readonly journal: Journal
   readonly options: RunOptions
   readonly ancestry: Ancestry
 }
 
-/** Starts runs of subagents, and looks at their turns. */
+/** Starts runs of subagents, and inspects their turns. */
 export interface ChildRuns {
   start(setup: ChildSetup, input: AgentInput | undefined, abortSignal: AbortSignal): AgentRun
-  /** The open turn of its journal, or its next one. Nothing is run. */
+  /** Returns the open turn of the journal, or its next one. Runs nothing. */
   open(setup: ChildSetup, state: JournalState, runId: string): Turn
 }
 
-/** Of the subagent that a call of this turn starts: the id of its run, too. */
+/** Returns the journal key of the subagent that a call of this turn starts. It is also the id of the subagent's run. */
 export function childKeyOf({ runId }: Turn, toolCallId: string): string {
   return `${runId}/${toolCallId}`
 }
 
-/** Undefined: the journal of the conversation keeps no subagents. */
+/** Returns undefined if the journal does not support subagents. */
 export function childSetup(turn: Turn, { toolCallId, childKey, subagent }: ChildPlace): ChildSetup | undefined {
   const { run } = turn
   const { name } = subagent
@@ -64,7 +64,7 @@ interface Placed {
   readonly agent: readonly string[]
 }
 
-/** What a subagent waits for, as its parent sees it. */
+/** Returns the calls and approvals that a subagent waits for, as its parent sees them. */
 export function pendingBelow(waiting: PendingBelow, toolCallId: string, name: string): PendingBelow {
   return {
     pendingToolCalls: waiting.pendingToolCalls.map((pending) => placedBelow(pending, toolCallId, name)),
@@ -76,30 +76,30 @@ function placedBelow<Entry extends Placed>(entry: Entry, toolCallId: string, nam
   return { ...entry, path: [toolCallId, ...entry.path], agent: [name, ...entry.agent] }
 }
 
-/** The conversation of a subagent as its journal has it, looked at and not run. */
+/** The conversation of a subagent as its journal has it. It is inspected, not run. */
 export interface ChildSnapshot {
   readonly state: JournalState
   readonly turn: Turn
-  /** Of the open step, with the snapshots of their own subagents. */
+  /** Calls of the open step, with the snapshots of their own subagents. */
   readonly calls: readonly Call[]
-  /** What it has used so far, and its own subagents that have not ended. */
+  /** Usage so far, with that of its own subagents that have not ended. */
   readonly spent: Spending
 }
 
 const snapshots = new WeakMap<Call, ChildSnapshot>()
 const answers = new WeakMap<Call, Answers>()
 
-/** The subagent of a call that an earlier segment has started, as it stood when this one began. */
+/** Returns the snapshot of a subagent that an earlier segment has started, taken when this segment began. */
 export function snapshotOf(call: Call): ChildSnapshot | undefined {
   return snapshots.get(call)
 }
 
-/** What the subagent of the call is to be entered with. */
+/** Returns the answers with which the subagent of the call must be entered. */
 export function answersOf(call: Call): Answers | undefined {
   return answers.get(call)
 }
 
-/** The subagent of the call is to be entered with these answers. */
+/** Marks the subagent of the call to be entered with these answers. */
 export function giveAnswers(call: Call, { results, approvals }: GivenAnswers): void {
   answers.set(call, { toolResults: results, approvals })
   call.below = undefined
@@ -107,8 +107,8 @@ export function giveAnswers(call: Call, { results, approvals }: GivenAnswers): v
 }
 
 /**
- * Looks into the journals of the subagents that an earlier segment has started. One that only waits for answers from
- * outside is left alone until they come; any other is to be entered again.
+ * Reads the journals of the subagents that an earlier segment has started. A subagent that only waits for answers from outside is
+ * left alone until they come; any other is entered again.
  */
 export async function inspectChildren(runs: ChildRuns, turn: Turn, calls: readonly Call[]): Promise<void> {
   for (const call of calls) {
@@ -132,7 +132,7 @@ export async function inspectCall(runs: ChildRuns, turn: Turn, call: Call): Prom
   return snapshot
 }
 
-/** Undefined for a call whose tool is none of a subagent any more. */
+/** Returns undefined if the call's tool does not belong to a subagent any more. */
 export function placeOf({ row, tool }: Call): ChildPlace | undefined {
   const { toolCallId, childKey } = row
   return tool?.subagent && childKey !== undefined ? { toolCallId, childKey, subagent: tool.subagent } : undefined
@@ -149,7 +149,7 @@ export async function inspectChild(runs: ChildRuns, turn: Turn, place: ChildPlac
   return { state, turn: child, calls, spent }
 }
 
-/** Nothing of it is stored: its run has not begun. */
+/** Returns whether nothing of the subagent is stored: its run has not begun. */
 export function isEmpty({ state }: ChildSnapshot): boolean {
   return !state.open && !state.input && state.turns === 0
 }
@@ -166,10 +166,13 @@ export function totalSpending(parts: readonly (Spending | undefined)[]): Spendin
   }, { usage: {} })
 }
 
-/** Running it would change nothing: each of its open calls waits for an answer, or for such a call. */
+/**
+ * Returns whether running the subagent would change nothing: each of its open calls waits for an answer, or for a subagent that
+ * only waits.
+ */
 function onlyWaits({ turn, calls }: ChildSnapshot): boolean {
   const open = calls.filter((call) => !isSettled(call))
-  // Somebody may have given the budgets more.
+  // The budgets may have been raised meanwhile.
   if (open.some(({ row }) => row.about === 'budget')) return false
   if (open.length === 0 || startable(calls, turn.agent.toolConcurrency).length > 0) return false
   return open.every((call) => (call.row.state === 'started' ? call.below !== undefined : !isOverdue(call, turn.clock.now())))

@@ -11,10 +11,10 @@ import { buildTool, declarationOf, isTool } from '../../tools/tool.ts'
 
 const namePattern = /^[a-z][a-z0-9_-]{0,51}$/
 
-/** The text is capped before: what JSON adds to it must not have it cut again. */
+/** The text is capped before. The JSON around it must not cause a second cut. */
 const maxOutputCharacters = 150_000
 
-/** One tool per subagent. Throws `invalid-config`. */
+/** Returns one tool per subagent. Throws `invalid-config`. */
 export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
   const tools = new Map<string, Tool>()
   for (const [place, agent] of subagents.entries()) {
@@ -26,7 +26,7 @@ export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
   return [...tools.values()]
 }
 
-/** The tools of an agent as the journal of a run would have them. */
+/** Returns the agent with the tools that the journal of a run requires. */
 export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: ChildHost): Setup {
   const { tools: added = [] } = host
   const hasSubagents = [...agent.tools.values()].some((tool) => tool.subagent)
@@ -71,7 +71,7 @@ function checkSubagent(place: string, given: Agent): Subagent {
   return { name, source: given }
 }
 
-/** What a model says when it hands work on, once it is validated. */
+/** The input of a model that delegates work, once it is validated. */
 export interface DelegateInput {
   readonly prompt: Extract<AgentInput, string> | readonly [Part, ...Part[]]
   readonly description?: string
@@ -126,7 +126,7 @@ function schemaFor(offers: Offers): JSONSchema7 {
 
 const schemas = [false, true].map((sessionKeys) => [false, true].map((inBackground) => schemaFor({ sessionKeys, background: inBackground })))
 
-/** The input of delegate tools: the same object for the same offers, so that it is read once. */
+/** Returns the input schema of delegate tools. The same object for the same offers, so that it is read once. */
 function delegateSchema({ sessionKeys, background: inBackground }: Offers): JSONSchema7 {
   return schemas[Number(sessionKeys)]?.[Number(inBackground)] as JSONSchema7
 }

@@ -16,7 +16,7 @@ interface Hosting {
 
 const launched = 'The agent is at work. You are told when it has ended: until then, go on with something else.'
 
-/** Has the journal run a subagent in its own way, or asks it again what became of one. */
+/** Has the journal run a subagent in its own way, or asks it again for the state of a subagent. */
 export async function hostChild(turn: Turn, call: Call, { subagent, wires, host }: Hosting): Promise<ExecutionEnding> {
   const outcome = await host.start(requestFor(turn, call, subagent, stopOnly(turn, wires))).catch((error: unknown) => {
     if (!AgentError.isInstance(error) || error.code !== 'fenced') throw error
@@ -54,7 +54,7 @@ function endingOf(call: Call, { name }: Subagent, outcome: Exclude<ChildOutcome,
   }
 }
 
-/** A run that is left goes on elsewhere, and so does what it has handed on. */
+/** Returns a signal that only a stop aborts. A run that yields continues elsewhere, and so do its subagents. */
 function stopOnly({ stop }: Turn, { abortSignal }: Wires): AbortSignal {
   const controller = new AbortController()
   const pass = (): void => void (stop.leaving || controller.abort(abortSignal.reason))

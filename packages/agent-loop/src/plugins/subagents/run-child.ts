@@ -22,7 +22,7 @@ interface Handing {
   readonly wires: Wires
 }
 
-/** Runs a subagent in place: from its prompt, from where an earlier segment has left it, or with answers. */
+/** Runs a subagent in place: from its prompt, from the point where an earlier segment left it, or with answers. */
 export async function runChild(runs: ChildRuns, turn: Turn, call: Call, { subagent, wires }: Handing): Promise<ExecutionEnding> {
   const place = placeOf(call)
   const setup = place && childSetup(turn, place)
@@ -45,7 +45,7 @@ export async function runChild(runs: ChildRuns, turn: Turn, call: Call, { subage
   return ended({ childRunId, status, text, steps, spent, ...(error && { error }) })
 }
 
-/** Repeats the last update with another status: the subagent starts to wait after it, or resumes. */
+/** Repeats the last update with another status: the subagent begins to wait after it, or resumes. */
 function reportStatus({ row }: Call, childRunId: string, report: Report, status: ChildUpdateEvent['status']): void {
   const last = row.told?.find((told) => told.childRunId === childRunId)?.update
   if (last) report({ kind: 'update', childRunId, ...last, status })
@@ -55,7 +55,7 @@ function ended(end: ChildEnd): ExecutionEnding {
   return { kind: 'returned', value: returnedBy(end), end: endReport(end) }
 }
 
-/** Of a run whose end its parent did not come to see. */
+/** Returns the end of a run that ended without its parent seeing it. */
 function endOf({ state, turn, spent }: ChildSnapshot, childRunId: string): ChildEnd {
   if (!state.ended) throw new TypeError('the journal of the subagent does not say how it ended')
   const { status, steps, error } = state.ended
@@ -73,7 +73,7 @@ interface Play {
 
 interface Played {
   readonly result: AgentResult
-  /** What each turn of it has used, by run id: a subagent may have follow-ups. */
+  /** Usage of each of its turns, by run id: a subagent may have follow-ups. */
   readonly turns: ReadonlyMap<string, Spending>
 }
 
@@ -87,7 +87,7 @@ async function played(runs: ChildRuns, turn: Turn, call: Call, { setup, wires, c
   }
   try {
     const first = await start(inputFor(call))
-    // What was checked a moment ago is refused only when its time ran out meanwhile.
+    // The answers were checked a moment ago. They are refused only if their time ran out meanwhile.
     return first.result.reason === 'refused' && answersOf(call) ? await start(undefined) : first
   } finally {
     turn.run.children.delete(toolCallId)
@@ -102,11 +102,11 @@ function inputFor(call: Call): AgentInput | undefined {
 
 interface Teller {
   readonly report: Report
-  /** A decision was made about what the subagent had asked. */
+  /** Called for a decision on a request of the subagent. */
   readonly resolve: (event: ApprovalResolvedEvent) => void
 }
 
-/** Reads the log of a run to its end and tells what concerns its parent. */
+/** Reads the log of a run to its end and passes on what concerns its parent. */
 async function watched(run: AgentRun, childRunId: string, { report, resolve }: Teller): Promise<Played> {
   const turns = new Map<string, Spending>()
   for await (const event of run.events({ deltas: false })) {
@@ -118,17 +118,17 @@ async function watched(run: AgentRun, childRunId: string, { report, resolve }: T
     report({ kind: 'update', childRunId, step, text: textOf(message), toolNames })
   }
   const result = await run.result()
-  // A run whose journal failed has no turn-end.
+  // A run whose journal failed has no `turn-end`.
   turns.set(result.runId, result)
   return { result, turns }
 }
 
-/** The parent's abort as the child's, with its cause: what only leaves must not be ended. */
+/** Returns a signal for the child that is aborted with the parent's cause: a run that only yields must not be ended. */
 function passOn(turn: Turn, parent: AbortSignal): AbortSignal {
   const controller = new AbortController()
   const abort = (): void => controller.abort(causeOf(turn))
   if (parent.aborted) abort()
-  // The parent's signal is that of this call alone: it goes when the call has ended.
+  // No removal is needed: the parent's signal belongs to this call alone, and is dropped when the call has ended.
   else parent.addEventListener('abort', abort, { once: true })
   return controller.signal
 }
@@ -140,7 +140,7 @@ function causeOf({ stop }: Turn): AbortCause {
   return { kind: cause.kind, ...(reason !== undefined && { reason }) }
 }
 
-/** The child was left to another process: then so is its parent. */
+/** Returns whether the child was left to another process. In that case its parent is left too. */
 function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   const fenced = reason === 'journal-error' && (error as AgentErrorData | undefined)?.code === 'fenced'
   if (fenced) turn.stop.stop({ kind: 'fenced' })
@@ -148,7 +148,7 @@ function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   return fenced || reason === 'yielded'
 }
 
-/** How the run of a subagent ended. */
+/** The end of a subagent's run. */
 interface ChildEnd extends Pick<AgentResult, 'status' | 'text' | 'steps' | 'error'> {
   readonly childRunId: string
   readonly spent: Spending
@@ -158,7 +158,7 @@ const textCharacters = 20_000
 
 const failures: ReadonlySet<TurnStatus> = new Set<TurnStatus>(['error', 'aborted', 'halted'])
 
-/** What the model is told: compact, and never the log of the subagent. */
+/** Returns what the model gets to see: a compact result, and never the log of the subagent. */
 export function returnedBy({ childRunId, status, text, steps, error }: ChildEnd): ToolReturnValue {
   return {
     output: { result: status, text: cutMiddle(text, textCharacters), steps, ...(error && { error: error.message }) },

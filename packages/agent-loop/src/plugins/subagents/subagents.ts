@@ -13,7 +13,7 @@ import type { ChildRuns, ChildSnapshot } from './child.ts'
 import { hostChild } from './host-child.ts'
 import { runChild } from './run-child.ts'
 
-/** Answers calls with runs of other agents, and tells of work that tools hand on. `runs` starts them. */
+/** Answers calls by runs of other agents, and writes events about work that tools delegate. `runs` starts the runs. */
 export function subagentsPlugin(runs: ChildRuns): Plugin {
   const delegation: Delegation<Turn> = {
     refuse,
@@ -29,7 +29,7 @@ export function subagentsPlugin(runs: ChildRuns): Plugin {
   return { name: 'subagents', delegation, hooks: { report: (turn, { call, report }) => recordChild(turn, call, report) } }
 }
 
-/** Why a call may not start its subagent, before there is one. */
+/** Returns why a call may not start its subagent, before there is one. */
 function refuse({ run: { journal, depth, limits } }: Turn): Outcome | undefined {
   if (depth >= limits.maxDepth) return errorOutcome(`agents may hand work on ${limits.maxDepth} levels deep, and no further`, 'no')
   if (journal.child || journal.children) return undefined
@@ -44,7 +44,7 @@ function delegate(runs: ChildRuns, turn: Turn, call: Call, wires: Wires): Promis
 }
 
 interface ClosedChild {
-  /** What the subagent had come to before; absent when it was stopped. */
+  /** The outcome of the subagent from before; absent if it was stopped. */
   readonly outcome?: Outcome
   readonly end?: ChildReport
 }
@@ -66,7 +66,7 @@ async function closeChild(runs: ChildRuns, turn: Turn, call: Call): Promise<Clos
   }
 }
 
-/** Nothing else happens in the turn meanwhile: what is said is drafted at once. */
+/** Drafts reports at once, because nothing else happens in the turn meanwhile. */
 const directReporter: Reporter = { isOpen: () => true, tell: (take) => void take() }
 
 interface Bin {
@@ -76,7 +76,7 @@ interface Bin {
   readonly approvals: GivenAnswers['approvals'][number][]
 }
 
-/** Which answers are for which subagent: results go by their path, decisions to the subagent that asked. */
+/** Sorts answers by subagent: results by their path, decisions by the subagent that asked. */
 async function routeAnswers(
   runs: ChildRuns,
   turn: Turn,
@@ -102,7 +102,7 @@ async function routeAnswers(
   return { own, below: [...bins.values()].map(({ child, call, ...answers }) => ({ turn: child.turn, calls: child.calls, call, answers })) }
 }
 
-/** That of a subagent whose call has ended is made when something is said to it: it may be a repeat. */
+/** Returns the bin for a call. The bin of an ended subagent is made only when there is an answer for it, which may be a repeat. */
 async function binOf(runs: ChildRuns, bins: Map<string, Bin>, turn: Turn, calls: readonly Call[], toolCallId: string): Promise<Bin | undefined> {
   const known = bins.get(toolCallId)
   if (known) return known

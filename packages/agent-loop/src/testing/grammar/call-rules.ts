@@ -5,7 +5,7 @@ import type { CallState, ChildState, LogState, Must, Place, Rules } from './log-
 const at: readonly Place[] = ['calls']
 const everywhere: readonly Place[] = ['outside', 'input', ...inTurn, 'compacting', 'closing']
 
-/** The calls of an answer: each in the order request, decision, start, end; those of one answer interleave. */
+/** Rules for the calls of an answer. Each call has the order request, decision, start, end; the calls of one answer interleave. */
 export const callRules: Rules<
   | ('tool-execution-start' | 'tool-execution-end' | 'awaiting-tools' | 'approval-requested' | 'approval-resolved')
   | ('child-start' | 'child-update' | 'child-end')
@@ -72,7 +72,7 @@ export const callRules: Rules<
       log.children.set(childRunId, { toolCallId, step: 0, isTask: event.taskId !== undefined, ended: false })
     },
   },
-  // A child that is a run of its own tells these when it comes to them.
+  // A child that is a run of its own writes these at any time.
   'child-update': {
     at: everywhere,
     take(log, event, must) {

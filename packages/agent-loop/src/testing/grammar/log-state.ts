@@ -3,55 +3,55 @@ import type { AgentEvent, DeltaEvent, DurableEvent } from '../../events/agent-ev
 import type { Window } from '../../events/turn-events.ts'
 
 /**
- * Where a log can stand: `outside` of a turn (a suspended one too), behind an `input`, in a `turn` between two steps, in a
- * `step` before its answer, in a `message`, at the `calls` of an answer, `compacting`, or `closing` a segment.
+ * The place of a log: `outside` of a turn (also of a suspended one), after an `input`, in a `turn` between two steps, in a `step`
+ * before its answer, in a `message`, at the `calls` of an answer, `compacting`, or `closing` a segment.
  */
 export type Place = 'outside' | 'input' | 'turn' | 'step' | 'message' | 'calls' | 'compacting' | 'closing'
 
 export const inTurn: readonly Place[] = ['turn', 'step', 'message', 'calls']
 
-/** What a log has told so far, as far as the next events depend on it. */
+/** The state of a log, as far as the next events depend on it. */
 export interface LogState {
   place: Place
-  /** The durable event before, those apart that may stand anywhere. */
+  /** The previous durable event, without events that may come anywhere. */
   previous: DurableEvent['type'] | undefined
-  /** The turn that is open outside of its segments. */
+  /** True if a turn is open outside of its segments. */
   waits: boolean
-  /** Where a turn stood that waits for a decision about its definition or its budget. */
+  /** Place of a turn that waits for a decision about its definition or its budget. */
   heldAt: Place | undefined
   runId: string | undefined
-  /** The run whose end has settled the session last. */
+  /** The run whose end settled the session last. */
   settledBy: string | undefined
   /** Runs that have not begun. */
   readonly queued: Set<string>
-  /** 0 when it is not known. */
+  /** 0 if it is not known. */
   turn: number
   step: number
-  /** The turn has something to answer. */
+  /** True if the turn has something to answer. */
   hasInput: boolean
-  /** Input may come in here. */
+  /** The window at which input may come now. */
   window: Window | undefined
   message: OpenMessageState | undefined
-  /** An attempt was withdrawn, and none follows without its announcement. */
+  /** True if an attempt was withdrawn: the next one needs an announcement. */
   attemptFailed: boolean
-  /** The attempt that was announced, until its end. */
+  /** The announced attempt, until its end. */
   retry: number | undefined
   compaction: { readonly id: string; readonly from: Place } | undefined
-  /** Of the latest answer. */
+  /** Calls of the latest answer. */
   calls: Map<string, CallState>
-  /** Without a decision: approval id to tool call id at the root. */
+  /** Approvals without a decision: approval id to tool call id at the root. */
   approvals: Map<string, string>
-  /** By runs in the background, without a decision. */
+  /** Approvals of background runs without a decision. */
   readonly asked: Set<string>
-  /** Ids of messages of the turn that stand. */
+  /** Ids of messages of the turn that are not withdrawn. */
   messages: Set<string>
   /** Ids that must not come again. */
   readonly usedIds: Set<string>
-  /** By child run id, all that the log tells of. */
+  /** All children in the log, by child run id. */
   readonly children: Map<string, ChildState>
-  /** What children cost that have ended, and is not booked. */
+  /** Cost of ended children that is not booked yet. */
   readonly owed: { readonly toolCallId: string; readonly usage: Usage }[]
-  /** The log is read from its middle on. */
+  /** True if the log is read from its middle on. */
   isPartial: boolean
   spent: { readonly usage: Usage; readonly cost?: Cost | undefined } | undefined
 }
@@ -59,7 +59,7 @@ export interface LogState {
 interface OpenMessageState {
   readonly id: string
   readonly blocks: BlockGrammar
-  /** Its process died. */
+  /** True if its process died. */
   lost: boolean
 }
 
@@ -68,16 +68,16 @@ export interface CallState {
   attempts: number
   running: boolean
   ended: boolean
-  /** Before it could book what its children cost. */
+  /** True if it ended before it could book the cost of its children. */
   cutOff: boolean
   approval: 'requested' | 'approve' | 'deny' | 'cancelled' | undefined
 }
 
 export interface ChildState {
   readonly toolCallId: string
-  /** The step of its last update. */
+  /** Step of its last update. */
   step: number
-  /** It works in the background: the turn does not book what it costs. */
+  /** True if it works in the background: the turn does not book its cost. */
   readonly isTask: boolean
   ended: boolean
 }
@@ -96,28 +96,28 @@ export function move(log: LogState, change: Partial<LogState>): void {
 
 export type Must = (holds: boolean, problem: string) => void
 
-/** Where an event may stand, and what else must hold there; `take` moves the log on. */
+/** The places at which an event may come, and further conditions; `take` moves the log on. */
 export interface Rule<Event> {
   readonly at: readonly Place[]
   readonly take: (log: LogState, event: Event, must: Must, options: GrammarOptions) => void
 }
 
 export interface GrammarOptions {
-  /** No delta is missing. */
+  /** True: no delta is missing. */
   readonly allDeltas: boolean
 }
 
-/** One rule per event type: a type without its rule does not compile. */
+/** One rule per event type: an event type without a rule does not compile. */
 export type Rules<Type extends AgentEvent['type']> = { readonly [Each in Type]: Rule<Extract<AgentEvent, { type: Each }>> }
 
 type BlockEvent = Exclude<DeltaEvent, { type: 'tool-execution-delta' }>
 
-/** The deltas of one message: per block a start, its deltas and one end, told apart by index. */
+/** Checks the deltas of one message: per block a start, its deltas and one end, told apart by index. */
 export class BlockGrammar {
   readonly #open = new Map<number, string>()
   #count = 0
 
-  /** What is wrong with the event as the next one. */
+  /** Returns what is wrong with the event as the next one. */
   check(event: BlockEvent): string | undefined {
     if (event.type === 'content-part') return this.#checkPart(event.index)
     if (event.type === 'output-delta') return this.#open.has(event.index) ? undefined : `no block ${event.index} is open`

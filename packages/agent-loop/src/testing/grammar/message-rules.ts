@@ -5,7 +5,7 @@ import { BlockGrammar, inTurn, move } from './log-state.ts'
 import type { CallState, LogState, Must, Rules } from './log-state.ts'
 import { book } from './turn-rules.ts'
 
-/** Model calls: their attempts, their retries, what they cost, and the compactions between them. */
+/** Rules for model calls: their attempts, their retries, their cost, and the compactions between them. */
 export const messageRules: Rules<
   | ('message-start' | 'message-end' | 'message-discarded' | 'retry-start' | 'retry-end' | 'usage')
   | ('compaction-start' | 'compaction-end')
@@ -72,7 +72,7 @@ export const messageRules: Rules<
   },
 }
 
-/** An open message, then any number of messages of the turn; or an input before its turn begins. */
+/** Checks a withdrawal: of an open message, then of any number of messages of the turn; or of an input before its turn begins. */
 function discard(log: LogState, { messageId, reason }: MessageDiscardedEvent, must: Must): void {
   must((log.place === 'input') === (reason === 'replaced'), `withdraws as ${reason}`)
   if (log.place === 'message') {
@@ -81,7 +81,7 @@ function discard(log: LogState, { messageId, reason }: MessageDiscardedEvent, mu
     move(log, { place: 'step', message: undefined, attemptFailed: reason !== 'crash' })
     return
   }
-  // Behind a compaction that made no room the turn may go too.
+  // After a compaction that made no room, the turn may be withdrawn too.
   const behind: readonly (string | undefined)[] = ['message-discarded', 'turn-start', 'compaction-end']
   must(log.place === 'input' || behind.includes(log.previous), 'no attempt was withdrawn')
   must(log.messages.delete(messageId), `${messageId} is no message of the turn`)
@@ -93,12 +93,12 @@ function bookUsage(log: LogState, event: UsageEvent, must: Must): void {
   if (purpose === 'discarded-attempt') must(log.place === 'step' && log.previous === 'message-discarded', 'no attempt was withdrawn')
   if (purpose === 'child') {
     const isSame = ({ usage }: LogState['owed'][number]): boolean => canonicalJson({ ...usage }) === canonicalJson({ ...event.usage })
-    // A call that was cut off never books what its child cost.
+    // A call that was cut off never books the cost of its child.
     const open = log.owed.findIndex((each) => isSame(each) && log.calls.get(each.toolCallId)?.ended === false)
     const place = open >= 0 ? open : log.owed.findIndex(isSame)
     must(log.isPartial || place >= 0, 'no child has ended that has used this')
     if (place >= 0) log.owed.splice(place, 1)
   }
-  // A compaction from outside a turn is not booked to any turn.
+  // A compaction outside of a turn is booked to no turn.
   if (log.compaction?.from !== 'outside') book(log, event)
 }

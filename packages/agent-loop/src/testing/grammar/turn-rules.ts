@@ -13,7 +13,7 @@ const free = (at: readonly Place[]): Rule<unknown> => ({ at, take: () => undefin
 /** Events that can be the last one of a run before the session settles. */
 const ends: ReadonlySet<string | undefined> = new Set(['save-point', 'compaction-end', 'turn-end'])
 
-/** Sessions, runs, turns and steps. */
+/** Rules for sessions, runs, turns and steps. */
 export const turnRules: Rules<
   | ('session-start' | 'session-end' | 'run-queued' | 'branch-switched' | 'orchestration-step' | 'error')
   | ('user-message' | 'runtime-input' | 'turn-start' | 'turn-end' | 'step-start' | 'step-end' | 'save-point' | 'settled')
@@ -80,7 +80,7 @@ export const turnRules: Rules<
   },
 }
 
-/** Adds a part to what the turn has cost. */
+/** Adds a part to the cost of the turn. */
 export function book(log: LogState, part: Pick<UsageEvent, 'usage' | 'cost'>): void {
   if (log.spent) log.spent = { usage: sumUsage(log.spent.usage, part.usage), cost: sumCost(log.spent, part) }
 }
@@ -130,7 +130,7 @@ function checkSpent({ spent }: LogState, { usage, cost }: TurnEndEvent, must: Mu
   must(same(cost, spent.cost), `cost ${JSON.stringify(cost)} is not the sum ${JSON.stringify(spent.cost)}`)
 }
 
-/** Keeps the place of the turn: it goes on from there when a client has decided about its definition. */
+/** Keeps the place of the turn: the turn goes on from there when a client has decided about its definition. */
 function holdTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   must(event.status === 'needs-recovery', 'only a turn that needs recovery is held')
   must(event.steps === log.step, `counts ${event.steps} steps of ${log.step}`)
