@@ -14,7 +14,7 @@ const anything: readonly Kind[] = [
   ...(['null', 'true', 'number', 'negative', 'NaN', 'fraction', 'empty', 'text', 'list', 'object', 'function'] as const),
   ...(['date', 'map', 'symbol', 'bigint', 'promise'] as const),
 ]
-/** Returns the text that `JSON.stringify` writes. */
+/** Kinds that `canonicalJson` and `hashJson` accept: everything that `JSON.stringify` can write. */
 const asJson = anything.filter((kind) => kind !== 'NaN' && kind !== 'bigint')
 const schemaTakes = (path: string): Record<string, readonly Kind[]> => ({ [path]: ['object', 'function'], [`${path}.type`]: none })
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
@@ -51,7 +51,7 @@ const runOptions = () => ({
   ...{ random: () => 0.5, onApproval: () => Promise.resolve(undefined) },
 })
 
-/** Exports that are no functions of a caller, with the reason. */
+/** Exports that no caller calls as a function, with the reason. */
 export const withoutRow: Readonly<Record<string, string>> = {
   AgentError: 'the error itself',
   eventTypes: 'a list',
@@ -103,7 +103,7 @@ export const rows: Readonly<Record<string, ArgumentRow>> = {
     names: ['options'],
     good: () => [agentOptions()],
     call: loop.defineAgent,
-    // Extensions and guardrails have rows of their own.
+    // Extensions and guardrails have their own rows.
     whole: ['options.model', 'options.models', 'options.compaction.model', 'options.fallback[0]', 'options.tools[0]', 'options.subagents[0]', 'options.extensions[0]', 'options.guardrails[0]'],
     takes: {
       ...{ 'options.model': ['text', 'function'], 'options.fallback[0]': ['text'], 'options.compaction.model': ['text'], 'options.tools': ['list', 'object'] },

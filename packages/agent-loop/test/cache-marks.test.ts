@@ -27,13 +27,13 @@ const look = defineTool({ name: 'look', description: 'Looks', inputSchema: { typ
 const callOf = (name: string, input: object = {}, id = `call_${name}`) => ({ toolCalls: [{ id, name, arguments: JSON.stringify(input) }] })
 const agentWith = (options: Partial<AgentOptions> = {}) => defineAgent({ model: model(), instructions: 'Be brief.', tools: [look], retry: false, ...options })
 
-/** The paths of all cache marks of a request. */
+/** Returns the paths of all cache marks of a request. */
 function marksIn(value: JSONValue, path: readonly string[] = []): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, item = null]) => (key === 'cache_control' ? [path.join('.')] : marksIn(item, [...path, key])))
 }
 
-/** The texts behind which a request has its marks. */
+/** Returns the texts after which a request has its marks. */
 function markedTexts(body: JSONObject | undefined): readonly JSONValue[] {
   return marksIn(body ?? {}).map((path) => {
     const block = path.split('.').reduce<JSONValue>((item, key) => (item as JSONObject)[key] ?? null, body ?? {}) as JSONObject
@@ -41,7 +41,7 @@ function markedTexts(body: JSONObject | undefined): readonly JSONValue[] {
   }).toSorted()
 }
 
-/** Answers `one` with a call of `look`, all else with a text. */
+/** Answers `one` with a call of `look`, everything else with a text. */
 function answerTurns(): void {
   mock.on({ userMessage: 'one', hasToolResult: false }, callOf('look'))
   mock.on({ userMessage: /.*/ }, { content: 'Done.' })
@@ -78,7 +78,7 @@ describe('cache marks of an agent', () => {
     expect((await agent.compact({ journal: talk.journal })).outcome).toBe('done')
     expect(bodies).toHaveLength(6)
     expect(bodies.flatMap((body) => marksIn(body))).toEqual([])
-    // The helper itself is as it was, and a setting of its own comes first.
+    // The helper itself is unchanged, and its own setting has priority.
     await helper.run('by yourself').result()
     expect(markedTexts(bodies.at(-1))).toEqual(['Help.', 'by yourself'])
     bodies.length = 0
@@ -103,7 +103,7 @@ describe('cache marks of an agent', () => {
     await talk.play(agent, 'one')
     const [, child, spawned, again, parent] = bodies
     expect([child, spawned, again, parent].map(markedTexts)).toEqual([['Help.', 'help'], ['Help.', 'aside'], ['Done.', 'Help.'], ['Be brief.', expect.stringContaining('Done.')]])
-    // What a provider keeps of it is the same to the byte.
+    // The part that a provider caches is byte-identical.
     expect([spawned?.['system'], spawned?.['tools']]).toEqual([child?.['system'], child?.['tools']])
     expect((await agent.compact({ journal: talk.journal })).outcome).toBe('done')
     expect(marksIn(bodies.at(-1) ?? {})).toEqual(['system.0'])

@@ -11,7 +11,7 @@ const call = (name: string, id: string, input: JSONValue = {}) => ({ toolCalls: 
 const missesOf = (events: readonly AgentEvent[]) => events.flatMap((event) => (event.type === 'usage' && event.cacheMiss ? [{ ...event.cacheMiss, turn: event.turn, step: event.step }] : []))
 const overloaded = Object.assign(new Error('overloaded'), { name: 'AI_APICallError', statusCode: 503, isRetryable: true })
 
-/** What the turns of a conversation say about their requests. `between`: what happens before the second one. */
+/** Returns what the second turn of a conversation reports about its request. */
 async function missesBetween(first: Partial<AgentOptions>, second: Partial<AgentOptions>) {
   const talk = conversation()
   await talk.play(agentOf([{ text: 'one' }], { instructions: 'Be brief.', ...first }), 'one')
@@ -50,7 +50,7 @@ describe('the beginning of requests', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => tool(name))
     if (!a || !b || !c) throw new Error('tools are missing')
     expect(await missesBetween({ tools: [a, b] }, { tools: [b, a] })).toEqual([])
-    // Made again, and the same.
+    // Made again with the same definition.
     expect(await missesBetween({ tools: [a, b] }, { tools: [tool('a'), tool('b')] })).toEqual([])
     expect(await missesBetween({ tools: [a, b] }, { tools: [a, tool('b', 'other')] })).toEqual([{ part: 'tool', name: 'b', ...at }])
     expect(await missesBetween({ tools: [a, c] }, { tools: [a, b, c] })).toEqual([{ part: 'tool', name: 'b', ...at }])
@@ -64,7 +64,7 @@ describe('the beginning of requests', () => {
     const talk = conversation()
     const agent = agentOf([{ text: 'one' }, { text: 'two' }])
     await talk.play(agent, 'one', { overlays: ['above'] })
-    // The overlay was above the input, and is over.
+    // The overlay was above the input, and has expired.
     await talk.play(agent, 'two')
     const changing = defineExtension({
       name: 'changing',
@@ -133,7 +133,7 @@ describe('the beginning of requests', () => {
     const elsewhere = conversation({ snapshot: JSON.parse(JSON.stringify(talk.memory.snapshot())) as JSONValue })
     await elsewhere.play(agentOf([{ text: 'two' }], { instructions: 'b' }), 'two', { ids: talk.ids })
     expect(missesOf(elsewhere.journal.events)).toEqual([])
-    // That conversation is known here from now on.
+    // From now on this process knows that conversation.
     await elsewhere.play(agentOf([{ text: 'three' }], { instructions: 'c' }), 'three', { ids: talk.ids })
     expect(missesOf(elsewhere.journal.events)).toMatchObject([{ part: 'section', name: 'identity', turn: 3 }])
   })
@@ -162,7 +162,7 @@ describe('the beginning of requests', () => {
       perStep.push(characters)
       characters = 0
     }
-    // The first steps meet the tools, and the numbers have one digit.
+    // The first steps are the first to read the tools, and their numbers have one digit.
     const late = perStep.slice(12, 40)
     expect(Math.max(...late) - Math.min(...late)).toBeLessThan(40)
   })

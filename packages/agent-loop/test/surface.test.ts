@@ -4,7 +4,7 @@ import * as node from '../src/node/index.ts'
 import * as root from '../src/index.ts'
 import * as testing from '../src/testing/index.ts'
 
-// Turned red? Then the question is: was this meant?
+// If it turns red, ask whether the change was meant.
 describe('public surface', () => {
   it('exports these names', () => {
     expect(Object.keys(root).sort()).toEqual([

@@ -26,11 +26,11 @@ const recorded: typeof fetch = (input, init) => {
 interface Wire {
   readonly name: string
   readonly model: () => AnyLanguageModel
-  /** 12 in, 7 out, in the words of this wire. */
+  /** 12 in, 7 out, in the form of this wire. */
   readonly usage: Record<string, number>
-  /** What an answer with calls needs besides them. */
+  /** Fields that an answer with calls needs besides the calls. */
   readonly calls?: { readonly finishReason: string }
-  /** How it writes that call and text of a result. */
+  /** The form of a result with that call id and text. */
   readonly result: (toolCallId: string, output: string) => object
 }
 
@@ -90,7 +90,7 @@ describe.each(wires)('a turn through the client of $name', ({ model, usage, call
   })
 
   it('begins the next turn with what was said, after an error too', async () => {
-    // The first that fits answers, and a wire may join the two inputs.
+    // The first match answers, and a wire may join the two inputs.
     mock.on({ userMessage: 'two' }, { content: 'Here again.', usage })
     mock.on({ userMessage: 'one' }, { error: { message: 'no such key', type: 'authentication_error' }, status: 401 })
     const talk = conversation()
@@ -102,7 +102,7 @@ describe.each(wires)('a turn through the client of $name', ({ model, usage, call
   })
 })
 
-/** The results in a request, wherever its wire has them. */
+/** Returns the results in a request, wherever its wire has them. */
 function blocksOf(value: unknown): readonly object[] {
   if (typeof value !== 'object' || value === null) return []
   if ('type' in value && (value.type === 'function_call_output' || value.type === 'tool_result')) return [value]

@@ -10,13 +10,13 @@ import { echo, remote } from '../support/tools.ts'
 
 const call = (name: string, id = 'x', input: JSONValue = {}) => ({ toolCalls: [{ id, name, input }] })
 
-/** What a provider caches of a request. */
+/** Returns the parts of a request that a provider caches. */
 function bytesOf(request: LanguageModelV4CallOptions | undefined): string {
   const { prompt = [], tools } = request ?? {}
   return JSON.stringify([prompt.filter(({ role }) => role === 'system'), tools])
 }
 
-/** A run in which a tool asks a child something, and the bytes of both. */
+/** Plays a run in which a tool asks a child something. Returns the cached parts of both requests. */
 async function askInside(options: Partial<AgentOptions>, runOptions: RunOptions = {}, spawn: SpawnChildOptions = {}) {
   const talk = conversation()
   const ask = defineTool({

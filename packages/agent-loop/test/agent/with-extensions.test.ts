@@ -2,7 +2,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 import { describe, expect, it } from 'vitest'
 import { defineAgent, defineExtension, withExtensions, type Agent, type Extension } from '../../src/index.ts'
 
-/** Writes the names of agents and of itself down, at each model call. */
+/** Creates an extension that notes, at each model call, the names of the agents and its own name. */
 function listener(name: string, seen: string[]): Extension {
   return defineExtension({ name, hooks: { onModelRequest: (_sent, { agent }) => void seen.push([...agent, name].join('/')) } })
 }

@@ -11,7 +11,7 @@ const decided = { ...base, type: 'approval-resolved', approvalId: 'far_1', toolC
 const waits = (...ids: string[]) =>
   ({ ...base, type: 'awaiting-tools', agent: ['scout'], pendingToolCalls: ids.map((toolCallId) => ({ toolCallId, toolName: 'far', input: {}, path: ['d'], agent: ['scout'] })) }) as const
 
-/** The log of a turn with a call, with these events behind the place of the first of each kind. */
+/** Plays a turn with a call, and puts each of these events after the first event of its type. */
 async function logWith(...placed: readonly (readonly [AgentEvent['type'], AgentEvent])[]): Promise<readonly AgentEvent[]> {
   const talk = conversation()
   await talk.play(agentOf([{ toolCalls: [{ id: 'x', name: 'a', input: {} }] }, { text: 'two' }], { tools: [echo('a').tool] }), 'go')

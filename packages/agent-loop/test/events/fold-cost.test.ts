@@ -11,7 +11,7 @@ const long: RunView = {
   toolCalls: Array.from({ length: past }, (_, place) => ({ toolCallId: `past_call_${place}`, toolName: 'tool', input: {}, state: 'result', attempt: 1 }) as const),
 }
 
-/** A list that counts how often one of its entries is read: copying it reads each of them. */
+/** Returns a list that counts how often one of its entries is read: copying it reads each of them. */
 function counted<T extends object>(list: readonly T[], onRead: () => void): readonly T[] {
   return new Proxy(list, {
     get(target, key, receiver) {
@@ -21,7 +21,7 @@ function counted<T extends object>(list: readonly T[], onRead: () => void): read
   })
 }
 
-/** Folds one event. Returns how many messages and calls were read for it. */
+/** Folds one event. Returns the number of messages and calls that were read for it. */
 function foldOne(view: RunView, event: AgentEvent): { next: RunView; messages: number; calls: number } {
   let [messages, calls] = [0, 0]
   const lists = { messages: counted(view.messages, () => messages++), toolCalls: counted(view.toolCalls, () => calls++) }
@@ -33,7 +33,7 @@ function foldOne(view: RunView, event: AgentEvent): { next: RunView; messages: n
 describe('the cost of folding', () => {
   it('work per delta does not grow with the message, nor with the conversation', () => {
     let read = 0
-    /** Counts how often its text is taken. */
+    /** Counts how often its text is read. */
     const delta = { [Symbol.toPrimitive]: () => (read++, 'abcd') } as unknown as string
     const open: readonly AgentEvent[] = [
       { ...base, type: 'message-start', messageId: 'm', attempt: 1, model: { provider: 'p', modelId: 'm' }, seq: 1 },

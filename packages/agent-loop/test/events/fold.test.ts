@@ -16,7 +16,7 @@ const answered = `message-end step-end turn-end(completed) ${closed}`
 const asked = `${start} message-end(x) approval-requested(x) turn-end(awaiting-approval) save-point`
 const child = `${start} message-end(x) tool-execution-start(x) child-start(x)`
 
-/** A log in which everything happens. */
+/** A log that contains everything that can happen. */
 const rich = `
   session-start run-queued(run_1) user-message turn-start runtime-input(turn-start) step-start message-start · message-discarded(retry)
   usage(discarded-attempt) retry-start message-start · message-end(x,y) retry-end(true) approval-requested(y) tool-execution-start(x)

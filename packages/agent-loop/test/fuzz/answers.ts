@@ -11,7 +11,7 @@ export interface CallPlan {
   readonly tool: ToolName | 'delegate_to_helper' | 'nobody'
   readonly act: ToolAct
   readonly ms: number
-  /** Few, so that they come again; undefined is one of its own. */
+  /** Only a few ids, so that they repeat; undefined means a unique id. */
   readonly id: number | undefined
   readonly input: 'right' | 'wrong' | 'cut'
 }
@@ -22,7 +22,7 @@ export const answerEnds = [
 ] as const
 export type AnswerEnd = (typeof answerEnds)[number]
 
-/** What the model says when it is asked, and how that ends. */
+/** The model's answer to a request, and how it ends. */
 export interface AnswerPlan {
   readonly reasoning: boolean
   readonly text: string
@@ -43,13 +43,13 @@ function callPlans(tools: readonly CallPlan['tool'][], acts: readonly ToolAct[] 
   })
 }
 
-/** Calls that take their time, of tools that must not run beside each other. */
+/** Calls that take their time, of tools that must not run at the same time. */
 const crowds = fc.array(
   fc.record({ tool: fc.constantFrom('single', 'single', 'safe', 'pure', 'once', 'alone'), act: fc.constant('later'), ms: fc.constantFrom(10, 20, 60), id: fc.constant(undefined), input: fc.constant('right') }),
   { minLength: 4, maxLength: 6 },
 )
 
-/** Most answers end well: a turn should come to more than its first one. */
+/** Most answers end well, so that a turn gets further than its first answer. */
 export function answerPlans(
   tools: readonly CallPlan['tool'][] = [...toolNames, 'delegate_to_helper', 'nobody'],
   maxCalls = 4,
@@ -70,7 +70,7 @@ export function answerPlans(
   })
 }
 
-/** Answers in the order of the plan, and then with an end. Requests for summaries are answered by `summaries`. */
+/** Gives answers in the order of the plan, and then one that ends the turn. Requests for summaries get `summaries`. */
 export function plannedModel(world: World, answers: readonly AnswerPlan[], options: { summaries?: readonly AnswerPlan[]; modelId?: string } = {}): AnyLanguageModel {
   const { summaries = [], modelId = 'planned' } = options
   const counts = { answers: 0, summaries: 0 }

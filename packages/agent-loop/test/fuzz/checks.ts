@@ -13,7 +13,7 @@ import { tokensToldIn } from './spending.ts'
 import type { Store } from './tested-journal.ts'
 import type { World } from './world.ts'
 
-/** What must hold when a run has ended. */
+/** Checks what must hold after a run has ended. */
 export async function checkRun(process: Process, order: Order, before: JournalState, played: Played): Promise<void> {
   const { world, store } = process
   const after = await store.root.load()
@@ -29,12 +29,12 @@ export async function checkRun(process: Process, order: Order, before: JournalSt
   else if (hasOutcome(played.result)) checkResult(world, store, before, after, played.result)
 }
 
-/** Neither refused nor left: the log tells of it. */
+/** Returns whether the log has the outcome: the run was neither refused nor yielded. */
 function hasOutcome({ reason }: AgentResult): boolean {
   return reason !== 'refused' && reason !== 'yielded' && reason !== 'journal-error'
 }
 
-/** Nothing is left behind. */
+/** Checks that nothing is left over. */
 function checkRest(world: World, { writer }: Played): void {
   world.claim(phaseOf(writer.journal) === 'idle', `A33: the phase is ${phaseOf(writer.journal)}`)
   world.claim(world.clock.testedTimers === 0, `A112: ${world.clock.testedTimers} timers are left`)
@@ -51,7 +51,7 @@ function checkStop({ world, store, agentPlan }: Process, { endedAt, result }: Pl
   world.claim(endedAt <= bound, `A107: stopped at ${stopped.at}, ended at ${endedAt} as ${result.status}`)
 }
 
-/** The one under way, what hooks wait for, the end, and what stands behind it. */
+/** The commit in progress, a commit that hooks wait for, the end, and what follows it. */
 const commitsBehindStop = 8
 
 function checkLogs(world: World, journal: RecordingJournal): void {
@@ -59,7 +59,7 @@ function checkLogs(world: World, journal: RecordingJournal): void {
   for (const child of journal.childJournals.values()) checkLogs(world, child)
 }
 
-/** Every provider takes what stands in the view of a conversation without an open turn. */
+/** Checks that every provider accepts the view of a conversation without an open turn. */
 function checkPrompts(world: World, { messages, compaction, open }: JournalState): void {
   if (open) return
   world.claim(repairTranscript(messages).repairs.length === 0, 'A113: the transcript needs a repair')
@@ -68,13 +68,13 @@ function checkPrompts(world: World, { messages, compaction, open }: JournalState
   if (compaction) view.setCompaction(compaction)
   for (const provider of promptProviders) {
     for (const problem of checkPrompt(view.messages, provider)) {
-      // A step that only an overlay has made follows an answer: a provider that wants a turn between gets one.
+      // A step that only an overlay has caused follows an answer: a provider that needs a turn in between gets one.
       world.claim(problem.includes('added-turn'), `A113: ${provider}: ${problem}`)
     }
   }
 }
 
-/** All that was used is told of, unless somebody was left in the middle of it. */
+/** Checks that the log has all usage, unless a process was lost in the middle of it. */
 function checkBudget({ world, store }: Process, { result, writer }: Played): void {
   const { budget } = world
   const isLeft = writer.died || result.reason === 'yielded' || result.reason === 'journal-error'
@@ -86,7 +86,7 @@ function checkBudget({ world, store }: Process, { result, writer }: Played): voi
   world.claim(!world.isWhole || budget.used === told, `A162: ${budget.used} tokens are in the budget, and ${told} in the logs`)
 }
 
-/** Each input that was accepted is in the log or given back, and no other is. */
+/** Checks that each accepted input, and no other, is in the log or is returned as unused. */
 function checkInputs({ world, store }: Process, { result, writer }: Played): void {
   const log = JSON.stringify(eventsOf(store.root))
   const [unused, queued] = [JSON.stringify(result.unusedInputs), JSON.stringify(store.queue)]
@@ -106,7 +106,7 @@ function eventsOf({ events, childJournals }: RecordingJournal): readonly unknown
   return [...events, ...[...childJournals.values()].flatMap(eventsOf)]
 }
 
-/** A172: no call that must not run twice did. */
+/** A172: checks that no call ran twice which must not. */
 function checkExecutions(world: World): void {
   for (const [key, { toolName, count }] of world.executions) {
     const mayRepeat = ['pure', 'safe', 'alone', 'single', 'pure-timed', 'short', 'stream'].includes(toolName)
@@ -123,14 +123,14 @@ function checkResult(world: World, store: Store, before: JournalState, after: Jo
   const view = store.view()
   const same = (what: string, told: unknown, folded: unknown): void =>
     world.claim(isDeepStrictEqual(plain(told), plain(folded)), `A45: ${what} is ${JSON.stringify(told)} and ${JSON.stringify(folded)} in the log`)
-  // Answers that are known change nothing, and say nothing of a turn that a process has left in its middle.
+  // Repeated answers change nothing. They say nothing about a turn that a process has left in its middle.
   if (after.seq === before.seq && (result.reason === 'handled' || view.outcome === undefined)) return
   same('status', result.status, view.outcome)
   same('usage', result.usage, view.usage)
   same('cost', result.cost, view.cost)
   same('error', result.error, view.error)
   same('steps', result.steps, view.step)
-  // A run that only hears what it knows does not ask a host what its subagents wait for.
+  // A run with repeated answers only does not ask a host what its subagents wait for.
   const isKnown = ({ path }: { readonly path: readonly string[] }): boolean => after.seq > before.seq || !store.host || path.length === 0
   same('pending calls', result.pendingToolCalls, view.pendingToolCalls.filter(isKnown))
   same('pending approvals', byId(result.pendingApprovals), byId(view.pendingApprovals.filter(isKnown)))
@@ -138,7 +138,7 @@ function checkResult(world: World, store: Store, before: JournalState, after: Jo
   same('messages', result.messages, end === 0 ? [] : after.messages.slice(-end))
 }
 
-/** Calls are in the order of their answer, questions in the log in the order in which they were asked. */
+/** Sorts requests by id: a result has them in the order of the calls, the log in the order in which they were asked. */
 function byId(requests: AgentResult['pendingApprovals']): AgentResult['pendingApprovals'] {
   return requests.toSorted((a, b) => a.approvalId.localeCompare(b.approvalId))
 }

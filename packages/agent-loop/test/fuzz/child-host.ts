@@ -7,11 +7,11 @@ import type { World } from './world.ts'
 const hostActs = ['end', 'end', 'later', 'fail', 'limit', 'launch', 'wait', 'wait-below', 'ask', 'ask-and-wait', 'reject', 'throw', 'hang', 'deaf', 'fenced'] as const
 type HostAct = (typeof hostActs)[number]
 
-/** A journal that runs subagents in its own way. */
+/** The plan of a journal that runs subagents in its own way. */
 export interface HostPlan {
   readonly sessionKeys: boolean
   readonly background: boolean
-  /** What becomes of one subagent after the other; `asks` is how often it says so before it ends. */
+  /** The acts of the subagents, one after the other. Each acts `asks` times before it ends. */
   readonly children: readonly { readonly act: HostAct; readonly asks: number }[]
 }
 
@@ -28,11 +28,11 @@ interface Hosted {
   readonly input: AgentInput
   readonly act: HostAct
   left: number
-  /** What it has come to, for good. */
+  /** Its final outcome. */
   end: ChildOutcome | undefined
 }
 
-/** It outlives the processes: a key that comes again is told what has become of the first. */
+/** Creates a host that outlives the processes: for a known key it returns the state of the first start. */
 export function plannedHost(world: World, { sessionKeys, background, children }: HostPlan): ChildHost {
   const hosted = new Map<string, Hosted>()
   return {

@@ -16,7 +16,7 @@ import { Store } from './tested-journal.ts'
 import { plannedTools } from './tools.ts'
 import { World } from './world.ts'
 
-/** Lets a conversation happen; in the end it must take one more input. Gives what must not be. */
+/** Plays a conversation, which must accept one more input at its end. Returns the faults. */
 export async function converse(scenario: Scenario): Promise<readonly string[]> {
   const world = new World()
   const store = new Store(world, scenario.journal)
@@ -60,7 +60,7 @@ async function playRound(process: Planned, latest: AgentResult | undefined): Pro
 
 async function compactByHand({ world, store, agent, options }: Process): Promise<void> {
   const { budget } = world
-  // It belongs to no run, and to the budget of none.
+  // This compaction belongs to no run, and to no budget of a run.
   world.budget = undefined
   const told = tokensToldIn(store.root)
   const writer = store.open(undefined, new AbortController().signal)

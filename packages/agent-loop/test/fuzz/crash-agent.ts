@@ -8,13 +8,13 @@ import type { CrashPlan, CrashStep, CrashTool } from './crash-plan.ts'
 import type { Store } from './tested-journal.ts'
 import type { World } from './world.ts'
 
-/** How often each call ran, and under which keys and attempts. */
+/** By call: the number of its runs, with their keys and attempts. */
 export type Executions = Map<string, { readonly toolName: string; readonly keys: Set<string>; attempts: number[] }>
 
-/** What the built-in one counts does not outlive a process: its warnings would differ. */
+/** The counters of the built-in guard do not outlive a process, so its warnings would differ. */
 const countsNothing = loopGuard({ sameFailure: false, sameTool: false, sameResult: false, blocked: false })
 
-/** An agent whose model and tools do the same again when they are asked again. */
+/** Creates an agent whose model and tools act the same when they are asked again. */
 export function crashAgent(world: World, store: Store, plan: CrashPlan, executions: Executions): Agent {
   const model = modelOf(world, store, plan)
   const models = createModels({
@@ -46,7 +46,7 @@ function functionsOf({ asks }: CrashPlan): Partial<Parameters<typeof defineAgent
   }
 }
 
-/** Answers by how many answers stand in the journal, wherever a compaction or a crash has left the request. */
+/** Answers by the number of answers in the journal, whatever a compaction or a crash has made of the request. */
 function modelOf(world: World, store: Store, plan: CrashPlan): ScriptedModel {
   const failures = new Map<number, number>()
   const steps = plan.turns.flat()
@@ -129,7 +129,7 @@ const keeper = defineExtension({
 function extensionsOf(store: Store, { hooks, followsUp, turns }: CrashPlan): readonly Extension[] {
   const looks = Object.fromEntries(hooks.map((hook) => [hook, () => Promise.resolve()])) as Hooks
   if (!followsUp) return [defineExtension({ name: 'looks', hooks: looks })]
-  // Whoever gives follow-ups gives them again to the next process, until they are in the log.
+  // A caller that gives follow-ups repeats them to the next process, until they are in the log.
   const onTurnStart: Hooks['onTurnStart'] = async (_event, { followUp }) => {
     const next = nextInput(store, turns.length)
     if (next !== undefined) await followUp(next)
@@ -137,7 +137,7 @@ function extensionsOf(store: Store, { hooks, followsUp, turns }: CrashPlan): rea
   return [defineExtension({ name: 'looks', hooks: { ...looks, onTurnStart } })]
 }
 
-/** The input that nobody has given yet. */
+/** Returns the input that was not given yet. */
 export function nextInput(store: Store, turns: number): string | undefined {
   const log = JSON.stringify(store.view().messages)
   const texts = Array.from({ length: turns }, (_, turn) => `turn ${turn}`)

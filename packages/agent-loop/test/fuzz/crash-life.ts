@@ -17,7 +17,7 @@ export interface Life {
   readonly faults: readonly string[]
 }
 
-/** The conversation of a plan, through processes that die as they are told, one after the other, to its end. */
+/** Plays the conversation of a plan to its end, through processes that die as planned, one after the other. */
 export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][]): Promise<Life> {
   const world = new World()
   const store = new Store(world, { latencyMs: plan.latencyMs, inputs: [], enqueues: false, schedulesCompaction: false, host: undefined })
@@ -31,7 +31,7 @@ export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][
   for (let runs = 0; runs < 40 && world.faults.length === 0; runs++) {
     const before = await store.root.load()
     const input = before.open ? answersTo(plan, latest) : nextInput(store, plan.turns.length)
-    // An overlay alone begins no turn.
+    // Overlays alone do not begin a turn.
     const waits = store.waiting.some(({ source }) => source !== 'overlay')
     if (!before.open && input === undefined && !waits) return { messages: before.messages, executions, commits, faults: world.faults }
     const round = { ...calmRound, death: left[0] }
@@ -45,7 +45,7 @@ export async function live(plan: CrashPlan, deaths: readonly RoundPlan['death'][
   return { messages: [], executions, commits, faults: [...world.faults, 'the conversation never ends'] }
 }
 
-/** An input comes when the answer behind which it belongs is stored: whoever dies meanwhile, its place stays the same. */
+/** Gives an input when the answer before it is stored, so that its place stays the same whichever process dies meanwhile. */
 function giveInputs(store: Store, plan: CrashPlan): void {
   const steps = plan.turns.flat()
   let given = 0
@@ -58,7 +58,7 @@ function giveInputs(store: Store, plan: CrashPlan): void {
   }
 }
 
-/** Somebody answers a few at a time, and says the same whenever he is asked. */
+/** Returns a few answers at a time, and the same ones if they are asked for again. */
 function answersTo({ answers }: CrashPlan, latest: AgentResult | undefined): AgentInput | undefined {
   if (!latest) return undefined
   const toolResults = latest.pendingToolCalls.slice(0, answers).map(({ toolCallId, path }) => ({ toolCallId, path, output: `${toolCallId} answered` }))
@@ -71,8 +71,8 @@ function decisionOn({ approvalId, toolCallId, about }: ApprovalRequest): Approva
 }
 
 /**
- * What a crash must not change. Whether a call that must not run twice is known to have happened is no part of it, nor
- * what a guardrail that counts failures has said about one.
+ * Returns the parts of a conversation that a crash must not change. Leaves out whether a `once` call is known to have taken effect,
+ * and warnings of a guardrail that counts failures.
  */
 export function shapeOf(messages: readonly StoredMessage[]): readonly string[] {
   return messages.map((message) => {

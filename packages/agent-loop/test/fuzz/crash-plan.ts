@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 
-/** Tools of which it is known what a crash may make of their calls. */
+/** Tools for which it is known how a crash may change their calls. */
 export const crashTools = ['pure', 'safe', 'once', 'sure', 'alone', 'far', 'asked', 'bad', 'quit', 'kept', 'made-up', 'delegate_to_helper'] as const
 export type CrashTool = (typeof crashTools)[number]
 
 export interface CrashStep {
   readonly text: boolean
   readonly calls: readonly CrashTool[]
-  /** How often the model fails before it answers. */
+  /** Number of failures of the model before it answers. */
   readonly fails: number
   readonly tokens: number
   readonly input: 'steer' | 'overlay' | undefined
@@ -17,18 +17,18 @@ export interface CrashPlan {
   /** The answers of each turn; the last one calls nothing. */
   readonly turns: readonly (readonly CrashStep[])[]
   readonly child: readonly (readonly CrashTool[])[]
-  /** Who decides about approvals is asked in place. */
+  /** Approvals are decided in place. */
   readonly inPlace: boolean
-  /** How many pending calls are answered at once. */
+  /** Number of pending calls that are answered at once. */
   readonly answers: number
-  /** Further turns are given as follow-ups. */
+  /** Later turns are given as follow-ups. */
   readonly followsUp: boolean
-  /** Those that stand between the same commits whatever a crash has made of the retries. */
+  /** Hooks that come between the same commits, however a crash has changed the retries. */
   readonly hooks: readonly ('onStepStart' | 'onStepEnd' | 'afterModelCall' | 'onToolResult' | 'onAgentEnd' | 'transformContext')[]
   readonly guards: boolean
   readonly asks: readonly ('prepareStep' | 'stopWhen' | 'ephemeral' | 'instructions')[]
   readonly compacts: boolean
-  /** So many tokens may be used before somebody is asked for more. */
+  /** Tokens that may be used before more must be granted. */
   readonly maxTotalTokens: number | undefined
   readonly fallback: boolean
   readonly onUnknownOutcome: 'stop' | 'tell-model'

@@ -9,7 +9,7 @@ import { warmUp } from './warm-up.ts'
 
 beforeAll(warmUp)
 
-/** All that one conversation can have in it. */
+/** A conversation with everything that one can contain. */
 const rich: CrashPlan = {
   turns: [
     [
@@ -28,10 +28,10 @@ const rich: CrashPlan = {
   asks: ['stopWhen', 'ephemeral'],
 }
 
-/** Before and behind each commit is a death in a long run, else before one and behind the next. */
+/** A long run has a death before and after each commit; a short one has a death before one commit and after the next. */
 const deathsPerCommit = rounds({ short: 1, long: 2 })
 
-/** Dies around each commit, and compares what is left in the end. */
+/** Dies around each commit, and compares the final results. */
 async function explore(plan: CrashPlan): Promise<number> {
   const calm = await live(plan, [])
   expect(calm.faults).toEqual([])
@@ -47,7 +47,7 @@ function compare(calm: Life, stormy: Life, name: string): void {
   expect(shapeOf(stormy.messages), name).toEqual(shapeOf(calm.messages))
   for (const [toolCallId, { toolName, keys, attempts }] of stormy.executions) {
     expect(keys.size, `${name}: the keys of ${toolCallId}`).toBe(1)
-    // An attempt whose process died behind its commit never ran.
+    // An attempt never ran if its process died after its commit.
     expect([...new Set(attempts)].sort(), `${name}: the attempts of ${toolCallId}`).toEqual(attempts)
     if (toolName === 'once' || toolName === 'sure') expect(attempts, `${name}: ${toolCallId}`).toHaveLength(1)
   }

@@ -16,7 +16,7 @@ export interface Telling {
   readonly delayMs: number
 }
 
-/** A stream that a model function has made by itself. */
+/** Makes a stream as a model function may make it itself. */
 export function ownStream(telling: Telling): MessageStream {
   const { act } = telling
   if (act === 'is-none') return { [Symbol.asyncIterator]: () => fail('there is no iterator') } as never
@@ -78,7 +78,7 @@ function eventsOf(part: AssistantMessage['content'][number], index: number): Mes
   ]
 }
 
-/** What no stream should say around an event that is right. */
+/** Yields events that no stream should have, around a correct one. */
 function* babble(event: MessageEvent): Generator<MessageEvent> {
   const { index = 0 } = event as { index?: number }
   if (index === 1) yield null as never

@@ -16,12 +16,12 @@ const goodActs = ['answer', 'ahead', 'ahead', 'stream', 'own-stream'] as const
 const badActs = ['at-once', 'deaf-stream', 'nonsense', 'nonsense', 'throw', 'reject', 'refuse', 'hang', 'late', 'late-error'] as const
 export type FunctionAct = (typeof goodActs)[number] | (typeof badActs)[number]
 
-/** What a model function does when it is asked. */
+/** The plan for one call of a model function. */
 export interface FunctionPlan {
   readonly act: FunctionAct
-  /** Several are answers ahead. */
+  /** Answers after the first are buffered for later steps. */
   readonly answers: readonly [AnswerPlan, ...AnswerPlan[]]
-  /** It brings the results of every second call along. */
+  /** True: it returns the results of every second call with the answer. */
   readonly brings: boolean
   readonly counts: boolean
   readonly stream: StreamAct
@@ -36,7 +36,7 @@ export const functionPlan: fc.Arbitrary<FunctionPlan> = fc.record({
   nonsense: fc.nat({ max: nonsenseCount - 1 }),
 })
 
-/** A model that is a function: it does what is planned, and then says the end. */
+/** Creates a model that is a function. It follows the plan, and then ends the turn. */
 export function plannedFunction(world: World, plans: readonly FunctionPlan[], modelId: string): ModelFunction {
   let asked = 0
   return function planned(request) {
@@ -47,7 +47,7 @@ export function plannedFunction(world: World, plans: readonly FunctionPlan[], mo
   }
 }
 
-/** Whether it may wait for longer than anybody else does. */
+/** Returns whether it may wait longer than anything else. */
 export function functionStandsStill({ act, answers: [{ end }], stream }: FunctionPlan): boolean {
   if (act === 'hang' || act === 'late' || act === 'late-error') return true
   if (act === 'stream' || act === 'deaf-stream') return ['silent', 'stops-speaking', 'never-ends', 'deaf'].includes(end)
@@ -102,7 +102,7 @@ function messagesOf({ world, plan, name }: Asked, count: number): readonly Model
     const message = assistantOf(plan, answer, `${name}-${place}`)
     const calls = typeof message.content === 'string' ? [] : message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
     const brought = plan.brings ? calls.filter((_id, index) => index % 2 === 0) : []
-    // Ids that come again are changed, and then name other calls.
+    // Repeated ids are changed, and then name other calls.
     for (const id of brought) if (id.startsWith('c-')) world.brought.add(id)
     return [message, ...brought.map((toolCallId) => ({ role: 'tool-result' as const, toolCallId, output: { type: 'text' as const, value: 'by itself' } }))]
   })

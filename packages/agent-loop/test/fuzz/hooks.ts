@@ -18,7 +18,7 @@ type HookAct = (typeof hookActs)[number]
 export interface HookPlan {
   readonly hook: HookName
   readonly act: HookAct
-  /** It acts at every so many calls, and else looks. */
+  /** Acts at every n-th call, and only observes otherwise. */
   readonly every: number
 }
 
@@ -91,7 +91,7 @@ const acts: Readonly<Record<Exclude<HookAct, `say-${string}`>, (world: World, co
   wait: (_world, { waitForIdle }) => waitForIdle(),
 }
 
-/** What a hook may say; undefined where it has nothing of that number. */
+/** Returns the hook's result of this number; undefined if there is none. */
 function say(hook: HookName, number: number): unknown {
   return sayings[hook]?.[number - 1]
 }

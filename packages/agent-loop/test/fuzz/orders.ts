@@ -3,20 +3,20 @@ import type { RoundPlan } from './scenarios.ts'
 import type { Store } from './tested-journal.ts'
 import type { World } from './world.ts'
 
-/** What a run is begun with. */
+/** The input and options that a run begins with. */
 export interface Order {
   readonly input: AgentInput | undefined
-  /** The turn is open, and is to be ended. */
+  /** The turn is open and must be ended. */
   readonly stops?: true
   readonly cancels?: true
-  /** It must be refused, and change nothing. */
+  /** The input must be refused and change nothing. */
   readonly refused?: true
 }
 
-/** What stands beside the journal. */
+/** State that is kept beside the journal. */
 export type Standing = Pick<Store, 'queue' | 'waiting' | 'answered' | 'host'>
 
-/** What comes next, by what stands in the journal and what the latest result waits for. */
+/** Returns the next input, by the state of the journal and the pending parts of the latest result. */
 export function nextOrder(world: World, store: Standing, plan: RoundPlan, state: JournalState, latest: AgentResult | undefined): Order {
   if (!state.open) return newTurn(world, store, plan)
   switch (plan.answer) {
@@ -58,7 +58,7 @@ function answersTo(plan: RoundPlan, { pendingToolCalls, pendingApprovals }: Agen
   return toolResults.length > 0 ? { toolResults: toolResults.slice(0, 1), approvals: [] } : { toolResults: [], approvals: approvals.slice(0, 1) }
 }
 
-/** What a host's subagents wait for is answered through the host. */
+/** Removes what a host's subagents wait for: it is answered through the host. */
 function withoutHosted(latest: AgentResult): AgentResult {
   const isOwn = ({ path }: { readonly path: readonly string[] }): boolean => path.length === 0
   return { ...latest, pendingToolCalls: latest.pendingToolCalls.filter(isOwn), pendingApprovals: latest.pendingApprovals.filter(isOwn) }

@@ -12,7 +12,7 @@ const broken = (): never => {
   throw new Error('the function broke')
 }
 
-/** The agent of a scenario, and a subagent below it. */
+/** Creates the agent of a scenario, with a subagent. */
 export function plannedAgent(world: World, plan: AgentPlan): Agent {
   const { defineAgent } = world.loop
   const main = plannedModel(world, plan.answers, { summaries: plan.summaries, modelId: 'main' })
@@ -59,7 +59,7 @@ function functionsOf(world: World, plan: AgentPlan): Partial<AgentOptions> {
   }
 }
 
-/** Whether something in it waits for somebody outside, for as long as it takes. */
+/** Returns whether a part of it may wait for something outside without a limit. */
 export function mayStandStill({ prepareStep, stopWhen, answers, child, functions }: AgentPlan): boolean {
   const isDeaf = [...answers, ...child].some(({ calls }) => calls.some(({ tool, act }) => tool === 'wary' && act === 'deaf'))
   const asked = [...(functions?.main ?? []), ...(functions?.child ?? [])]

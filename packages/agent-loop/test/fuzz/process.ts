@@ -8,11 +8,11 @@ import type { World } from './world.ts'
 /** One run, from its start until nothing of it moves any more. */
 export interface Played {
   readonly result: AgentResult
-  /** What the first reader has seen. */
+  /** The events of the first reader. */
   readonly events: readonly AgentEvent[]
   readonly writer: Writer
   readonly endedAt: number
-  /** It had to be stopped, since nothing went on. */
+  /** True: it had to be stopped, because nothing went on. */
   readonly stoodStill: boolean
 }
 
@@ -38,7 +38,7 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
     ...{ mode: plan.mode, onBreak: plan.driver.onBreak, onInputWhilePending: cancels ? 'cancel' : 'refuse' },
     ...approvalsOf(world, plan),
   })
-  // Whoever reads first drives a synchronized run.
+  // The first reader drives a synchronized run.
   const { events, readers } = readersOf(world, plan, run)
   for (const disturbance of plan.disturbances) world.plan(disturbance.after, () => disturb(process, run, signals, disturbance))
   let endedAt = 0
@@ -48,7 +48,7 @@ export async function play(process: Process, { input, stops, cancels }: Order): 
     world.stop('stop', () => run.abort('nothing goes on'))
     if (!(await world.settle(result))) throw new Error('A107: the run never ends')
   }
-  // A run that has lost its journal waits for nobody: its side work ends by itself.
+  // A run that has lost its journal waits for nothing: its side work ends by itself.
   if (!(await world.settle(Promise.all(world.sideWorks.map((side) => side.result))))) throw new Error('A107: side work never ends')
   world.forget()
   writer.over = true

@@ -9,26 +9,26 @@ import type { FunctionPlan } from './functions.ts'
 import { extensionPlan, guardrailPlan } from './hooks.ts'
 import type { ExtensionPlan, GuardrailPlan } from './hooks.ts'
 
-/** Something that somebody does to a run, so many moments after its start. */
+/** An action on a run, this many moments after its start. */
 export interface Disturbance {
   readonly kind: 'abort' | 'signal' | 'yield' | 'fenced' | 'steer' | 'overlay' | 'follow-up' | 'reader'
   readonly after: number
 }
 
-/** What is done next, as far as the conversation allows it. */
+/** The next action, as far as the conversation allows it. */
 export interface RoundPlan {
   readonly disturbances: readonly Disturbance[]
-  /** What becomes of an open turn; one that waits for nobody goes on. */
+  /** Treatment of an open turn; a turn that waits for nothing goes on. */
   readonly answer: 'all' | 'first' | 'mixed' | 'wrong' | 'again' | 'message' | 'close' | 'stop' | 'wait'
   readonly approve: boolean
   readonly edits: boolean
   readonly startsAborted: boolean
   readonly mode: 'live' | 'synchronized'
   readonly driver: { readonly leavesBehind: number | undefined; readonly onBreak: 'continue' | 'abort'; readonly pauseMs: number }
-  /** The process dies at so many commits from its start. */
+  /** The process dies at this commit, counted from its start. */
   readonly death: { readonly commit: number; readonly when: 'before' | 'after' } | undefined
   readonly onApproval: 'approve' | 'deny' | 'later' | 'open' | 'throw' | 'hang' | 'wrong' | undefined
-  /** Compacts by hand before. */
+  /** Compacts on request before the run. */
   readonly compacts: boolean
 }
 
@@ -36,7 +36,7 @@ export interface AgentPlan {
   readonly answers: readonly AnswerPlan[]
   readonly summaries: readonly AnswerPlan[]
   readonly child: readonly AnswerPlan[]
-  /** The models are functions. */
+  /** Set if the models are functions. */
   readonly functions: { readonly main: readonly FunctionPlan[]; readonly child: readonly FunctionPlan[] } | undefined
   readonly fallback: readonly AnswerPlan[] | undefined
   readonly extensions: readonly ExtensionPlan[]
@@ -54,17 +54,17 @@ export interface AgentPlan {
   readonly steering: 'all' | 'one-at-a-time'
   readonly abortGraceMs: number
   readonly toolConcurrency: number
-  /** Of the first model. */
+  /** Price of the first model. */
   readonly price?: ModelPrice
 }
 
 export interface JournalPlan {
   readonly latencyMs: number
-  /** Inputs from elsewhere, so many moments after the start. */
+  /** Inputs from elsewhere, each this many moments after the start. */
   readonly inputs: readonly { readonly source: 'steer' | 'notify' | 'overlay'; readonly after: number }[]
   readonly enqueues: boolean
   readonly schedulesCompaction: boolean
-  /** It runs subagents in its own way. */
+  /** Set if the journal runs subagents in its own way. */
   readonly host: HostPlan | undefined
 }
 
@@ -72,18 +72,18 @@ export interface Scenario {
   readonly agent: AgentPlan
   readonly journal: JournalPlan
   readonly rounds: readonly RoundPlan[]
-  /** What all its runs, and those below them, may use together. */
+  /** Tokens that all its runs and their subagents may use together. */
   readonly maxTotalTokens: number | undefined
 }
 
 const moments = fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 80 }))
 
-/** The usual value in so many cases of ten. */
+/** Generates the usual value in this many of ten cases. */
 function usually<Value>(times: number, usual: Value, ...others: Value[]): fc.Arbitrary<Value> {
   return fc.oneof({ weight: times, arbitrary: fc.constant(usual) }, { weight: 10 - times, arbitrary: fc.constantFrom(...others) })
 }
 
-/** What every world of a kind has in it; others have it now and then. */
+/** Features that every world of a kind has; other worlds have them now and then. */
 export interface Emphasis {
   readonly functions?: true
   readonly budget?: true
@@ -95,7 +95,7 @@ function sometimes<Value>(always: true | undefined, value: fc.Arbitrary<Value>):
   return always ? value : fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 }
 
-/** Code of the agent's owner may break the turn: else a conversation comes further. */
+/** With `breaks`, code of the agent's owner may end the turn; without it, a conversation gets further. */
 function agentPlans(breaks: boolean, emphasis: Emphasis): fc.Arbitrary<AgentPlan> {
   const rarely = breaks ? 8 : 10
   return fc.record({
@@ -175,7 +175,7 @@ export const scenarios = (emphasis: Emphasis = {}): fc.Arbitrary<Scenario> => fc
   maxTotalTokens: sometimes(emphasis.budget, fc.constantFrom(2_500, 7_000, 15_000, 1_000_000, 1_000_000)),
 })
 
-/** Nobody disturbs it, and what is open is closed. */
+/** A round without disturbances, which closes an open turn. */
 export const calmRound: RoundPlan = {
   ...{ disturbances: [], answer: 'close', approve: true, edits: false, startsAborted: false, mode: 'live', death: undefined, onApproval: undefined, compacts: false },
   driver: { leavesBehind: undefined, onBreak: 'continue', pauseMs: 0 },

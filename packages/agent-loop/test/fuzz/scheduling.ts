@@ -1,17 +1,17 @@
 import type { ToolContext } from '../../src/index.ts'
 import type { World } from './world.ts'
 
-/** A call that a tool is busy with. */
+/** A call that a tool is executing. */
 export interface Executing {
   readonly run: string
   readonly toolName: string
   readonly signal: AbortSignal
 }
 
-/** Claims that a call may start beside those that are executed. Returns a function that ends it. */
+/** Claims that a call may start beside the executing ones. Returns a function that ends it. */
 export function startExecuting(world: World, { toolName, runId, agent, abortSignal: signal }: ToolContext): () => void {
   const run = [runId, ...agent].join(' ')
-  // The loop waits for no call that it has stopped.
+  // The loop does not wait for a call that it has stopped.
   const others = [...world.executing].filter((each) => each.run === run && !each.signal.aborted)
   const isBeside = (name: string): boolean => others.some((each) => each.toolName === name)
   world.claim(toolName !== 'single' || !isBeside('single'), 'A55: two calls of a tool with the concurrency 1 ran at once')

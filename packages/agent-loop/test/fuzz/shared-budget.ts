@@ -4,16 +4,16 @@ import type { World } from './world.ts'
 
 type Spending = Parameters<Reservation['settle']>[0]
 
-/** A budget of a whole conversation, counted a second time by somebody who does not trust it. */
+/** The budget of a whole conversation, which counts everything a second time as a check. */
 export class SharedBudget implements Budget {
   readonly #world: World
   readonly #max: number
   readonly #budget: LocalBudget
-  /** Of reservations that are open. */
+  /** Tokens of open reservations. */
   #reserved = 0
   #open = 0
   #used = 0
-  /** What models and others have used beyond what was set aside for them. */
+  /** Usage of models and others beyond their reservations. */
   #excess = 0
 
   constructor(world: World, maxTotalTokens: number) {
@@ -56,12 +56,12 @@ export class SharedBudget implements Budget {
     this.#use(tokensOf(actual), 0)
   }
 
-  /** No model may be called that nothing was set aside for. */
+  /** Claims that no model is called without a reservation. */
   called(): void {
     this.#world.claim(this.#open > 0, 'A87: a model is called without a reservation')
   }
 
-  /** When a run has ended, with all that it has begun. */
+  /** Checks the budget after a run and all its work have ended. */
   checkRest(): void {
     const { claim } = this.#world
     const say = claim.bind(this.#world)

@@ -7,7 +7,7 @@ import type { World } from './world.ts'
 
 /** The run of a child that a tool has spawned. */
 export interface SideWork {
-  /** Its input too: a text that occurs nowhere else. */
+  /** Also its input: a text that occurs nowhere else. */
   readonly runId: string
   readonly tools: readonly string[]
   readonly journal: RecordingJournal
@@ -16,13 +16,13 @@ export interface SideWork {
 
 const mayRun = ['pure', 'once', 'alone', 'far', 'asked', 'stream', 'delegate_to_helper'] as const
 
-/** Lets a child do something, and waits for it. */
+/** Runs a child and waits for its end. */
 export async function doSideWork(world: World, context: ToolContext, options: RunOptions = {}): Promise<string> {
   const run = spawn(world, context, options)
   return (await run.result()).status
 }
 
-/** Looks at the beginning of what a child does, and leaves it. */
+/** Reads the first events of a child, and then leaves it. */
 export async function peekAtSideWork(world: World, context: ToolContext, events: number): Promise<string> {
   const run = spawn(world, context, { mode: 'synchronized', onBreak: 'abort' })
   let seen = 0
@@ -42,14 +42,14 @@ function spawn(world: World, context: ToolContext, options: RunOptions): AgentRu
   return run
 }
 
-/** A child of a child may do no more than that one. */
+/** Returns the tools of a child: a child of a child may have no more than its parent. */
 function toolsFor(world: World, { agent, runId }: ToolContext): readonly string[] {
   const above = world.sideWorks.find((side) => side.runId === runId)
   if (above) return above.tools.filter((name) => name === 'pure' || name === 'far')
   return agent.length > 0 ? mayRun.slice(0, 3) : mayRun
 }
 
-/** What must hold of the side work of a run that has ended. */
+/** Checks what must hold for the side work of a run that has ended. */
 export async function checkSideWork(world: World, root: RecordingJournal): Promise<void> {
   const sides = world.sideWorks.splice(0)
   if (sides.length === 0) return

@@ -8,7 +8,7 @@ import { plannedHost } from './child-host.ts'
 import type { JournalPlan, RoundPlan } from './scenarios.ts'
 import type { World } from './world.ts'
 
-/** What outlives the processes of a conversation, checked after each commit. */
+/** State that outlives the processes of a conversation, checked after each commit. */
 export class Store {
   readonly world: World
   readonly plan: JournalPlan
@@ -16,9 +16,9 @@ export class Store {
   readonly queue: AgentInput[] = []
   readonly host: ChildHost | undefined
   waiting: QueuedInput[] = []
-  /** The latest answers to calls that waited. */
+  /** The latest answers to pending calls. */
   answered: AgentInput | undefined
-  /** Told of each commit of the conversation itself. */
+  /** Called after each commit of the conversation itself. */
   onStored: () => void = () => undefined
   readonly #checked = new Map<RecordingJournal, { readonly messages: readonly Message[]; readonly isOpen: boolean }>()
   readonly #views = new Map<RecordingJournal, { view: RunView; folded: number }>()
@@ -29,12 +29,12 @@ export class Store {
     this.host = plan.host && plannedHost(world, plan.host)
   }
 
-  /** A process, which may die at a commit. */
+  /** Creates a process, which may die at a commit. */
   open(death: RoundPlan['death'], abortSignal: AbortSignal): Writer {
     return new Writer(this, death, abortSignal)
   }
 
-  /** The fold of what was stored. */
+  /** Returns the fold of the stored events. */
   view(journal: RecordingJournal = this.root): RunView {
     const { view, folded } = this.#views.get(journal) ?? { view: emptyView, folded: 0 }
     const now = { view: journal.events.slice(folded).reduce<RunView>(reduceEvents, view), folded: journal.events.length }
@@ -49,7 +49,7 @@ export class Store {
     for (const id of callsWithoutRow(state)) claim(false, `I4: the open call ${id} has no row`)
     claim(!gap, 'A45: the log has a gap')
     claim(areSame(messages, state.messages), 'A45: the fold is not the transcript')
-    // What was right before and is the same is right.
+    // What was correct before and has not changed is still correct.
     const known = this.#checked.get(journal)
     if (known?.isOpen === (state.open !== undefined) && areIdentical(known.messages, state.messages)) return
     this.#checked.set(journal, { messages: state.messages, isOpen: state.open !== undefined })
@@ -81,7 +81,7 @@ function callsWithoutRow({ messages, open }: JournalState): readonly string[] {
   return clientCalls(last).flatMap(({ toolCallId }) => (rows.has(toolCallId) ? [] : [toolCallId]))
 }
 
-/** One process that writes: all its journals die together. Whoever uses them once it is `over` does wrong. */
+/** One process that writes: all its journals die together. Using them after it is `over` is a fault. */
 export class Writer {
   readonly store: Store
   readonly journal: Journal

@@ -20,7 +20,7 @@ interface ToolInput {
 
 const inputSchema = z.object({ act: z.enum(toolActs), ms: z.number() })
 
-/** What the tools differ in; what a call does is said by its input. */
+/** The differences between the tools. The input of a call decides what the call does. */
 const kinds = {
   pure: { effect: 'pure' },
   safe: { effect: 'idempotent' },
@@ -56,7 +56,7 @@ export function plannedTools(world: World): readonly Tool[] {
   ]
 }
 
-/** Whether a call of it must be approved. */
+/** Returns whether a call must be approved. */
 function ask(world: World, act: ToolAct, ms: number, signal: AbortSignal): boolean | Promise<boolean> {
   world.signals.add(signal)
   world.beat()
@@ -165,14 +165,14 @@ const acts: Readonly<Record<ToolAct, Act>> = {
   spawn: (world, _ms, context) => doSideWork(world, context),
   'spawn-two': async (world, _ms, context) => (await Promise.all([doSideWork(world, context), doSideWork(world, context)])).join(),
   'spawn-briefly': (world, ms, context) => peekAtSideWork(world, context, ms === 0 ? 1 : 9),
-  // It may ask its own people, and has less time than its parent.
+  // It may have its own approvals decided, and has less time than its parent.
   'spawn-freely': (world, ms, context) =>
     doSideWork(world, context, { limits: { maxSteps: 2, maxDurationMs: ms + 20 }, onApproval: ({ approvalId }) => Promise.resolve({ approvalId, decision: 'approve' }) }),
   keep: () => 'kept',
   launch: () => 'launched',
 }
 
-/** What another run is given and has not used is its own affair. */
+/** Unused inputs of another run do not concern this one. */
 function isOfRoot(world: World, { agent, runId }: ToolContext): boolean {
   return agent.length === 0 && !world.sideWorks.some((side) => side.runId === runId)
 }

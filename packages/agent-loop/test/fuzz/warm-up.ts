@@ -2,7 +2,7 @@ import { resolveSchema } from '@bowline/llm'
 import { z } from 'zod'
 
 /**
- * Loads the modules that schemas load at first use. Loading takes real time: a world whose clock does not see it would take
+ * Loads the modules that schemas load at first use. Loading takes real time: a world whose clock does not see that time would take
  * the first run for one that never ends.
  */
 export async function warmUp(): Promise<void> {

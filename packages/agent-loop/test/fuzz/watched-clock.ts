@@ -1,15 +1,15 @@
 import type { Clock } from '@bowline/llm'
 import { manualClock } from '@bowline/llm/testing'
 
-/** A clock that stands still, and knows when the next timer is due and how many of those under test are set. */
+/** A clock that stands still. It knows when the next timer is due, and how many timers of the code under test are set. */
 export interface WatchedClock {
   readonly now: () => number
-  /** For what is tested: its timers must be gone in the end. */
+  /** Clock for the code under test: at the end it must have no timers left. */
   readonly tested: Clock
-  /** For the world around it. */
+  /** Clock for the world around it. */
   readonly world: Clock
   readonly testedTimers: number
-  /** Goes on to the next timer; false when there is none. */
+  /** Advances to the next timer. Returns false if there is none. */
   advance(): Promise<boolean>
 }
 

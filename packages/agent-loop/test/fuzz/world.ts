@@ -8,17 +8,17 @@ import type { SideWork } from './side-work.ts'
 import { watchedClock } from './watched-clock.ts'
 import type { WatchedClock } from './watched-clock.ts'
 
-/** The functions that make an agent: those of one copy of the loop. */
+/** The functions that make an agent, from one copy of the loop. */
 export type Loop = Pick<
   typeof current,
   'createBudget' | 'createMemoryJournal' | 'defineAgent' | 'defineExtension' | 'defineGuardrail' | 'defineTool' | 'loopGuard'
 >
 
-/** An input that was given beside the one that began a turn. */
+/** An input that was given besides the one that began a turn. */
 export interface Given {
   readonly kind: 'steer' | 'overlay' | 'follow-up'
   readonly text: string
-  /** Undefined while nobody has said whether it is accepted. */
+  /** Undefined as long as it is neither accepted nor refused. */
   accepted: Accepted | undefined
 }
 
@@ -29,39 +29,39 @@ export interface Stop {
   readonly modelCalls: number
 }
 
-/** Where something happens of which a run knows nothing: its tools, its model, its journal, its extensions. */
+/** The environment of a run: its tools, its model, its journal, its extensions. */
 export class World {
   readonly clock: WatchedClock = watchedClock(1_000)
   /** Makes the agents of this world. */
   readonly loop: Loop
-  /** What must not be, as it was found. */
+  /** The faults that were found. */
   readonly faults: string[] = []
-  /** Signals that were handed out: nobody may listen to them in the end. */
+  /** Signals that were handed out: at the end they must have no listeners. */
   readonly signals = new Set<AbortSignal>()
-  /** How often each call was executed, by idempotency key. */
+  /** Number of executions of each call, by idempotency key. */
   readonly executions = new Map<string, { readonly toolName: string; readonly count: number }>()
-  /** Calls that tools of the present run are busy with. */
+  /** Calls that tools of the current run are executing. */
   readonly executing = new Set<Executing>()
-  /** The limit of concurrent calls of the root agent. */
+  /** Limit of concurrent calls of the root agent. */
   toolConcurrency = Infinity
   readonly given: Given[] = []
-  /** Calls whose results a model function has brought along. */
+  /** Calls whose results a model function has returned with the answer. */
   readonly brought = new Set<string>()
-  /** Children that tools have spawned in the present run. */
+  /** Children that tools have spawned in the current run. */
   readonly sideWorks: SideWork[] = []
-  /** Of all runs, so that no id comes twice. */
+  /** Ids of all runs, so that none occurs twice. */
   ids: IdSource | undefined
-  /** Of the whole conversation. */
+  /** Budget of the whole conversation. */
   budget: SharedBudget | undefined
-  /** How many tokens other logs tell of, without those that the budget has nothing to do with. */
+  /** Tokens in other logs, without those that the budget does not count. */
   toldAside = 0
-  /** Each use of the budget is in the log: nothing was left in its middle. */
+  /** True if each use of the budget is in the log: no process was lost in the middle of one. */
   isWhole = true
-  /** Follow-ups may be stored in other words, or not at all. */
+  /** True if follow-ups may be stored in other words, or not at all. */
   inputsChange = false
-  /** Of the present run. */
+  /** The first stop of the current run. */
   stopped: Stop | undefined
-  /** How often a model was called. */
+  /** Number of model calls. */
   modelCalls = 0
   #beats = 0
   #plans: { readonly at: number; readonly act: () => void }[] = []
@@ -71,7 +71,7 @@ export class World {
     this.loop = loop
   }
 
-  /** A moment that can be told apart from outside. */
+  /** Marks a moment that can be observed from outside. */
   beat(): void {
     this.#beats++
     const due = this.#plans.filter(({ at }) => at <= this.#beats)
@@ -85,7 +85,7 @@ export class World {
     return model
   }
 
-  /** A model is called. */
+  /** Notes that a model is called. */
   called(signal: AbortSignal | undefined): void {
     this.modelCalls++
     if (signal) this.signals.add(signal)
@@ -93,12 +93,12 @@ export class World {
     this.beat()
   }
 
-  /** Does something so many moments from now. */
+  /** Does something this many moments from now. */
   plan(beats: number, act: () => void): void {
     this.#plans.push({ at: this.#beats + beats, act })
   }
 
-  /** Nothing of what was planned happens any more. */
+  /** Drops everything that was planned. */
   forget(): void {
     this.#plans = []
     this.executing.clear()
@@ -108,12 +108,12 @@ export class World {
     if (!holds) this.faults.push(fault)
   }
 
-  /** A text that occurs once. */
+  /** Returns a text that occurs once. */
   name(kind: string): string {
     return `${kind}-${++this.#names}-.`
   }
 
-  /** Gives an input, as long as there were not many: a turn that is fed for ever never ends. */
+  /** Gives an input, up to a maximum: a turn that gets inputs for ever never ends. */
   async give(kind: Given['kind'], offer: (text: string) => Promise<Accepted>): Promise<void> {
     if (this.given.length >= mostInputs) return
     const given: Given = { kind, text: this.name(kind), accepted: undefined }
@@ -131,7 +131,7 @@ export class World {
     return new Promise((resolve) => void world.setTimer(world.now() + ms, resolve))
   }
 
-  /** Until nothing moves any more without time passing. */
+  /** Waits until nothing moves any more without time passing. */
   async rest(): Promise<void> {
     for (let quiet = 0, seen = -1; quiet < quietTurns; quiet++) {
       if (seen !== this.#beats) quiet = 0
@@ -140,7 +140,7 @@ export class World {
     }
   }
 
-  /** Lets time pass until the promise has settled. False: nothing is left that could settle it. */
+  /** Lets time pass until the promise has settled. Returns false if nothing is left that could settle it. */
   async settle(promise: Promise<unknown>): Promise<boolean> {
     let settled = false
     const note = (): void => void (settled = true)

@@ -18,7 +18,7 @@ const script: readonly Step[] = [
   { text: 'done' },
 ]
 
-/** In which life of the turn, at which of its commits. */
+/** The life of the turn, and the commit in it, at which the process dies. */
 interface Death extends CrashPoint {
   readonly life: number
 }
@@ -28,7 +28,7 @@ interface Scenario {
   readonly run?: RunOptions
 }
 
-/** What each tool was given, by call. */
+/** Inputs that each tool got, by call. */
 type Inputs = ReadonlyMap<string, readonly string[]>
 
 function tools() {
@@ -47,7 +47,7 @@ function tools() {
   return { made, inputs }
 }
 
-/** One life after the other, each going on as its caller would, until the turn has ended. */
+/** Plays one life after the other until the turn has ended. Each resumes as its caller would. */
 async function live({ options = {}, run = {} }: Scenario, death?: Death) {
   const { made, inputs } = tools()
   // It answers by what it is shown, as a real model would.

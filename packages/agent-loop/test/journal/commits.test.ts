@@ -8,7 +8,7 @@ import { echo, gated, latch, remote, until } from '../support/tools.ts'
 
 const call = (id: string, name = 'a') => ({ id, name, input: { n: 1 } })
 
-/** A commit as its events, and its other records in short. */
+/** Returns a commit as its event types, with its other records in short form. */
 function shape(records: readonly JournalRecord[]): readonly string[] {
   return records.map((record) => {
     if (record.type === 'event') return record.event.type
@@ -145,7 +145,10 @@ describe('commits', () => {
     expect(stored).toEqual(['x'])
   })
 
-  /** A conversation whose journal refuses the first ends of a run, as if other runs came and went, and each end that it was given. */
+  /**
+   * Creates a conversation whose journal refuses the first ends of a run, as if other runs came and went. Returns each end that it
+   * got.
+   */
   function busyQueue(refusals: number, given: (records: readonly JournalRecord[]) => readonly JournalRecord[] = (records) => records) {
     const tries: (readonly [CommitExpectation, readonly string[]])[] = []
     const wrap = (journal: Journal): Journal => ({

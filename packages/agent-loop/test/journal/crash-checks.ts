@@ -8,7 +8,7 @@ import type { Life } from './crash-lives.ts'
 
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { type: Type }>
 
-/** Returns what is wrong with one conversation, by the rules that hold with and without crashes. */
+/** Checks one conversation by the rules that hold with and without crashes. Returns the faults. */
 export function checkLife({ world, state, log, logs }: Life): readonly string[] {
   const faults: string[] = []
   const claim = (holds: boolean, fault: string): void => void (holds || faults.push(fault))
@@ -23,7 +23,7 @@ export function checkLife({ world, state, log, logs }: Life): readonly string[] 
   return faults
 }
 
-/** Every message that the log ends and does not withdraw is in the transcript, once. */
+/** Checks that every message which the log ends and does not withdraw is in the transcript, once. */
 function checkFold(path: string, log: readonly AgentEvent[], messages: readonly StoredMessage[] | undefined): readonly string[] {
   const view = log.reduce<RunView>(reduceEvents, emptyView)
   const ends = of(log, 'message-end').map(({ messageId }) => messageId)
@@ -38,14 +38,14 @@ function checkFold(path: string, log: readonly AgentEvent[], messages: readonly 
   ]
 }
 
-/** What a turn's end says was used is the sum over its events. */
+/** Checks that the usage in a turn's end is the sum over its events. */
 function checkSums(path: string, log: readonly AgentEvent[]): readonly string[] {
   const faults: string[] = []
   const sums = new Map<number, Usage>()
   for (const event of log) {
     const used = event.type === 'message-end' ? (event.message.role === 'assistant' ? event.message.usage : undefined) : event.type === 'usage' ? event.usage : undefined
     const turn = 'turn' in event ? (event.turn ?? 0) : 0
-    // A compaction after the turn is booked after its end.
+    // Usage of a compaction after the turn is booked after the turn's end.
     if (used) sums.set(turn, addUsage(sums.get(turn) ?? {}, used))
     if (event.type !== 'turn-end') continue
     const [told, summed] = [tokens(event.usage), tokens(sums.get(turn) ?? {})]
@@ -58,7 +58,7 @@ function tokens({ inputTokens = 0, outputTokens = 0 }: Usage): string {
   return `${inputTokens}+${outputTokens}`
 }
 
-/** Each child starts and ends once, and its usage is booked above once, as its own log tells it. */
+/** Checks that each child starts and ends once, and that its parent books the usage from its log once. */
 function checkChildren(path: string, logs: ReadonlyMap<string, readonly AgentEvent[]>): readonly string[] {
   const log = logs.get(path) ?? []
   return of(log, 'child-end').flatMap(({ toolCallId, status, usage }) => {
@@ -75,7 +75,7 @@ function checkChildren(path: string, logs: ReadonlyMap<string, readonly AgentEve
   })
 }
 
-/** Each input is in the transcript once, an overlay never. */
+/** Checks that each input is in the transcript once, and no overlay is. */
 function checkInputs(messages: readonly StoredMessage[], log: readonly AgentEvent[]): readonly string[] {
   const texts = messages.flatMap((message) => (message.role === 'user' ? JSON.stringify(message.content) : []))
   const { overlayOfRun, ...others } = inputs
@@ -95,13 +95,13 @@ function checkEffects(effects: Life['world']['effects']): readonly string[] {
     return [
       ...(keys.size === 1 ? [] : [`A173: ${toolCallId} ran under the keys ${[...keys].join(', ')}`]),
       ...(isOnce && attempts.length > 1 ? [`A172: ${toolCallId} ran ${attempts.length} times`] : []),
-      // An attempt whose process died between its commit and its start is missing.
+      // An attempt is missing if its process died between its commit and its start.
       ...(attempts.every((attempt, place) => place === 0 || attempt > (attempts[place - 1] ?? 0)) ? [] : [`A173: the attempts of ${toolCallId} are ${attempts.join(', ')}`]),
     ]
   })
 }
 
-/** After a crash a wait goes on for its rest: the next attempt begins when the wait was to end. */
+/** Checks that a wait continues after a crash: the next attempt begins when the wait was to end. */
 function checkWaits(log: readonly AgentEvent[]): readonly string[] {
   return of(log, 'retry-start').flatMap(({ seq = 0, notBefore }) => {
     const next = of(log, 'message-start').find((event) => (event.seq ?? 0) > seq)
@@ -109,7 +109,7 @@ function checkWaits(log: readonly AgentEvent[]): readonly string[] {
   })
 }
 
-/** The cost of an answer that died with its process is booked, as an estimate. */
+/** Checks that the cost of an answer which died with its process is booked, as an estimate. */
 function checkDiscarded(log: readonly AgentEvent[]): readonly string[] {
   const durable = log.filter(({ seq }) => seq !== undefined)
   return durable.flatMap((event, place) => {
@@ -120,7 +120,7 @@ function checkDiscarded(log: readonly AgentEvent[]): readonly string[] {
   })
 }
 
-/** Returns how a conversation with crashes differs from the calm one, as far as crashes must not change it. */
+/** Returns the differences of a conversation with crashes from the calm one, as far as crashes must not cause them. */
 export function compareLives(calm: Life, stormy: Life): readonly string[] {
   const faults: string[] = []
   const same = (what: string, wanted: readonly string[], found: readonly string[]): void => {
@@ -139,7 +139,7 @@ export function compareLives(calm: Life, stormy: Life): readonly string[] {
   return faults
 }
 
-/** From where on they differ. */
+/** Returns the texts from the first difference on. */
 function differenceOf(what: string, wanted: string, found: string): string {
   let start = 0
   while (start < wanted.length && wanted[start] === found[start]) start++
@@ -151,7 +151,7 @@ function requestsOf({ world }: Life): readonly string[] {
   return [...world.requests].map(([place, request]) => `${place} ${request}`).sort()
 }
 
-/** A compaction after the last turn is left to the next turn if its process dies. */
+/** Returns the compactions. If its process dies, a compaction after the last turn is left to the next turn. */
 function compactions({ log }: Life): readonly string[] {
   const done = new Set(of(log, 'compaction-end').filter(({ outcome }) => outcome === 'done').map(({ compactionId }) => compactionId))
   return of(log, 'compaction-start').filter(({ compactionId, trigger }) => done.has(compactionId) && trigger !== 'threshold').map(({ trigger }) => trigger)
@@ -165,7 +165,9 @@ function foldOf(log: readonly AgentEvent[]): RunView['messages'] {
   return log.reduce<RunView>(reduceEvents, emptyView).messages
 }
 
-/** What a crash must not change. Whether a call that must not run twice is known to have happened is no part of it. */
+/**
+ * Returns the parts of a conversation that a crash must not change. Leaves out whether a `once` call is known to have taken effect.
+ */
 function shapeOf(messages: readonly (StoredMessage | RunView['messages'][number])[]): readonly string[] {
   return messages.map((message) => {
     if (message.role === 'user') return `user ${JSON.stringify(message.content)}`

@@ -16,7 +16,7 @@ async function calmLife(onUnknownOutcome: OnUnknownOutcome): Promise<Life> {
   return calm
 }
 
-/** Returns what is wrong after these deaths, with the deaths. */
+/** Returns the faults after these deaths, each with the deaths. */
 async function faultsAfter(calm: Life, deaths: readonly CrashPoint[], onUnknownOutcome: OnUnknownOutcome): Promise<readonly string[]> {
   const name = deaths.map(({ commit, when }) => `${when} ${commit}`).join(', then ')
   const stormy = await liveThrough(deaths, onUnknownOutcome)
@@ -48,7 +48,7 @@ describe('a conversation with all that a turn can have in it', () => {
   })
 
   describe.each(['stop', 'tell-model'] as const)('with %s', (onUnknownOutcome) => {
-    // A test takes every third commit, so that none of them is long. Of one policy a short run takes a third.
+    // A test takes every third commit, so that none of them is long. For one of the policies, a short run takes one third only.
     const parts = onUnknownOutcome === 'stop' || rounds({ short: 1, long: 2 }) > 1 ? [1, 2, 3] : [1]
     const deaths = parts.flatMap((first) => moments.map((when) => ({ when, first })))
 
@@ -72,11 +72,11 @@ function textOf(output: ToolOutput): string {
   return output.type === 'text' || output.type === 'error-text' ? output.value : ''
 }
 
-/** Two deaths at most four commits apart: all of them in a long run, one for every second commit in a short one. */
+/** Returns pairs of deaths at most four commits apart: all of them in a long run, one for every second commit in a short one. */
 function pairs(commits: number): readonly (readonly CrashPoint[])[] {
   const all = Array.from({ length: commits }, (_, place) => place + 1).flatMap((commit) =>
     [1, 2, 3, 4].flatMap((next) => moments.flatMap((first) => moments.map((second) => [{ commit, when: first }, { commit: next, when: second }]))),
   )
-  // No divisor of the sixteen of one commit, so that each of them has its turn.
+  // 35 has no common divisor with the sixteen pairs of one commit, so that each kind of pair has its turn.
   return all.filter((_, place) => place % rounds({ short: 35, long: 1 }) === 0)
 }

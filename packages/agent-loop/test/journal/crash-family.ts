@@ -6,7 +6,7 @@ import type { Agent, OnUnknownOutcome, Tool, ToolContext } from '../../src/index
 import { refusal } from '../support/waiting.ts'
 import type { CrashWorld } from './crash-world.ts'
 
-/** Inputs that come while the conversation goes on. */
+/** Inputs that arrive during the conversation. */
 export const inputs = {
   first: 'input of turn 1',
   second: 'input of turn 2',
@@ -20,7 +20,7 @@ const handOver = (id: string, subagent: string) => ({ id, name: `delegate_to_${s
 const used = (input: number) => ({ input, output: 5 })
 const longText = 'word '.repeat(300)
 
-/** The answers of the root, by how many answers the journal holds. The last one of each turn calls nothing. */
+/** The answers of the root, by the number of answers in the journal. The last one of each turn calls nothing. */
 const rootSteps: readonly Step[] = [
   { text: 'answer 0', toolCalls: [call('p0', 'pay'), call('s0', 'sure'), call('l0', 'look')], usage: used(100) },
   { text: 'answer 1', toolCalls: [handOver('d1', 'helper'), call('g1', 'guarded'), call('f1', 'far')], usage: used(200) },
@@ -42,7 +42,7 @@ const innerSteps: readonly Step[] = [
   { text: 'inner is done', usage: used(30) },
 ]
 
-/** An agent of a new process, with subagents, whose models and tools do the same again for the same journal. */
+/** Creates the agent of a new process, with subagents. For the same journal its models and tools act the same again. */
 export function crashFamily(world: CrashWorld, onUnknownOutcome: OnUnknownOutcome): Agent {
   const tools = toolsOf(world)
   const shared = { onUnknownOutcome, tools, guardrails: [countsNothing] }
@@ -60,14 +60,14 @@ export function crashFamily(world: CrashWorld, onUnknownOutcome: OnUnknownOutcom
     compaction: { reserveTokens: 300, keepRecentTokens: 1 },
     runtimeParams: { maxTokens: 200 },
     ephemeral: () => [{ role: 'user', content: 'it is late' }],
-    // Stands between the last answer of a turn and the commit of its end.
+    // It is called between the last answer of a turn and the commit of its end.
     stopWhen: () => false,
     extensions: [counter()],
     guardrails: [countsNothing, warns],
   })
 }
 
-/** The counters of the built-in one do not outlive a process: its warnings would differ. */
+/** The counters of the built-in guard do not outlive a process, so its warnings would differ. */
 const countsNothing = loopGuard({ sameFailure: false, sameTool: false, sameResult: false, blocked: false })
 
 const warns = defineGuardrail({
@@ -115,7 +115,7 @@ function toolsOf(world: CrashWorld): readonly Tool[] {
   ]
 }
 
-/** Fails once at the first answer, calls the first answer of turn 2 too long, and always fails at the one after. */
+/** Fails once at the first answer, reports the first answer of turn 2 as too long, and always fails at the answer after that. */
 function rootModel(world: CrashWorld, modelId: string): ScriptedModel {
   return scriptedModel(
     ({ prompt }) => {
@@ -147,7 +147,7 @@ function childModel(world: CrashWorld, name: string, steps: readonly Step[]): Sc
   )
 }
 
-/** A request without what a crash may change: whether a call that must not run twice is known to have happened. */
+/** Returns a request without what a crash may change: whether a `once` call is known to have taken effect. */
 function plainRequest(prompt: unknown): string {
   return JSON.stringify(prompt, (_key, value: unknown) => {
     const isUnsure = typeof value === 'object' && value !== null && 'toolName' in value && value.toolName === 'pay' && 'output' in value

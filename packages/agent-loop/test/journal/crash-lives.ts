@@ -10,11 +10,11 @@ export interface Life {
   readonly log: readonly AgentEvent[]
   /** The logs of all conversations, by the calls that lead to them. */
   readonly logs: ReadonlyMap<string, readonly AgentEvent[]>
-  /** Deaths that were due and did not come. */
+  /** Deaths that were due and did not happen. */
   readonly deathsLeft: number
 }
 
-/** The whole conversation, through processes that die as they are told and processes that answer what is pending. */
+/** Plays the whole conversation, through processes that die as planned and processes that answer what is pending. */
 export async function liveThrough(deaths: readonly CrashPoint[], onUnknownOutcome: OnUnknownOutcome = 'stop'): Promise<Life> {
   const world = new CrashWorld(deaths)
   giveInputs(world)
@@ -42,7 +42,7 @@ export async function liveThrough(deaths: readonly CrashPoint[], onUnknownOutcom
   throw new Error('the conversation never ends')
 }
 
-/** Inputs reach the inbox when the answer before them is stored, so that a crash does not change their place. */
+/** Puts inputs into the inbox when the answer before them is stored, so that a crash does not change their place. */
 function giveInputs(world: CrashWorld): void {
   world.inbox.push({ inputId: 'told', source: 'notify', input: 'told at the start' })
   const later = new Map<number, (typeof world.inbox)[number]>([
@@ -58,7 +58,7 @@ function giveInputs(world: CrashWorld): void {
   }
 }
 
-/** A caller whose process has died gives again what the log does not hold. */
+/** Repeats inputs that the log does not hold, as a caller does whose process has died. */
 function giveAgain(world: CrashWorld, { open }: JournalState, run: AgentRun, isFirst: boolean): void {
   const { told } = world
   if (!isFirst && open?.turn !== 1) return
@@ -77,7 +77,7 @@ function nextInput(world: CrashWorld, { open }: JournalState, latest: AgentResul
   return world.inbox.length > 0 ? undefined : 'over'
 }
 
-/** One answer at a time, and the same whenever it is given. */
+/** Returns one answer at a time, and the same one if it is asked for again. */
 function answersTo({ pendingToolCalls: [call], pendingApprovals: [approval] }: AgentResult): AgentInput | undefined {
   if (call) return { toolResults: [{ toolCallId: call.toolCallId, path: call.path, output: `${call.toolCallId} ran` }] }
   return approval && { approvals: [{ approvalId: approval.approvalId, decision: approval.path.length > 0 ? 'approve' : 'deny', reason: 'so be it' }] }

@@ -6,21 +6,21 @@ import type { CrashingJournal, CrashPoint, RecordingJournal } from '../../src/te
 import { watchedClock } from '../fuzz/watched-clock.ts'
 import type { WatchedClock } from '../fuzz/watched-clock.ts'
 
-/** What a tool has done outside, by tool call id. */
+/** Effects of a tool outside, for one tool call id. */
 export interface Effect {
   readonly toolName: string
   readonly keys: Set<string>
   readonly attempts: number[]
 }
 
-/** What outlives a process: the stored journal, its inbox, and what tools and providers remember. */
+/** State that outlives a process: the stored journal, its inbox, and the memory of tools and providers. */
 export class CrashWorld {
   readonly clock: WatchedClock = watchedClock(1_000)
   readonly ids: IdSource = fakeIds()
   readonly effects = new Map<string, Effect>()
-  /** The latest request of each answer, by conversation and place of the answer. */
+  /** The latest request for each answer, by conversation and index of the answer. */
   readonly requests = new Map<string, string>()
-  /** How often a model has failed, by place of the answer. */
+  /** Number of failures of a model, by index of the answer. */
   readonly failures = new Map<string, number>()
   /** The log of each conversation, by the keys from the root. */
   readonly logs = new Map<string, readonly AgentEvent[]>()
@@ -28,12 +28,12 @@ export class CrashWorld {
   told = ''
   /** Accepted by the store and confirmed by no commit yet. */
   inbox: QueuedInput[] = []
-  /** How many answers the stored transcript of the root holds. */
+  /** Number of answers in the stored transcript of the root. */
   answers = 0
   /** Called after each commit of the root, and before one that expects an empty inbox. */
   onCommit: (isFinal: boolean) => void = () => undefined
   commits = 0
-  /** Deaths to come, each counted from the one before. */
+  /** Deaths to come. Each counts its commits from the previous death. */
   deaths: readonly CrashPoint[]
   #commitsSinceDeath = 0
   #snapshot: JSONValue | undefined
@@ -74,7 +74,7 @@ export class CrashWorld {
     return `${toolCallId} ran`
   }
 
-  /** Lets time pass, only while nothing else moves, until the promise settles. */
+  /** Lets time pass until the promise settles, but only while nothing else moves. */
   async settle(promise: Promise<unknown>): Promise<void> {
     let settled = false
     void promise.then(() => (settled = true))
@@ -133,6 +133,6 @@ export interface CrashProcess {
   readonly memory: MemoryJournal
   readonly recording: RecordingJournal
   readonly crashing: CrashingJournal
-  /** For the run. */
+  /** The journal that the run uses. */
   readonly journal: Journal
 }

@@ -16,7 +16,7 @@ const script: readonly Step[] = [
   { text: 'done' },
 ]
 
-/** The process dies at one commit and a new one goes on, until the turn has ended. */
+/** Plays the turn until it has ended. The process dies at one commit and a new one resumes. */
 async function live(point?: CrashPoint) {
   const runs = new Map<string, number>()
   const counted = (name: string, effect: 'once' | 'idempotent', sequential = false) =>
@@ -49,7 +49,7 @@ function inputFor({ open }: JournalState) {
   return waits ? { toolResults: [{ toolCallId: 'r', output: 'yes' }] } : undefined
 }
 
-/** Only the first process dies. */
+/** Makes only the first process die. */
 function dyingOnce(journal: Journal, point: CrashPoint, onDeath: () => void): Journal {
   const crashing = crashingJournal(journal, point)
   let seen = false

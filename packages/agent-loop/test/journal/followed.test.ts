@@ -7,7 +7,7 @@ import { remote } from '../support/tools.ts'
 
 const watching = (hooks: Hooks) => ({ extensions: [defineExtension({ name: 'watch', hooks })] })
 
-/** What each row said with which a segment came to rest. */
+/** Returns the field `followed` of each row that ends or suspends a segment. */
 function followed({ journal }: Conversation): readonly (true | undefined)[] {
   const rows = journal.commits.flat().flatMap((record): RunRow[] => (record.type === 'run' && record.run.state !== 'running' ? [record.run] : []))
   return rows.map((row) => row.followed)

@@ -84,10 +84,10 @@ describe('leaving', () => {
   })
 })
 
-/** To be called where the run is told to leave. False: it is another run. */
+/** Call it at the place where the run must yield. Returns false in any other run. */
 type Here = () => boolean
 
-/** Where somebody may be who is told to leave. */
+/** A place at which a run may be told to yield. */
 interface Place {
   readonly options?: (here: Here) => Partial<AgentOptions>
   readonly tool?: (here: Here) => Partial<ToolOptions<object>>
@@ -122,7 +122,7 @@ const places: readonly [string, Place][] = [
 
 const script: readonly Step[] = [{ toolCalls: [call('x', 't')] }, { text: 'done' }]
 
-/** One turn, the first run of which is told to leave at a place. */
+/** Plays one turn whose first run is told to yield at a place. */
 async function leaveAt({ options, tool }: Place, leaves: boolean) {
   const controller = new AbortController()
   const here = (): boolean => (leaves && controller.abort({ kind: 'yield' }), leaves)

@@ -10,7 +10,7 @@ function watching(...names: (keyof Hooks)[]) {
   return defineExtension({ name: 'watch', hooks: Object.fromEntries(names.map((name) => [name, () => undefined])) })
 }
 
-/** Rejects the commits that the condition names, and all behind them. */
+/** Rejects the first commit that the condition names, and all commits after it. */
 function failingAt(isLost: (types: readonly string[]) => boolean) {
   let lost = false
   return (journal: Journal): Journal => ({

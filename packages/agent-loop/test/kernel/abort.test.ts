@@ -13,7 +13,7 @@ const call = (id: string, name: string) => ({ id, name, input: {} })
 const facts = { name: 't', description: '' }
 const never = new Promise(() => {})
 
-/** A tool that settles at the abort, or never. */
+/** Creates a tool that settles at the abort, or never. */
 function stubborn(name: string, effect: ToolEffect, atAbort?: () => string) {
   const signals: AbortSignal[] = []
   const tool = defineTool({

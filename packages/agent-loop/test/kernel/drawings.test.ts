@@ -4,7 +4,7 @@ import { echo, remote } from '../support/tools.ts'
 
 const live = /^(text|reasoning|tool-call|content-part|tool-execution-delta)/
 
-/** The sequences of the specification's table of cases, deltas apart. */
+/** The sequences in the specification's table of cases, without deltas. */
 describe('event order', () => {
   it('A35: a plain answer', async () => {
     const talk = conversation()

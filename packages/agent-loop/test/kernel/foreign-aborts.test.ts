@@ -6,10 +6,10 @@ import type { ModelFunction } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { eventsOf, outwait, playOut, typesOf } from '../support/waiting.ts'
 
-/** What a library throws whose own request was aborted, by a limit of its own or by its server. */
+/** The error that a library throws if its own request was aborted, by its own limit or by its server. */
 const foreignAbort = (): DOMException => new DOMException('This operation was aborted', 'AbortError')
 
-/** A function that fails once so, and then answers. */
+/** Returns a function that fails in this way once, and then answers. */
 function failingOnce(fail: () => ReturnType<ModelFunction>): ModelFunction {
   let calls = 0
   return () => (++calls === 1 ? fail() : Promise.resolve([{ role: 'assistant', content: 'done' }]))

@@ -155,7 +155,7 @@ describe('tool calls', () => {
     )
     const { result } = await talk.play(agent, 'go')
     expect(a.calls.map((context) => context.toolCallId)).toEqual(['x', 'x~2', 'x~2~2'])
-    // Some providers refuse the mark, so that a request carries it in another form.
+    // Some providers refuse the character `~`, so a request carries the id in another form.
     expect(resultsOf(agent.model.calls[2]).map(({ id }) => id)).toEqual(['x', 'x_2', 'x_2_2'])
     expect(result.status).toBe('completed')
     const deltas = talk.journal.log.filter((event) => event.type === 'tool-call-delta').map((event) => event.toolCallId)

@@ -7,7 +7,7 @@ import { startRun } from '../../src/run/agent-run.ts'
 import { definitionOf } from '../../src/run/definition.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 
-/** A turn whose one tool answers at its signal only, with a plug-in that does this work beside the call, once. */
+/** Plays a turn with one tool that answers only when its signal is aborted. A plug-in does this work beside the call, once. */
 async function playBeside(start: SideWork['start']) {
   const hangs = defineTool({
     ...{ name: 'hangs', description: '', inputSchema: {}, effect: 'pure' },

@@ -11,7 +11,7 @@ const call = (id: string, name = 'a') => ({ id, name, input: {} })
 
 const busyMs = 3
 
-/** Holds the thread, as a model and tools that wait for nothing do together. */
+/** Holds the thread, as a model and tools do together if they wait for nothing. */
 const busy = defineTool({
   name: 'a',
   description: 'works',

@@ -5,7 +5,7 @@ import type { AgentOptions, ToolEffect } from '../../src/index.ts'
 import { agentOf, conversation } from '../support/conversation.ts'
 import { until } from '../support/tools.ts'
 
-/** Returns the rejections that nothing has handled after `act`. */
+/** Returns the rejections that were unhandled after `act`. */
 async function unhandledAfter(act: () => void): Promise<readonly unknown[]> {
   const unhandled: unknown[] = []
   const note = (error: unknown): void => void unhandled.push(error)

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const source = (path: string) => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
 
-/** Builds a prompt in a process of its own, where only the code that is given has been imported. */
+/** Builds a prompt in a separate process that has imported only the given code. */
 async function buildIn(before: string, sections: object): Promise<unknown> {
   const script = `${before}
 import { assemblePrompt } from ${source('plugins/prompt/assemble.ts')}

@@ -23,7 +23,7 @@ function sender(options: Partial<ToolOptions<Schema>> = {}) {
   return { tool, sent }
 }
 
-/** A turn that waits for the results of `a` and `b`, and for what is decided about `x`. */
+/** Plays a turn that waits for the results of `a` and `b`, and for a decision about `x`. */
 async function waiting(more: Parameters<typeof agentOf>[0] = [{ text: 'done' }], options: Partial<AgentOptions> = {}) {
   const talk = conversation()
   const { tool, sent } = sender()
@@ -32,7 +32,7 @@ async function waiting(more: Parameters<typeof agentOf>[0] = [{ text: 'done' }],
   return { talk, agent, sent, result }
 }
 
-/** A turn that waits for one result only. */
+/** Plays a turn that waits for one result only. */
 async function waitingFor(far: ReturnType<typeof remote>, options: Partial<AgentOptions> = {}) {
   const talk = conversation()
   const agent = agentOf([{ toolCalls: [call('a', far.name)] }, { text: 'done' }], { tools: [far], ...options })
@@ -314,7 +314,7 @@ describe('answers to a turn that must not go on', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'done', runId: 'run_2' })
     expect(events.map(({ type }) => type).slice(0, 12)).toEqual([
       ...['turn-start', 'tool-execution-end', 'approval-resolved', 'tool-execution-end', 'tool-execution-end', 'step-end', 'turn-end', 'save-point'],
-      // Not settled: the new input stands behind it.
+      // There is no `settled`: the new input follows.
       ...['user-message', 'turn-start', 'step-start', 'message-start'],
     ])
     expect(events[6]).toMatchObject({ status: 'aborted', runId: 'run_1', receipt: [{ status: 'cancelled' }, { status: 'cancelled' }, { status: 'cancelled' }] })

@@ -5,11 +5,11 @@ import { EventLog } from '../../src/run/event-log.ts'
 import type { ReadResult } from '../../src/run/reader.ts'
 import { discarded, savePoint, textDelta, toolDelta, toolEnd } from '../support/events.ts'
 
-/** One word per event: its number, or what its delta says. */
+/** Returns one word per event: its number, or the text of its delta. */
 const wordOf = (event: AgentEvent): string => ('delta' in event ? event.delta : `#${event.seq}`)
 const wordsOf = (results: readonly ReadResult[]): readonly string[] => results.map((result) => (result.done ? 'end' : wordOf(result.value)))
 
-/** One list per event. */
+/** Adds events, each in a list of its own. */
 function add(log: EventLog, ...events: readonly AgentEvent[]): void {
   for (const event of events) {
     if (isDelta(event)) log.publish(event)
@@ -23,7 +23,7 @@ async function read(log: EventLog, options: Parameters<EventLog['read']>[0] = {}
   return words
 }
 
-/** What a reader sees that has asked once before the events and reads them when all are there. */
+/** Returns the events of a reader that asks once before they come, and reads them when all are there. */
 async function readBehind(...events: readonly AgentEvent[]): Promise<readonly string[]> {
   const log = new EventLog()
   const reader = log.read()

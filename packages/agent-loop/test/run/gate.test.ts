@@ -15,7 +15,7 @@ function setUp(options: { driverTimeoutMs?: number } = {}) {
   return {
     ...{ events, clock, stop, gate, breaks },
     iterator: () => iterate({ events, gate, onBreak: () => breaks.push('left') }),
-    /** A boundary of the run, and how often the run has come past one. */
+    /** Reaches a boundary of the run, and counts when the run has passed it. */
     boundary(seq: number): void {
       events.append([savePoint(seq)])
       void gate.passed().then(() => passes++)

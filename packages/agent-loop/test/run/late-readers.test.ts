@@ -30,7 +30,7 @@ async function take(reader: Reader, count: number): Promise<readonly (AgentEvent
   return events
 }
 
-/** A log whose deltas are kept as events, or as the text so far. */
+/** Creates a log that keeps its deltas as events, or as the text so far. */
 function logWith(isKept: boolean): EventLog {
   const log = new EventLog()
   if (isKept) void log.read().next()
@@ -126,7 +126,7 @@ const move: fc.Arbitrary<Move> = fc.record({
   reader: fc.nat(4),
 })
 
-/** Holds what a reader knows against what was said: all of what is open, and a beginning of what is closed. */
+/** Compares what a reader knows with what was written: for open blocks the whole text, for closed ones a beginning of it. */
 class Watched {
   readonly seqs: number[] = []
   readonly texts = new Map<string, string>()
@@ -150,7 +150,7 @@ class Watched {
   }
 }
 
-/** Plays the moves on one log, with as many readers as came. */
+/** Plays the moves on one log, with as many readers as they add. */
 async function play(moves: readonly Move[]): Promise<void> {
   const log = new EventLog()
   const said = new Map<string, string>()
@@ -187,7 +187,7 @@ async function play(moves: readonly Move[]): Promise<void> {
   }
   for (const each of moves) {
     play[each.kind](each)
-    // Now and then readers have time to take what they were given.
+    // Now and then, gives readers time to take the events.
     if (pieces % 3 === 0) await Promise.resolve()
   }
   log.close()

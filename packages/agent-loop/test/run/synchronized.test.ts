@@ -8,7 +8,7 @@ import { refusal } from '../support/waiting.ts'
 
 const idle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** As often as it takes for whatever can happen to have happened. */
+/** Waits long enough for everything to happen that can happen. */
 async function rest(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await idle()
 }
@@ -22,7 +22,7 @@ function synchronized(steps: Parameters<typeof agentOf>[0], options: RunOptions 
   return { talk, agent, run, calls: () => agent.model.calls.length }
 }
 
-/** Asks until the driver was given an event of this type. */
+/** Reads until the driver got an event of this type. */
 async function driveTo(driver: AsyncIterator<AgentEvent>, type: AgentEvent['type']): Promise<void> {
   for (;;) {
     const { done, value } = await driver.next()

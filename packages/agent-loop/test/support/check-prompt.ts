@@ -8,7 +8,7 @@ type Content<Role extends PromptMessage['role']> = Extract<PromptMessage, { role
 export const promptProviders = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
 export type PromptProvider = (typeof promptProviders)[number]
 
-/** What one provider refuses in a history, besides what all refuse. */
+/** Rules of one provider for a history, besides the common ones. */
 interface ProviderRules {
   readonly name: string
   readonly ids: RegExp
@@ -23,8 +23,8 @@ const rules: Readonly<Record<PromptProvider, ProviderRules>> = {
 }
 
 /**
- * What is wrong with a transcript as the provider is sent it: repairs that the conversion had to make, calls and results
- * that are not paired, and what this provider refuses. What only another model understands may be left out.
+ * Returns what is wrong with a transcript in the form that the provider gets: repairs of the conversion, calls and results that are
+ * not paired, and content that this provider refuses. Content that only another model understands may be left out.
  */
 export function checkPrompt(messages: readonly Message[], provider: PromptProvider): readonly string[] {
   const { name, ids, check } = rules[provider]
@@ -41,7 +41,10 @@ export function checkPrompt(messages: readonly Message[], provider: PromptProvid
   ]
 }
 
-/** Of an answer that was stopped only what is settled is shown again: no unfinished reasoning, no cut call. */
+/**
+ * Returns whether a repair belongs to a stopped answer: only its settled parts are shown again, without unfinished reasoning or a
+ * cut call.
+ */
 function isCutOff(messages: readonly Message[], { code, messageIndex, toolCallId }: Repair): boolean {
   const message = messages[messageIndex]
   if (message?.role !== 'assistant' || message.stopReason !== 'aborted') return false
@@ -50,7 +53,7 @@ function isCutOff(messages: readonly Message[], { code, messageIndex, toolCallId
   return code === 'empty-content' || code === 'dropped-message'
 }
 
-/** Results stand in one message right behind their calls, in call order, each under the name of its call. */
+/** Checks that results are in one message directly after their calls, in call order, each with the name of its call. */
 function pairing(prompt: Prompt): readonly string[] {
   const problems = prompt.flatMap((message, place) => {
     const before = prompt[place - 1]
@@ -77,7 +80,7 @@ function callIds(prompt: Prompt): readonly string[] {
   )
 }
 
-/** Calls follow a turn of the user or results; a history does not begin with the model. */
+/** Checks that calls follow a user's turn or results, and that a history does not begin with the model. */
 function callsBehindTurns(prompt: Prompt): readonly string[] {
   return prompt.flatMap((message, place) => {
     const before = prompt[place - 1]?.role
@@ -93,7 +96,7 @@ function noBlankText(prompt: Prompt): readonly string[] {
   })
 }
 
-/** Reasoning needs what it led to behind it. */
+/** Checks that reasoning is followed by the part that it led to. */
 function noLoneReasoning(prompt: Prompt): readonly string[] {
   return prompt.flatMap((message, place) =>
     message.role === 'assistant' && message.content.at(-1)?.type === 'reasoning' ? [`${place}: reasoning without its following part`] : [],

@@ -19,16 +19,16 @@ import type {
 import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '../../src/testing/index.ts'
 import type { RecordingJournal } from '../../src/testing/index.ts'
 
-/** A conversation whose log and transcript are checked after the test, whatever the test looks at. */
+/** A conversation whose log and transcript are checked after the test, whatever the test checks itself. */
 export interface Conversation {
   readonly memory: MemoryJournal
   readonly journal: RecordingJournal
   readonly clock: ManualClock
   readonly ids: IdSource
   run(agent: Agent, input: AgentInput | undefined, options?: RunOptions): AgentRun
-  /** Runs to the end and gives what a reader saw. */
+  /** Runs to the end and returns the events of a reader. */
   play(agent: Agent, input: AgentInput | undefined, options?: RunOptions): Promise<Played>
-  /** The fold of the whole log. */
+  /** Returns the fold of the whole log. */
   view(): RunView
   types(): readonly string[]
 }
@@ -39,9 +39,9 @@ export interface Played {
 }
 
 export interface ConversationOptions extends MemoryJournalOptions {
-  /** The log may stop in the middle of a turn. */
+  /** True: the log may stop in the middle of a turn. */
   readonly unfinished?: boolean
-  /** Stands between the run and the recorded journal. */
+  /** Wraps the recorded journal for the run. */
   readonly wrap?: (journal: Journal) => Journal
 }
 
@@ -73,20 +73,20 @@ export async function readAll(source: AsyncIterable<AgentEvent>): Promise<readon
   return events
 }
 
-/** A model whose steps must all be used by the end of the test. */
+/** Creates a model whose steps must all be used by the end of the test. */
 export function model(steps: readonly Step[]): ScriptedModel {
   const scripted = scriptedModel(steps)
   onTestFinished(() => scripted.assertDone())
   return scripted
 }
 
-/** An agent over a scripted model, which is asked once. */
+/** Creates an agent with a scripted model and without retries. */
 export function agentOf(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent & { readonly model: ScriptedModel } {
   const scripted = model(steps)
   return { ...defineAgent({ model: scripted, retry: false, ...options }), model: scripted }
 }
 
-/** Those of subagents, theirs included. */
+/** Returns the journals of all subagents, at any depth. */
 function childJournals({ childJournals: children }: RecordingJournal): readonly RecordingJournal[] {
   return [...children.values()].flatMap((child) => [child, ...childJournals(child)])
 }

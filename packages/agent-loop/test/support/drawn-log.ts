@@ -11,8 +11,8 @@ export function costOf(total: string, currency = 'USD'): Cost {
 }
 
 /**
- * A log as a drawing: event types with what distinguishes them in brackets, such as `message-end(x,y)` with its calls. All
- * else is filled in so that it is right.
+ * Returns a log for a drawing: event types with their distinguishing parts in brackets, such as `message-end(x,y)` with its calls.
+ * All other fields are filled in correctly.
  */
 export function drawnLog(drawing: string): AgentEvent[] {
   const pen = new Pen()
@@ -191,7 +191,7 @@ class Pen {
   }
 }
 
-/** `x/y`: the call y of a child that the call x has under way. */
+/** Reads `x/y`: the call y of a child that the call x runs. */
 function placeOf(text: string): { readonly toolCallId: string; readonly path: readonly string[] } {
   const path = text.split('/')
   return { toolCallId: path.at(-1) ?? '', path: path.slice(0, -1) }

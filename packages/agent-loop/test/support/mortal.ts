@@ -1,7 +1,7 @@
 import type { Journal } from '../../src/index.ts'
 import { conversation } from './conversation.ts'
 
-/** A conversation whose process dies in the commit that holds the n-th event of this type. */
+/** Creates a conversation whose process dies in the commit that holds the n-th event of this type. */
 export function mortal(type: string, when: 'before' | 'after', nth = 1) {
   let left = nth
   let dead = false

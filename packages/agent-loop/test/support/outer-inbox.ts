@@ -1,17 +1,19 @@
 import type { CommitExpectation, InputSource, Journal, QueuedInput } from '../../src/index.ts'
 
-/** A journal's own inbox: inputs stay in it until a commit confirms them, and an end that expects none is refused. */
+/**
+ * A journal's own inbox: inputs stay in it until a commit confirms them. An end that expects no inputs is refused while some wait.
+ */
 export interface OuterInbox {
   /** For `conversation({ wrap })`. */
   readonly wrap: (journal: Journal) => Journal
   give(source: InputSource, ...texts: readonly string[]): void
-  /** Ids of those that wait. */
+  /** Ids of the inputs that wait. */
   readonly waiting: readonly string[]
-  /** What each commit that was tried expected. */
+  /** Expectations of all commits that were tried. */
   readonly expected: readonly (CommitExpectation | undefined)[]
-  /** How often it was asked, and for how many at most. */
+  /** All calls that asked for inputs, with their maximum. */
   readonly asked: readonly { readonly window: string; readonly max: number }[]
-  /** Called as each commit is tried, before it is judged. */
+  /** Called when a commit is tried, before it is judged. */
   onCommit: (commit: number) => void | Promise<void>
 }
 

@@ -2,17 +2,17 @@ import type { LanguageModelV4CallOptions } from '@bowline/llm'
 
 type PromptMessage = LanguageModelV4CallOptions['prompt'][number]
 
-/** The roles of a request, in order. */
+/** Returns the roles of a request, in order. */
 export function rolesOf(call: LanguageModelV4CallOptions | undefined): readonly string[] {
   return (call?.prompt ?? []).map((message) => message.role)
 }
 
-/** Tool call ids and outputs of a request, in order. */
+/** Returns tool call ids and outputs of a request, in order. */
 export function resultsOf(call: LanguageModelV4CallOptions | undefined): readonly { id: string; output: unknown }[] {
   return (call?.prompt ?? []).flatMap((message) => (message.role === 'tool' ? toolResults(message) : []))
 }
 
-/** All text of a request. */
+/** Returns all text of a request. */
 export function textOfRequest(call: LanguageModelV4CallOptions | undefined): string {
   return JSON.stringify(call?.prompt ?? [])
 }
@@ -21,7 +21,7 @@ function toolResults(message: Extract<PromptMessage, { role: 'tool' }>): readonl
   return message.content.flatMap((part) => (part.type === 'tool-result' ? { id: part.toolCallId, output: part.output } : []))
 }
 
-/** The texts of the user messages of a request, in order. */
+/** Returns the texts of the user messages of a request, in order. */
 export function userTexts(call: LanguageModelV4CallOptions | undefined): readonly string[] {
   return (call?.prompt ?? []).flatMap((message) =>
     message.role === 'user' ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],

@@ -5,11 +5,11 @@ import { onTestFinished } from 'vitest'
 
 export interface TemporaryFolder {
   readonly path: string
-  /** Writes a file, its folders too, and gives its path. */
+  /** Writes a file and its folders. Returns its path. */
   write(name: string, content: string | Uint8Array): Promise<string>
 }
 
-/** A folder that is gone when the test has finished. */
+/** Creates a folder that is removed when the test has finished. */
 export async function temporaryFolder(): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), 'bowline-test-'))
   onTestFinished(() => rm(path, { recursive: true, force: true }))

@@ -4,7 +4,7 @@ import type { Tool, ToolContext, ToolEffect } from '../../src/index.ts'
 
 const anything = z.looseObject({})
 
-/** A tool that gives its name, and remembers its calls. */
+/** Creates a tool that returns its name and records its calls. */
 export function echo(name: string, options: { effect?: ToolEffect; sequential?: boolean; concurrency?: number } = {}) {
   const calls: ToolContext[] = []
   const tool = defineTool({
@@ -21,7 +21,7 @@ export function remote(name: string, options: { timeoutMs?: number } = {}): Tool
   return defineTool({ name, description: `${name} is elsewhere`, inputSchema: anything, ...options })
 }
 
-/** A tool that ends when the test says so. */
+/** Creates a tool that ends when the test says so. */
 export function gated(name: string, options: { effect?: ToolEffect; sequential?: boolean; concurrency?: number } = {}) {
   const started: string[] = []
   const gates = new Map<string, () => void>()
@@ -39,7 +39,7 @@ export function gated(name: string, options: { effect?: ToolEffect; sequential?:
   }
 }
 
-/** A promise and its resolver. */
+/** Returns a promise and its resolver. */
 export function latch<T = void>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   return Promise.withResolvers<T>()
 }

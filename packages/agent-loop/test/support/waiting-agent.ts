@@ -4,7 +4,7 @@ import { createMemoryJournal, defineAgent, defineTool } from '../../src/index.ts
 import type { AgentEvent, AgentInput } from '../../src/index.ts'
 import { fakeIds } from '../../src/testing/index.ts'
 
-/** Goes on with a conversation that waits, in whatever process this is: all that it depends on comes from here. */
+/** Resumes a conversation that waits, in whatever process this is: everything that it depends on is made here. */
 export async function goOn(snapshot: JSONValue, input: AgentInput | undefined): Promise<readonly AgentEvent[]> {
   const ids = fakeIds()
   const events: AgentEvent[] = []
@@ -16,7 +16,7 @@ export async function goOn(snapshot: JSONValue, input: AgentInput | undefined): 
   return events
 }
 
-/** It asks for one call of each kind, then says that it is done. */
+/** Creates an agent that asks for one call of each kind and then is done. */
 export function waitingAgent() {
   const schema = { type: 'object' } as const
   const made = (name: string, more: object = {}) => defineTool({ name, description: '', inputSchema: schema, ...more })

@@ -15,7 +15,7 @@ beforeEach(async () => {
   log = talk.journal.log
 })
 
-/** The log with new numbers, so that only the planted fault is wrong. */
+/** Returns the log with new numbers, so that only the planted fault is wrong. */
 function renumbered(events: readonly AgentEvent[]): readonly AgentEvent[] {
   let seq = 0
   return events.map((event) => (event.seq === undefined ? event : { ...event, seq: ++seq }))

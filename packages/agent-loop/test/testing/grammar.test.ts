@@ -9,7 +9,7 @@ const closed = 'save-point settled'
 const call = 'tool-execution-start(x) tool-execution-end(x)'
 const last = `step-start message-start · message-end step-end turn-end(completed) ${closed}`
 
-/** What the specification draws, and the cases of its table. */
+/** The drawings of the specification, and the cases of its table. */
 const drawings: Readonly<Record<string, string>> = {
   'a plain answer': `${start} · message-end step-end turn-end(completed) ${closed}`,
   'one tool': `${start} message-end(x) ${call} step-end ${last}`,

@@ -5,7 +5,7 @@ import { crashingJournal, recordingJournal } from '../../src/testing/index.ts'
 const meta = { agent: 'a', toolCallId: 'c', runId: 'r' }
 const settled: JournalRecord = { type: 'event', event: { type: 'settled', at: 1, runId: 'r', turn: 1 } }
 
-/** A journal whose members are methods and fields of a class, as an outside one may have them. */
+/** A journal whose members are methods and fields of a class, as another implementation may have them. */
 class FullJournal implements Journal {
   readonly schedulesCompaction = true
   readonly children = { sessionKeys: true, background: false, start: () => Promise.reject(new Error('not here')) }

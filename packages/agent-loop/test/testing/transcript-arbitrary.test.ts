@@ -33,7 +33,7 @@ describe('transcriptArbitrary', () => {
   })
 
   it.each(promptProviders)('A113: a result that is left out, moved or repeated is found: %s', (provider) => {
-    // Of a stopped answer a cut call is not shown, with or without its result.
+    // A cut call of a stopped answer is not shown, with or without its result.
     const withResults = transcriptArbitrary(fc).filter(
       (messages) => messages.some(({ role }) => role === 'tool-result') && !messages.some((message) => message.role === 'assistant' && message.stopReason === 'aborted'),
     )

@@ -11,7 +11,7 @@ import { agentOf, conversation } from '../support/conversation.ts'
 const named = { name: 'w', description: 'x', inputSchema: z.object({}) }
 type Options = Partial<ToolOptions<typeof named.inputSchema>>
 
-/** What becomes of a call of a tool that is made with these options. */
+/** Returns the result of a call of a tool with these options. */
 async function outcomeOf(options: Options) {
   const agent = agentOf([{ toolCalls: [{ id: 'x', name: 'w', input: {} }] }, { text: 'done' }], { tools: [defineTool({ ...named, ...options })] })
   const { result } = await conversation().play(agent, 'go')
@@ -137,7 +137,7 @@ describe('what a tool returns', () => {
   })
 })
 
-/** The outcome that is stored in the end, when a process dies at one commit and another one goes on. */
+/** Returns the outcome that is stored finally if a process dies at one commit and another one resumes. */
 async function storedOutcome(value: unknown, point: CrashPoint, options: Options) {
   const tools = [defineTool({ ...named, execute: () => value as string, ...options })]
   // It answers by what it is shown, as a real model would.

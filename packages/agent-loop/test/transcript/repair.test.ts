@@ -182,7 +182,7 @@ describe('repairTranscript', () => {
   })
 })
 
-// Few ids, so that they are missing, repeated and mixed up.
+// Only a few ids, so that some are missing, repeated or mixed up.
 const id = fc.constantFrom('a', 'b', 'a~2', 'earlier_2', 'result_a', '', undefined)
 const part = fc.oneof(
   fc.record({ type: fc.constant('tool-call'), toolCallId: id, toolName: fc.constantFrom('t', 'u'), input: fc.jsonValue(), providerExecuted: fc.constant(true) }, { requiredKeys: ['type', 'toolCallId', 'toolName', 'input'] }),

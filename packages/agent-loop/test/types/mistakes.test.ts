@@ -19,7 +19,7 @@ const right = [
   `{ const listed: Readonly<Record<string, Agent>> = { one: defineAgent({ model, tools: [] }), two: defineAgent({ model, tools: { sdkTool } }) } }`,
 ]
 
-/** A mistake of a user, and what a compiler must say of it. */
+/** Mistakes of a user, with the message that a compiler must give. */
 const mistakes: readonly (readonly [what: string, code: string, ...said: string[]])[] = [
   ['a field that the schema lacks', `defineTool({ ...facts, execute: ({ town }) => town })`, `Property 'town' does not exist on type '{ city: string; }'`],
   ['a parameter of another type', `defineTool({ ...facts, execute: (input: { city: number }) => String(input.city) })`, `Types of property 'city' are incompatible`, `Type 'string' is not assignable to type 'number'`],
@@ -39,7 +39,7 @@ const mistakes: readonly (readonly [what: string, code: string, ...said: string[
   ['an execute beside that of the AI SDK', `adoptTool({ from: sdkTool, name: 'w', execute: () => 'x' })`, `'execute' does not exist in type 'AdoptedToolOptions<`],
 ]
 
-// One program for all of them: a compiler reads the libraries once.
+// One program for all mistakes, because a compiler then reads the libraries only once.
 const head = [
   `import { tool } from 'ai'`,
   `import { z } from 'zod'`,
@@ -61,10 +61,10 @@ writeFileSync(join(place, 'tsconfig.json'), JSON.stringify(options))
 
 afterAll(() => rmSync(place, { recursive: true, force: true }))
 
-/** What a compiler says, by the number of the line. */
+/** Messages of a compiler, by line number. */
 type Said = ReadonlyMap<number, string>
 
-/** Only what stands in the file is checked: a whole compile takes twice the time. */
+/** Checks only the file itself: a whole compile takes twice the time. */
 function saidByLibrary(ts: typeof TypeScript): Said {
   const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (diagnostic: TypeScript.Diagnostic) => expect(diagnostic).toBeUndefined() }
   const parsed = ts.getParsedCommandLineOfConfigFile(join(place, 'tsconfig.json'), {}, host)

@@ -27,7 +27,7 @@ function searchOf(files: readonly string[]): AnySearch {
   return search
 }
 
-/** A module of this package that is not on the disk. */
+/** Adds a module of this package that is not on disk. */
 function withFile(name: string, text: string): ts.CompilerHost {
   const host = ts.createCompilerHost(options)
   const { getSourceFile, fileExists } = host
@@ -39,7 +39,7 @@ function withFile(name: string, text: string): ts.CompilerHost {
   }
 }
 
-/** Walks all that a module exports, as far as it is declared in this package, and collects the places of `any`. */
+/** Walks everything that a module exports and this package declares, and collects the places of `any`. */
 class AnySearch {
   readonly found: string[] = []
   readonly #seen = new Set<ts.Type>()
@@ -49,7 +49,7 @@ class AnySearch {
     this.#checker = checker
   }
 
-  /** How many types were looked at. */
+  /** Number of types that were checked. */
   get visited(): number {
     return this.#seen.size
   }
@@ -97,7 +97,7 @@ class AnySearch {
     }
   }
 
-  /** Without those that nobody wrote: the library's iterators have `any` for a default. */
+  /** Returns the written type arguments: the library's iterators have `any` as a default. */
   #argumentsOf(type: ts.Type): readonly ts.Type[] {
     if (!((type as ts.ObjectType).objectFlags & ts.ObjectFlags.Reference)) return type.aliasTypeArguments ?? []
     const { typeParameters = [] } = (type as ts.TypeReference).target
@@ -106,7 +106,7 @@ class AnySearch {
     return [...(type.aliasTypeArguments ?? []), ...written]
   }
 
-  /** A union has no symbol of its own: its parts say where they are from. */
+  /** Returns whether this package declares the type. A union has no symbol of its own: its parts are checked instead. */
   #isOurs(type: ts.Type): boolean {
     const symbol = type.aliasSymbol ?? type.getSymbol()
     return symbol?.declarations === undefined || symbol.declarations.some(isOurFile)

@@ -31,7 +31,7 @@ interface HandMade {
 }
 declare const handMade: HandMade
 
-// These are checked by the compiler; running them only shows that nothing was left out.
+// The compiler checks these types; running the tests only shows that none was left out.
 describe('types of tools', () => {
   it('the input is what the schema lets through', () => {
     expectTypeOf<InferInput<typeof weather>>().toEqualTypeOf<{ city: string; days: number }>()
@@ -43,7 +43,7 @@ describe('types of tools', () => {
     const _converted = zodSchema(weather)
     expectTypeOf<InferInput<typeof _converted>>().toEqualTypeOf<{ city: string; days: number }>()
     expectTypeOf<InferInput<{ type: 'object' }>>().toEqualTypeOf<JSONObject>()
-    // With nothing said, nothing is known.
+    // Without a type argument, nothing is known.
     const _untyped = jsonSchema({ type: 'object' })
     expectTypeOf<InferInput<typeof _untyped>>().toEqualTypeOf<unknown>()
   })

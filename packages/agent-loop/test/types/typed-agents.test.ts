@@ -21,7 +21,7 @@ const sdkTool = tool({ inputSchema: city, execute: async ({ city: name }) => ({ 
 const model = scriptedModel([])
 const agent = defineAgent({ model, tools: [weather, time, ask] })
 
-// Of a type alias, and so assignable to JSON.
+// A type alias, which is assignable to JSON.
 type WrittenForecast = { readonly sky: string; readonly days: readonly { readonly high?: number }[] }
 type Event = InferAgentEvent<typeof agent>
 type Start = Extract<Event, { type: 'tool-execution-start' }>
@@ -30,7 +30,7 @@ type OutputIn<One> = One extends Tool<string, unknown, infer Output> ? Output : 
 
 const named = { name: 'w', ...facts }
 
-// These are checked by the compiler; running them only shows that nothing was left out.
+// The compiler checks these types; running the tests only shows that none was left out.
 describe('types of an agent', () => {
   it('A189: a tool carries its name, its input and what the model sees of its output', () => {
     expectTypeOf(weather).toEqualTypeOf<Tool<'weather', { city: string }, Forecast>>()
@@ -97,7 +97,7 @@ describe('types of an agent', () => {
     const agents: Readonly<Record<string, Agent>> = { agent, other: defineAgent({ model, tools: { sdkTool, time }, subagents: [] }) }
     expect(Object.keys(agents)).toEqual(['agent', 'other'])
     const time2 = defineAgent({ model, tools: [time] })
-    // It has fewer tools, so all of its events are events of the other.
+    // It has fewer tools, so all of its events are events of the other agent.
     expectTypeOf(time2).toExtend<typeof agent>()
     expectTypeOf(agent).not.toExtend<typeof time2>()
   })

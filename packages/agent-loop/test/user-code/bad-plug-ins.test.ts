@@ -21,7 +21,7 @@ function endedOf({ result, events }: PlayedPlugIn): Ended {
   return { end: `${result.status}/${result.reason}`, ...(call && { call }), ...(compaction && { compaction }) }
 }
 
-/** How an error says what it received. */
+/** The end of an error message that tells the received value. */
 const received: { readonly [Kind in BadKind]?: RegExp } = {
   ...{ number: /; received 7$/, text: /; received a text of 4 characters$/, null: /; received null$/ },
   array: /; received a list of 1$|\[0\] is no message$/,
@@ -64,7 +64,7 @@ describe('A200: a bad observer of events', () => {
     const played = await playBad({ make: (bad) => ({ agent: { extensions: [extensionOf('onEvent', bad)] } }) }, kind)
     expect(endedOf(played)).toEqual({ end: 'completed/stop', call: 'result', compaction: 'done' })
     expect(played.waitedMs).toBe(0)
-    // Telling each failure would make an event that fails again.
+    // Reporting each failure would make an event that fails again.
     const fails = !['never answers', 'number', 'text', 'null', 'array', 'unknown keys', 'number later'].includes(kind)
     expect(errorsOf(played).map(({ source, name, hook }) => [source, name, hook])).toEqual(fails ? [['extension', 'bad', 'onEvent']] : [])
   })

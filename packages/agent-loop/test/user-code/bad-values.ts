@@ -1,4 +1,4 @@
-/** How a function of a user can go wrong. */
+/** The ways in which a user's function can go wrong. */
 export const badKinds = [
   ...(['throws', 'throws a proxy', 'throws nothing', 'rejects', 'never answers'] as const),
   ...(['number', 'text', 'null', 'array', 'unknown keys', 'number later', 'proxy', 'bad thenable', 'bad then'] as const),
@@ -7,7 +7,7 @@ export type BadKind = (typeof badKinds)[number]
 
 const message = 'the plug-in broke'
 
-/** What the function does when it is called. */
+/** Goes wrong in this way. */
 export function misbehave(kind: BadKind): unknown {
   switch (kind) {
     case 'throws':
@@ -45,7 +45,7 @@ export function misbehave(kind: BadKind): unknown {
   }
 }
 
-/** An object at which nothing can be looked. */
+/** Returns an object that throws at every access. */
 function hostile(): object {
   const refuse = (): never => {
     throw new Error(message)

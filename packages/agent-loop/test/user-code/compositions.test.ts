@@ -16,7 +16,7 @@ function extensionOf(name: string, hook: keyof Hooks): Extension {
   return defineExtension({ name, hooks: { [hook]: () => undefined } })
 }
 
-/** Plug-ins that look on and change nothing, each under a name of its own. */
+/** Plug-ins that observe and change nothing, each with its own name. */
 const plugIns: Readonly<Record<string, (place: string) => PlugIn>> = {
   ...Object.fromEntries(hooks.map((hook) => [hook, (place: string): PlugIn => ({ agent: { extensions: [extensionOf(`${hook} ${place}`, hook)] } })])),
   ...Object.fromEntries(
@@ -35,7 +35,7 @@ const plugIns: Readonly<Record<string, (place: string) => PlugIn>> = {
 
 const steps: readonly Step[] = [{ toolCalls: [{ id: 'c', name: 'tool', input: {} }] }, { text: 'done' }]
 
-/** How many commits a turn of a step with one tool and a last answer takes. */
+/** Returns the number of commits of a turn with one step with a tool, and a last answer. */
 async function commitsOf(...names: readonly string[]): Promise<number> {
   const made = names.map((name, place) => plugIns[name]?.(place === 0 ? 'first' : 'second') ?? {})
   const { commits, result, faults } = await playPlugIns(made, steps)

@@ -7,7 +7,7 @@ import { checkEvents, checkTranscript, fakeIds, recordingJournal } from '../../s
 import { watchedClock } from '../fuzz/watched-clock.ts'
 import { refusal } from '../support/waiting.ts'
 
-/** What one plug-in adds to the agent or to its run. */
+/** The additions of one plug-in to the agent or to its run. */
 export interface PlugIn {
   readonly agent?: Partial<AgentOptions>
   readonly run?: Partial<RunOptions>
@@ -17,20 +17,20 @@ export interface PlayedPlugIn {
   readonly result: AgentResult
   readonly events: readonly DurableEvent[]
   readonly commits: number
-  /** How long the run waited. */
+  /** Time that the run waited, in ms. */
   readonly waitedMs: number
-  /** Nothing went on, so that the run was aborted. */
+  /** True: nothing went on, so the run was aborted. */
   readonly stoodStill: boolean
-  /** What is wrong with the log, the transcript, or what is left behind. */
+  /** Faults of the log, of the transcript, or of what is left over. */
   readonly faults: readonly string[]
 }
 
 const call: Step = { text: 'calls', toolCalls: [{ id: 'c', name: 'tool', input: {} }], usage: { input: 100, output: 5 } }
 const busy: Step = { error: refusal(503) }
-/** Above the threshold of a compaction after the turn. */
+/** Above the threshold for a compaction after the turn. */
 const done: Step = { text: 'done', usage: { input: 9_500, output: 5 } }
 
-/** A turn in which each plug-in is asked: a retry, a step with a tool, a last answer, a compaction after it. */
+/** A turn that calls each plug-in: a retry, a step with a tool, a last answer, a compaction after it. */
 const everything: readonly Step[] = [busy, call, done, { text: 'a summary', usage: { input: 10, output: 5 } }]
 
 /** Runs one turn with these plug-ins; time passes only while nothing else moves. */
@@ -66,7 +66,7 @@ export async function playPlugIns(plugIns: readonly PlugIn[], steps: readonly St
   }
 }
 
-/** Lists of plug-ins add up; of other options the later one counts. */
+/** Joins lists of plug-ins; for other options the later one counts. */
 function merged(all: AgentOptions, added: Partial<AgentOptions>): AgentOptions {
   const lists = Object.fromEntries(
     (['extensions', 'guardrails', 'stopWhen'] as const).flatMap((key) => {

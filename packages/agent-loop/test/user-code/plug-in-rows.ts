@@ -3,34 +3,34 @@ import type { Budget, Extension, HookName, Reservation } from '../../src/index.t
 import type { BadKind } from './bad-values.ts'
 import type { PlugIn } from './play-plug-in.ts'
 
-/** How a turn has ended, and what became of its call and of the compaction after it. */
+/** The end of a turn, with the status of its call and of the compaction after it. */
 export interface Ended {
   readonly end: string
   readonly call?: string
   readonly compaction?: string
 }
 
-/** A place where code of a user runs, and what must come of it if that code fails. */
+/** A place where the user's code runs, and the required result if that code fails. */
 export interface PlugInRow {
   readonly name: string
   /** Returns the plug-in whose function is `bad`. */
   readonly make: (bad: () => unknown) => PlugIn
-  /** Source, name and hook of the `error` event of each failure. Absent: the end of the turn says it. */
+  /** Source, name and hook of the `error` event of each failure. Absent: the end of the turn reports it. */
   readonly told?: readonly [source: string, name?: string, hook?: string]
   readonly fails: Ended
-  /** How long one answer may take. Absent: no limit, and an abort must end the wait. */
+  /** Time limit of one answer. Absent: no limit, and an abort must end the wait. */
   readonly limitMs?: number
-  /** What an abort leaves while it has not answered. */
+  /** The end of the turn if it is aborted before the answer. */
   readonly aborted?: Ended
-  /** Values that are no failure here, and what comes of them. */
+  /** Values that are no failure here, and their result. */
   readonly accepts?: { readonly [Kind in BadKind]?: Ended }
 }
 
-/** As if the plug-in were not there. */
+/** The same as without the plug-in. */
 const fine: Ended = { end: 'completed/stop', call: 'result', compaction: 'done' }
 const aborted: Ended = { end: 'aborted/abort' }
 
-/** What a function that returns nothing may return without a failure. */
+/** Values that a function without a result may return without a failure. */
 const ignored = { number: fine, text: fine, null: fine, array: fine, 'unknown keys': fine, 'number later': fine } as const
 
 const deciding: readonly HookName[] = ['onInput', 'beforeAgentStart', 'transformContext', 'beforeModelCall', 'onToolCall', 'onToolResult', 'beforeCompaction']
@@ -38,7 +38,7 @@ const looking: readonly HookName[] = [
   ...(['onTurnStart', 'onStepStart', 'onStepEnd', 'onModelRequest', 'afterModelCall', 'onToolSettled', 'afterCompaction', 'onRetryStart', 'onRetryEnd'] as const),
   ...(['onAgentEnd', 'onSavePoint', 'onSettled'] as const),
 ]
-/** Of these the turn has ended: `onError: 'fail'` cannot end it any more. */
+/** The turn has ended before these hooks: `onError: 'fail'` cannot end it any more. */
 export const hooksAfterEnd: readonly HookName[] = ['beforeCompaction', 'afterCompaction', 'onAgentEnd', 'onSavePoint', 'onSettled']
 
 export function extensionOf(hook: HookName, bad: () => unknown, options: Partial<Extension> = {}): Extension {
@@ -129,7 +129,7 @@ const otherRows: readonly PlugInRow[] = [
     name: 'tool, execute',
     make: (bad) => ({ agent: { tools: [defineTool({ ...tool, execute: bad as () => string })] } }),
     fails: { ...fine, call: 'error' },
-    // Its own limit and the grace.
+    // Its own limit plus the grace.
     limitMs: 122_000,
     accepts: ignored,
   },
@@ -156,7 +156,7 @@ const otherRows: readonly PlugInRow[] = [
 
 const budget: Budget = { reserve: () => ({ settle: () => undefined }), charge: () => undefined, left: {} }
 
-/** Reports a subagent of its own, which budgets are charged with. */
+/** Reports a subagent of its own, whose usage is charged to budgets. */
 const reporting = defineTool({
   ...tool,
   execute: (_input, { reportChild }) => {
@@ -166,7 +166,7 @@ const reporting = defineTool({
   },
 })
 
-/** It is asked for what is left when the run is made, too: then a budget that throws is a mistake of the caller. */
+/** `left` is also read when the run is made. A budget that throws at that time is a mistake of the caller. */
 function budgetWithLeft(bad: () => unknown): Budget {
   let asked = 0
   return {
@@ -211,7 +211,7 @@ const budgetRows: readonly PlugInRow[] = [
   },
 ]
 
-/** A tool whose input is checked by a Standard Schema of the user. */
+/** Creates a tool whose input is validated by a Standard Schema of the user. */
 function checkedBy(validate: () => unknown): PlugIn {
   const jsonSchema = { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) }
   const inputSchema = { '~standard': { version: 1, vendor: 'bad', validate, jsonSchema } } as never

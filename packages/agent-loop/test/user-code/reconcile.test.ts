@@ -16,7 +16,7 @@ interface Played {
   readonly problems: readonly string[]
 }
 
-/** A process dies while a tool runs that must not run twice; the next process asks `reconcile`. */
+/** Plays a process that dies while a `once` tool runs, and a next process that asks `reconcile`. */
 async function playRecovery(bad: () => unknown, onUnknownOutcome: OnUnknownOutcome): Promise<Played> {
   const clock = watchedClock(1_000)
   const recording = recordingJournal(createMemoryJournal())

@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs'
 import { Session, type Profiler } from 'node:inspector'
 import { fileURLToPath } from 'node:url'
 
-/** A function of a package and how often it was entered. */
+/** A function of a package, and the number of its calls. */
 export interface CountedFunction {
-  /** Below `packages`. */
+  /** Path below `packages`. */
   readonly file: string
   readonly line: number
   readonly name: string
-  /** A call enters an async function or a generator once, and each await or yield that it returns from enters it again. */
+  /**
+   * Entries into the function. A call enters an async function or a generator once; each await or yield that it returns from enters
+   * it again.
+   */
   readonly calls: number
 }
 
@@ -55,7 +58,10 @@ function countsOf({ url, functions }: Profiler.ScriptCoverage): [string, Counted
 type Place = Pick<CountedFunction, 'file' | 'line'>
 const places = new Map<string, Place>()
 
-/** Looks a place up in the source once. Types are stripped in place, so an offset of the program is one of its source. */
+/**
+ * Finds the line of an offset; the source is read once per place. Types are stripped in place, so an offset in the program is the
+ * same in its source.
+ */
 function placeOf(url: string, offset: number): Place {
   const key = `${url}:${offset}`
   const known = places.get(key)

@@ -10,9 +10,9 @@ import { knownCalls } from './known-calls.ts'
 export interface Work {
   /** Counts this package. */
   readonly own: Calls
-  /** Counts `@bowline/llm` without its test doubles. */
+  /** Counts `@bowline/llm`, without its test doubles. */
   readonly llm: Calls
-  /** Counts the whole process: model, tool and reader make some too. */
+  /** Counts the whole process: model, tool and reader make some promises too. */
   readonly promises: number
 }
 
@@ -24,7 +24,7 @@ export interface Calls {
   readonly list: readonly CountedFunction[]
 }
 
-/** What the program prints. */
+/** The output of the program. */
 export interface CountedWork {
   readonly works: Readonly<Record<WorkName, Work>>
   /** The calls of each function of `knownCalls`. */
@@ -67,7 +67,7 @@ async function countOne(agentOf: CountedAgent, read: Read, after: number, betwee
   return workOf({ calls, promises: (many.promises - few.promises) / between })
 }
 
-/** A turn with one answer and one reader, from its start to its end. */
+/** Counts a turn with one answer and one reader, from its start to its end. */
 async function countTurn(agentOf: CountedAgent): Promise<Work> {
   return workOf(await countRun(agentOf, 0, readAll))
 }
@@ -76,7 +76,10 @@ async function countFirstDelta(agentOf: CountedAgent): Promise<Work> {
   return workOf(await countRun(agentOf, 0, readAll, true))
 }
 
-/** Counts a run from its start to its end, or to its first delta. The agent has run before: nothing happens for the first time. */
+/**
+ * Counts a run from its start to its end, or to its first delta. The agent has run before, so that nothing happens for the first
+ * time.
+ */
 async function countRun(agentOf: CountedAgent, size: number, read: Read, untilFirstDelta = false): Promise<Counted> {
   const agent = agentOf(size)
   const play = async (onEnd: () => void) => {

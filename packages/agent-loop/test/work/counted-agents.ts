@@ -4,16 +4,19 @@ import { z } from 'zod'
 import { defineAgent, defineTool } from '../../src/index.ts'
 import type { Agent, AgentModel, ModelFunction } from '../../src/index.ts'
 
-/** An agent whose turn has so many steps with one call of its tool each, and a last step with a text, if no other size is named. */
+/**
+ * Returns an agent. Unless its comment says otherwise, its turn has `size` steps with one call of its tool each, and a last step
+ * with a text.
+ */
 export type CountedAgent = (size: number) => Agent
 
-/** Its model is a function that gives a stream. */
+/** Its model is a function that returns a stream. */
 export const functionAgent: CountedAgent = (steps) => agentOf(steps, functionModel(steps))
 
-/** It has one step: a text of so many deltas. */
+/** It has one step: a text of `size` deltas. */
 export const deltaAgent: CountedAgent = (deltas) => agentOf(1, () => textStream(deltas))
 
-/** Its model is one of the AI SDK. */
+/** Its model is an AI SDK model. */
 export const aiSdkAgent: CountedAgent = (steps) => {
   // The same agent runs more than once.
   const model = scriptedModel((_, call) => {
@@ -56,7 +59,7 @@ function callStream(step: number): MessageStream {
   ])
 }
 
-/** One part and its events, between the start and the end of its message. */
+/** Returns a stream of one part and its events, between the start and the end of its message. */
 function streamOf(part: AssistantPart, events: readonly MessageEvent[]): MessageStream {
   const [messageId, provider, modelId] = ['message', 'own', 'own']
   const message: AssistantMessage = {

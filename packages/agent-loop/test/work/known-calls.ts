@@ -1,4 +1,4 @@
-/** Calls whose number is known, to see that they are counted: by a loop that V8 would optimize, and by awaits. */
+/** Makes a known number of calls, to verify that they are counted: by a loop that V8 would optimize, and by awaits. */
 export async function knownCalls(calls: number, awaits: number): Promise<number> {
   let sum = 0
   for (let call = 0; call < calls; call += 1) sum = small(sum)

@@ -6,7 +6,7 @@ import type { CountedWork, Work } from './count-work.ts'
 
 type Figure = 'calls' | 'functions' | 'files' | 'promises'
 
-/** What this package may do, and the promises of the whole process. A ceiling only falls. */
+/** Limits for this package, and for the promises of the whole process. A ceiling only falls. */
 const ceilings = {
   'step': { calls: 541, functions: 287, files: 47, promises: 66 },
   'step with a reader': { calls: 560, functions: 289, files: 48, promises: 84 },

@@ -18,7 +18,7 @@ const approve = (more: Partial<ApprovalDecision> = {}): { approvals: ApprovalDec
 })
 const deny = (reason?: string) => ({ approvals: [{ approvalId: 'approval_1', decision: 'deny' as const, ...(reason !== undefined && { reason }) }] })
 
-/** A tool that must be approved, and what it was given. */
+/** Creates a tool that must be approved, and a list of its inputs. */
 function sender(options: Partial<ToolOptions<Schema>> = {}) {
   const sent: { to: string }[] = []
   const tool = defineTool({
@@ -241,7 +241,7 @@ describe('approvals beside other calls', () => {
     await talk.clock.advance(500)
     const { result } = await talk.play(agent, approve({ input: { to: 'c@d' } }))
     expect(result).toMatchObject({ status: 'awaiting-tools', pendingApprovals: [], pendingToolCalls: [{ toolCallId: 'x', input: { to: 'c@d' }, deadlineAt: 1_600 }] })
-    // Handed back as it is listed, with the edited input or with that of the model.
+    // Sent back as it is listed, with the edited input or with the model's.
     const [listed] = result.pendingToolCalls
     if (!listed) throw new Error('one call waits')
     const refused = await talk.play(agent, { toolResults: [{ ...listed, input: { to: 'e@f' }, output: 'ok' }] })

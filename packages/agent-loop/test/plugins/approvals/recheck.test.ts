@@ -7,7 +7,7 @@ import type { Conversation } from '../../support/conversation.ts'
 
 const asks = { toolCalls: [{ id: 'a', name: 'pay', input: { sum: 5 } }] }
 
-/** One version of the code of a tool. */
+/** Creates one version of the code of a tool. */
 function version(options: Partial<ToolOptions<object>> = {}) {
   const paid: unknown[] = []
   const pay = defineTool({
@@ -20,7 +20,7 @@ function version(options: Partial<ToolOptions<object>> = {}) {
 
 type Version = ReturnType<typeof version>
 
-/** What the run asks about, with its answers approved by the next. */
+/** Plays a turn with this version of the tool. Returns its result. */
 async function asked(talk: Conversation, { pay }: Version, input: AgentInput | undefined, answers: readonly ({ text: string } | typeof asks)[] = []) {
   const { result } = await talk.play(agentOf(answers, { tools: [pay] }), input)
   return result
@@ -48,7 +48,7 @@ describe('recheck', () => {
     const [again] = second.pendingApprovals
     expect(again?.approvalId).not.toBe(question?.approvalId)
     expect(talk.view().pendingApprovals).toMatchObject([{ approvalId: again?.approvalId, replaces: question?.approvalId }])
-    // The first decision, said again, is none about this question.
+    // The first decision, repeated, does not decide this question.
     expect((await asked(talk, changed, approve(question?.approvalId))).error).toMatchObject({ code: 'unknown-approval' })
     const third = await asked(talk, changed, approve(again?.approvalId), [{ text: 'done' }])
     expect([third.status, changed.paid]).toEqual(['completed', [{ sum: 5 }]])

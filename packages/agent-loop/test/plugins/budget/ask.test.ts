@@ -11,7 +11,10 @@ import { handOver } from '../subagents/support.ts'
 const usage = { input: 1_000, output: 100 }
 const toolStep = (id: string): Step => ({ toolCalls: [{ id, name: 'echo', input: { text: id } }], usage })
 
-/** An agent whose model costs a dollar per thousand tokens in and two out, and gives 100 tokens at most: a step costs 1.20. */
+/**
+ * Creates an agent whose model costs a dollar per thousand input tokens and two per thousand output tokens, and writes at most 100
+ * tokens: a step costs 1.20.
+ */
 function paidAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}): Agent {
   const scripted = model(steps)
   const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1000', output: '2000' }, maxOutputTokens: 100 } } })

@@ -6,7 +6,10 @@ import { retryDelayMs, retryPolicyOf } from '../../../src/plugins/retry/retry.ts
 import { conversation, model } from '../../support/conversation.ts'
 import { playOut } from '../../support/waiting.ts'
 
-/** An agent whose model costs a dollar per million tokens in and two out, and gives 100 tokens at most. */
+/**
+ * Creates an agent whose model costs a dollar per million input tokens and two per million output tokens, and writes at most 100
+ * tokens.
+ */
 function pricedAgent(texts: readonly string[], options: Partial<AgentOptions> = {}): Agent {
   const scripted = model(texts.map((text) => ({ text })))
   const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 100 } } })

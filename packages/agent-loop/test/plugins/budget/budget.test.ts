@@ -13,7 +13,7 @@ import { handOver, helper } from '../subagents/support.ts'
 const call = (id: string, name: string) => ({ id, name, input: {} })
 const dollar: ModelPrice = { input: '1', output: '2' }
 
-/** An agent whose model has a price, or none. */
+/** Creates an agent whose model has a price, or none. */
 function pricedAgent(steps: readonly Step[], options: Partial<AgentOptions> = {}, price: ModelPrice | null = dollar): Agent {
   const scripted = model(steps)
   const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { ...(price && { price }), maxOutputTokens: 100 } } })
@@ -215,7 +215,7 @@ describe('a budget', () => {
     })
     const agent = defineAgent({ model: 'test:m', models, fallback: ['test:e'] })
     expect(() => agent.run('go', { limits: { maxCost: '1' } })).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining('EUR') as string }))
-    // A price that names none is in dollars.
+    // A price without a currency is in dollars.
     expect(() => defineAgent({ model: 'test:m', models, fallback: ['test:u'], limits: { maxCost: '1' } }).run('go').abort()).not.toThrow()
   })
 

@@ -6,7 +6,7 @@ import { latch, until } from '../../support/tools.ts'
 import { playOut } from '../../support/waiting.ts'
 import { handOver, helper } from '../subagents/support.ts'
 
-/** A budget that is kept elsewhere: each answer waits for its latch. */
+/** Creates a budget that is kept elsewhere: each answer waits for its latch. */
 function elsewhere() {
   const asked: string[] = []
   const gates = { reserve: latch(), settle: latch() }

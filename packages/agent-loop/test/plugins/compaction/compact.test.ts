@@ -7,7 +7,7 @@ import { nullCompaction } from '../../../src/plugins/compaction/policy.ts'
 import { requestText, testHost } from './host.ts'
 import { answer, long, step, used, user } from './messages.ts'
 
-/** Three turns; the last is about what is kept. */
+/** Three turns; the last one has about the size that is kept. */
 const turns: readonly StoredMessage[] = [
   ...[user('u1', `first ${long(4_000)}`), ...step('a1', { path: 'a.ts' }, long(4_000)), answer('a2', long(400))],
   ...[user('u2', long(400)), answer('a3', long(400))],

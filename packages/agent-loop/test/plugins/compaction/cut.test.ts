@@ -3,7 +3,7 @@ import { cutAt, findCut, isLegalCut } from '../../../src/plugins/compaction/cut.
 import type { KeptSize } from '../../../src/plugins/compaction/cut.ts'
 import { answer, call, result, step, user } from './messages.ts'
 
-/** Each message counts as ten. */
+/** Counts each message as ten tokens. */
 const ten = (): number => 10
 
 function keep(keepTokens: number, mostTokens = Infinity): KeptSize {

@@ -15,7 +15,7 @@ import { testModel } from './messages.ts'
 
 export interface TestHost extends CompactionHost {
   readonly scripted: ScriptedModel
-  /** The types of what was committed together, in order. */
+  /** Types of the records of each commit, in order. */
   readonly commits: readonly (readonly string[])[]
   readonly events: readonly CompactionRecord[]
   readonly booked: readonly Spending[]
@@ -29,11 +29,14 @@ export interface TestHostOptions extends Partial<Pick<CompactionHost, 'abortSign
   readonly compaction?: Partial<CompactionPolicy> | Compactor | false
   readonly steps?: readonly Step[]
   readonly contextWindow?: number
-  /** Of the model that writes the summary. Default: the conversation's. */
+  /** Window of the model that writes the summary. Default: the conversation's. */
   readonly summaryWindow?: number
 }
 
-/** A conversation in memory, without a turn. What is kept of it is about 100 characters, unless the policy says else. */
+/**
+ * Creates a conversation in memory, without a turn. Compaction keeps about 100 characters of it, unless the policy sets another
+ * size.
+ */
 export function testHost(options: TestHostOptions = {}): TestHost {
   const { messages = [], compaction = {}, steps = [], contextWindow = 100_000 } = options
   const option = compaction !== false && !('compact' in compaction) ? { keepRecentTokens: 25, ...compaction } : compaction
@@ -74,7 +77,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   return { ...host, ...{ scripted, commits, events, booked, settled, run, append } }
 }
 
-/** All text of the request of a summary. */
+/** Returns all text of the request for a summary. */
 export function requestText(scripted: ScriptedModel, call = 0): string {
   return (scripted.calls[call]?.prompt ?? [])
     .map(({ content }) => (typeof content === 'string' ? content : content.map((part) => ('text' in part ? part.text : '')).join('')))

@@ -13,7 +13,7 @@ import { answer, long, testModel, used, user } from './messages.ts'
 
 const messages = [user('u1', long(4_000)), answer('a1', long(400), used(1_100, 100)), user('u2', long(60)), answer('a2', long(60), used(1_250, 15))]
 
-/** A journal that remembers its commits. */
+/** Creates a journal that records its commits. */
 function journalOf(state: Partial<JournalState> = {}, given: Partial<Journal> = {}) {
   const commits: (readonly JournalRecord[])[] = []
   const journal: Journal = {

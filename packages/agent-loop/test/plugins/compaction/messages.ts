@@ -23,7 +23,7 @@ export function result(toolCallId: string, value = 'done', toolName = 'read', st
   return { role: 'tool-result', id: `r-${toolCallId}`, toolCallId, toolName, output: { type: 'text', value }, at: 0, status, index: 0 }
 }
 
-/** An answer with one call, and its result. */
+/** Returns an answer with one call, and its result. */
 export function step(id: string, input: JSONValue = {}, output = 'done', toolName = 'read'): readonly StoredMessage[] {
   return [answer(id, [call(`c-${id}`, toolName, input)], { stopReason: 'tool-calls' }), result(`c-${id}`, output, toolName)]
 }
@@ -32,7 +32,7 @@ export function used(inputTokens: number, outputTokens: number): { usage: Usage 
   return { usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens } }
 }
 
-/** A text of so many characters. */
+/** Returns a text of this many characters. */
 export function long(characters: number, letter = 'x'): string {
   return letter.repeat(characters)
 }

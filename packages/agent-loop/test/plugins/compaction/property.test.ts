@@ -27,7 +27,7 @@ const randomStep: fc.Arbitrary<RandomStep> = fc.record({
 
 const randomTurns = fc.array(fc.array(randomStep, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 })
 
-/** A transcript that keeps the invariants; calls that the provider ends later stand in answers that are gone on with. */
+/** Returns a transcript that keeps the invariants. A call that the provider ends later is in an answer that is continued. */
 function transcriptOf(turns: readonly (readonly RandomStep[])[]): readonly StoredMessage[] {
   const messages: StoredMessage[] = []
   for (const [turn, steps] of turns.entries()) {
@@ -38,7 +38,7 @@ function transcriptOf(turns: readonly (readonly RandomStep[])[]): readonly Store
       const isLast = place === steps.length - 1
       const isWhole = ending === 'stop' || ending === 'paused'
       const isPaused = ending === 'paused' && !isLast
-      // The provider also goes on when it gets the results of our calls.
+      // The provider also continues when it gets the results of our calls.
       const goesOn = isPaused || (ending === 'stop' && !isLast && calls.includes('client'))
       const parts: AssistantPart[] = later.map((toolCallId) => ({ type: 'tool-result', toolCallId, toolName: 'search', result: 'found' }))
       later = []

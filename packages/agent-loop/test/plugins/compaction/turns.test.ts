@@ -9,7 +9,7 @@ import { long } from './messages.ts'
 
 const contextWindow = 10_000
 
-/** An agent whose model has a window of 10,000 tokens; a compaction is due above 9,000. */
+/** Creates an agent whose model has a window of 10,000 tokens; a compaction is due above 9,000. */
 function agentWith(steps: readonly Step[], options: Partial<AgentOptions> = {}) {
   const scripted = model(steps)
   const models = createModels({
@@ -94,7 +94,7 @@ describe('compactions of whole turns', () => {
     expect(result).toMatchObject({ status: 'completed', text: 'fits' })
     expect(journal.events.map(({ type }) => type).slice(-17)).toEqual([
       ...['turn-start', 'step-start', 'message-start', 'message-discarded', 'usage'],
-      // The second one says that the summary is another beginning.
+      // The second `usage` reports that the summary changes the beginning of the request.
       ...['compaction-start', 'usage', 'compaction-end', 'retry-start', 'message-start', 'message-end', 'retry-end', 'usage'],
       ...['step-end', 'turn-end', 'save-point', 'settled'],
     ])

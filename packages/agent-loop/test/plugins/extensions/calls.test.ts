@@ -15,7 +15,7 @@ const throwing = () => {
   throw new Error('bad')
 }
 
-/** A tool whose input is checked, and that says what it was given. */
+/** Creates a tool whose input is validated, and a list of its inputs. */
 function reader() {
   const inputs: unknown[] = []
   const tool = defineTool({

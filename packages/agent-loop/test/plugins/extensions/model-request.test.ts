@@ -4,7 +4,7 @@ import { createMemoryJournal, defineAgent, defineExtension, defineTool, summariz
 
 type Seen = SentModelRequest & { readonly step: number; readonly sessionKey: string | undefined }
 
-/** An agent whose requests are looked at behind all that changes them. */
+/** Creates an agent, and notes its requests after everything that changes them. */
 function watched(steps: Script, { extensions = [], ...options }: Partial<AgentOptions> = {}) {
   const seen: Seen[] = []
   const watch = defineExtension({ name: 'watch', hooks: { onModelRequest: (sent, { step, sessionKey }) => void seen.push({ ...sent, step, sessionKey }) } })

@@ -17,7 +17,7 @@ function agentWith(steps: readonly Step[], extensions: readonly Extension[]) {
   return { agent, scripted }
 }
 
-/** A conversation of two turns, and a compaction of it by hand. */
+/** Plays a conversation of two turns, and compacts it with `agent.compact`. */
 async function compactByHand(steps: readonly Step[], hooks: Hooks, options: { readonly abortSignal?: AbortSignal; readonly onError?: 'fail'; readonly wrap?: (journal: Journal) => Journal } = {}) {
   const { wrap = (journal: Journal) => journal, onError = 'ignore', ...given } = options
   const talk = conversation({ wrap })

@@ -12,7 +12,7 @@ const call = (name: string, id = 'x', input: JSONValue = {}) => ({ toolCalls: [{
 const calls = (...made: readonly (readonly [id: string, name: string])[]) => ({ toolCalls: made.map(([id, name]) => ({ id, name, input: {} })) })
 const ends = (events: readonly AgentEvent[]) => events.flatMap((event) => (event.type === 'tool-execution-end' ? [event.message] : []))
 
-/** Hook and guardrail that note every outcome. */
+/** Creates a hook and a guardrail that note every outcome. */
 function watching() {
   const seen: string[] = []
   const watch = extension('watch', { onToolResult: ({ call: { toolCallId }, status }) => void seen.push(`hook ${toolCallId} ${status}`) })

@@ -48,7 +48,7 @@ describe('onToolSettled', () => {
           const settled = open.calls.filter((row) => row.outcome).map((row) => row.toolCallId)
           const kept = Object.keys((open.extensionState?.['keep'] ?? {}) as object)
           outcomes += settled.length
-          // Once the step has ended the journal gives none of its calls.
+          // Once the step has ended, the journal returns none of its calls.
           if (open.calls.length > 0 && settled.join() !== kept.join()) disagreements.push([settled, kept])
           return outcome
         },

@@ -12,7 +12,7 @@ export interface Bench {
   readonly stop: AbortController
 }
 
-/** The calls of extensions, with what it reports. */
+/** Creates the handler calls of extensions, and lists of what they report. */
 export function bench(extensions: readonly Extension[], options: { readonly stopDeadline?: () => number; readonly hasEnded?: () => boolean } = {}): Bench {
   const clock = manualClock(1_000)
   const stop = new AbortController()
@@ -29,7 +29,7 @@ export function extension(name: string, hooks: Hooks, options: Partial<Extension
   return defineExtension({ name, hooks, ...options })
 }
 
-/** Hooks that a script without types could give. */
+/** Accepts hooks that a script without types could pass. */
 export function untyped(hooks: Readonly<Record<string, unknown>>): Hooks {
   return hooks
 }

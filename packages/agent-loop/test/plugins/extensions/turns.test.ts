@@ -36,7 +36,7 @@ describe('inputs', () => {
   it('A145: nor does it behind a crash before its end', async () => {
     const { talk, revive } = mortal('turn-end', 'before')
     const bot = extension('bot', { onInput: () => ({ action: 'handled' }) })
-    // Its commit stands between the beginning of the turn and its end.
+    // Its commit comes between the beginning of the turn and its end.
     const agent = agentOf([], { extensions: [bot], guardrails: [guardrail('looks', { onTurnStart: () => undefined })] })
     expect((await talk.play(agent, 'ping', { mode: 'synchronized' })).result.reason).toBe('journal-error')
     revive()

@@ -12,7 +12,7 @@ interface Made {
   readonly value?: string
 }
 
-/** A turn in which calls are made one after the other. Each says what the guard did. */
+/** Creates a turn in which calls are made one after the other. Each returns what the guard did. */
 function turn(options?: LoopGuardOptions, others: Parameters<typeof bench>[0] = []) {
   const { runner } = bench([...others, loopGuard(options)])
   let count = 0

@@ -12,7 +12,7 @@ export interface Bench {
   readonly stop: AbortController
 }
 
-/** The guardrails of one turn, with what the runner reports. */
+/** Creates the guardrails of one turn, and lists of what the runner reports. */
 export function bench(guardrails: readonly Guardrail[]): Bench {
   const clock = manualClock(1_000)
   const stop = new AbortController()

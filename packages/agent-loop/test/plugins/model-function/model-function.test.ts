@@ -14,7 +14,7 @@ const text = (said: string): ModelFunctionMessage => ({ role: 'assistant', conte
 const asks = (...calls: ReturnType<typeof call>[]): ModelFunctionMessage => ({ role: 'assistant', content: calls })
 const result = (toolCallId: string, value: string): ModelFunctionMessage => ({ role: 'tool-result', toolCallId, output: { type: 'text', value } })
 
-/** An agent over a function that gives one list of messages per request, and the requests it got. */
+/** Creates an agent whose model function returns one list of messages per request, and a list of its requests. */
 function agentOver(answers: readonly (readonly ModelFunctionMessage[])[], options: Partial<AgentOptions> = {}) {
   const requests: ModelFunctionRequest[] = []
   const custom: ModelFunction = (request) => Promise.resolve(answers[requests.push(request) - 1] ?? [])
@@ -136,7 +136,7 @@ describe('a model function', () => {
     let asked = 0
     const agent = defineAgent({ model: () => (asked++, Promise.resolve([text('late')])), tools: [echo('a').tool] })
     const run = talk.run(agent, 'go')
-    // The tools are described in between, for the first time.
+    // Between these events the tools are described for the first time.
     for await (const { type } of run) if (type === 'message-start') run.abort()
     expect(asked).toBe(0)
     expect(await run.result()).toMatchObject({ status: 'aborted', usage: { totalTokens: 0 } })

@@ -23,7 +23,7 @@ function modelsOf(mode: Mode, steps: Steps) {
   return { model: 'test:m' as const, models, scripted: model }
 }
 
-/** An answer as a model gives it that is asked in this way. */
+/** Returns an answer in the form of a model that is asked in this mode. */
 const says = (mode: Mode, value: object) => (mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never, chunk: 3 }] } : { text: JSON.stringify(value), chunk: 3 })
 
 function agentOf(mode: Mode, steps: Steps, options: Partial<AgentOptions> = {}) {
@@ -92,7 +92,7 @@ describe.each(modes)('an output that is asked for by %s', (mode) => {
       extensions: [defineExtension({ name: 'steers', hooks: { onStepEnd: async ({ step }, context) => void (step === 1 && (await context.steer('Bergen, please'))) } })],
     }).run('x')
     const result = await run.result()
-    // A call that ends the turn is not taken back by an input.
+    // A call that ends the turn does so despite an input.
     expect(result.output).toEqual(mode === 'tool' ? good : other)
   })
 

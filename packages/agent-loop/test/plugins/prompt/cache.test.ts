@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const dayMs = 86_400_000
 const context: SectionContext = { tools: ['read'], now: Date.UTC(2026, 1, 3, 12) }
 
-/** A source that says how often it was asked. */
+/** Creates a source whose text has the number of its calls. */
 function counting(look: (context: SectionContext) => unknown = () => undefined) {
   let count = 0
   return (given: SectionContext) => {

@@ -13,7 +13,7 @@ import { extension } from '../extensions/support.ts'
 
 const call = (id: string, name: string) => ({ id, name, input: {} })
 
-/** A conversation whose process died when the tool `t` had started, and the calls that have run. */
+/** Plays a conversation whose process died after the tool `t` had started. Returns the calls that have run. */
 async function diedInTool(effect: ToolEffect, options: Partial<ToolOptions<object>> = {}, extra: ReturnType<typeof call>[] = []) {
   const runs: string[] = []
   const t = defineTool({
@@ -62,7 +62,7 @@ describe('re-entry', () => {
     const { talk, revive } = mortal('tool-execution-end', 'before')
     const [a, b] = [echo('a'), echo('b')]
     const options = { tools: [a.tool, b.tool], prepareStep: () => ({ activeTools: ['a'] }) }
-    // Somebody is asked about each call, so that the answer is stored before.
+    // The extension is asked about each call, so the answer is stored before.
     const extensions = [extension('asks', { onToolCall: () => undefined })]
     await talk.play(agentOf([{ toolCalls: [call('x', 'b')] }], { ...options, extensions }), 'go')
     revive()
@@ -100,7 +100,7 @@ describe('re-entry', () => {
     expect(runs).toHaveLength(1)
   })
 
-  /** A tool that never says what has become of its call, and the signals that it is given. */
+  /** Creates a tool whose `reconcile` never answers, and a list of the signals that it gets. */
   function silentReconcile() {
     const signals: AbortSignal[] = []
     const reconcile: ToolOptions<object>['reconcile'] = (_input, { abortSignal }) => (signals.push(abortSignal), new Promise(() => {}))

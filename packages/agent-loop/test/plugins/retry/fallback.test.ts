@@ -14,7 +14,7 @@ const busy: Step = { error: refusal(503) }
 const denied: Step = { error: refusal(401) }
 const made: ScriptedModel[] = []
 
-/** An agent over models a, b, c: one script each, of which all must be used. */
+/** Creates an agent with the models a, b, c. Each has one script, which must be used up. */
 function agentOver(scripts: readonly (readonly Step[])[], options: Partial<AgentOptions> = {}): { agent: Agent; models: readonly ScriptedModel[] } {
   const models = scripts.map((steps, place) => scriptedModel(steps, { provider: `p-${'abc'[place]}`, modelId: 'abc'[place] ?? '' }))
   made.push(...models)

@@ -238,7 +238,7 @@ describe('one at a time', () => {
 describe('an input that the journal has logged', () => {
   const message: StoredMessage & { role: 'user' } = { role: 'user', id: 'logged', content: 'hello', at: 5 }
 
-  /** A journal that has logged the input, and has it in its transcript or not. */
+  /** Creates a journal that has logged the input, with or without the message in its transcript. */
   async function logged(stored: boolean) {
     let given = true
     const talk = conversation({

@@ -15,7 +15,7 @@ const call = (id: string, name = 'wait') => ({ toolCalls: [{ id, name, input: {}
 const overloaded = new APICallError({ message: 'busy', url: 'http://x', requestBodyValues: {}, statusCode: 503, isRetryable: true })
 const refused = new APICallError({ message: 'no', url: 'http://x', requestBodyValues: {}, statusCode: 400 })
 
-/** A journal whose process can die: it takes no more commits until it lives again. */
+/** Creates a journal whose process can die: it accepts no commits until it is revived. */
 function mortal() {
   const state = { dead: false }
   const wrap = (journal: Journal): Journal => ({
@@ -25,7 +25,7 @@ function mortal() {
   return Object.assign(state, { wrap })
 }
 
-/** Nothing of the text may be where others can read it later. */
+/** Checks that the text is nowhere where it can be read later. */
 async function checkUnseen(talk: Conversation, text: string): Promise<void> {
   const { messages } = await talk.memory.load()
   expect(JSON.stringify(messages)).not.toContain(text)

@@ -11,7 +11,7 @@ import { echo, gated, latch, remote, until } from '../../support/tools.ts'
 const call = (id: string, name = 'wait') => ({ toolCalls: [{ id, name, input: {} }] })
 const overloaded = new APICallError({ message: 'busy', url: 'http://x', requestBodyValues: {}, statusCode: 503, isRetryable: true })
 
-/** Steps and inputs, as a reader sees them. */
+/** Returns steps and inputs as a reader sees them. */
 function windowsOf(events: readonly AgentEvent[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'step-end') return [`step-end ${event.continues}`]

@@ -13,7 +13,7 @@ function waiting(name = 'scout') {
   return { gate, child }
 }
 
-/** Its parent dies, or is told to leave, while the child runs. */
+/** Makes the parent die or yield while the child runs. */
 function leaving(kind: 'yield' | 'fenced') {
   const controller = new AbortController()
   return { leave: () => controller.abort({ kind }), wrap: (journal: Journal): Journal => ({ ...journal, abortSignal: controller.signal }) }

@@ -9,7 +9,7 @@ import { conversation } from '../../support/conversation.ts'
 import { remote } from '../../support/tools.ts'
 import { handOver, plainCall } from './support.ts'
 
-/** It answers by what it is shown, as a real model would. */
+/** Creates a model that answers by what it is shown, as a real model would. */
 function byPrompt(steps: readonly Step[]) {
   return scriptedModel(({ prompt }) => steps[prompt.filter(({ role }) => role === 'assistant').length] ?? { text: 'too far' })
 }
@@ -34,13 +34,13 @@ function family(ran: string[]): Agent {
   })
   return defineAgent({
     ...{ ...settings, subagents: [outer], tools: [counted('note', 'idempotent')] },
-    // Asked behind the commit of what stands before an outcome.
+    // Called after a commit of everything before the outcome.
     guardrails: [defineGuardrail({ name: 'watch', afterCall: () => undefined })],
     model: byPrompt([{ toolCalls: [handOver('d', 'outer'), plainCall('n', 'note')] }, { text: 'done' }]),
   })
 }
 
-/** Only the first process dies. */
+/** Makes only the first process die. */
 function dyingOnce(journal: Journal, point: CrashPoint, state: { died: boolean }): Journal {
   const crashing = crashingJournal(journal, point)
   const wrap = (living: Journal, dying: Journal): Journal => ({

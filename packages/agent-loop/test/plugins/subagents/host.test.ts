@@ -16,7 +16,7 @@ const pendingElsewhere: ChildOutcome = { kind: 'pending', childRunId: 'elsewhere
 
 type Offers = Pick<ChildHost, 'sessionKeys' | 'background' | 'depth' | 'maxDepth'> & { unfinished: boolean }
 
-/** A conversation whose journal runs subagents in its own way. */
+/** Creates a conversation whose journal runs subagents in its own way. */
 function hosted(answers: readonly Answer[], { unfinished = false, ...offers }: Partial<Offers> = {}) {
   const requests: ChildRequest[] = []
   const left = [...answers]

@@ -7,7 +7,7 @@ import { plainCall } from './support.ts'
 
 const usage = { inputTokens: 100, outputTokens: 10, totalTokens: 110 }
 
-/** A tool that hands its work to somebody else, and says this about it. */
+/** Plays a turn with a tool that delegates its work elsewhere and makes these reports. */
 async function reported(reports: readonly ChildReport[]) {
   const talk = conversation()
   const bridge = defineTool({

@@ -3,7 +3,7 @@ import type { Agent, AgentOptions } from '../../../src/index.ts'
 import { agentOf } from '../../support/conversation.ts'
 import type { Conversation } from '../../support/conversation.ts'
 
-/** A call that hands work to the agent of this name. */
+/** Returns a call that delegates to the agent of this name. */
 export function handOver(id: string, name: string, input: object = { prompt: `do ${id}` }) {
   return { id, name: `delegate_to_${name}`, input: input as never }
 }
@@ -12,24 +12,24 @@ export function plainCall(id: string, name: string) {
   return { id, name, input: {} }
 }
 
-/** An agent that others can hand work to. */
+/** Creates an agent that others can delegate to. */
 export function helper(name: string, steps: readonly Step[], options: Partial<AgentOptions> = {}): ReturnType<typeof agentOf> {
   return agentOf(steps, { name, description: `${name} helps`, ...options })
 }
 
-/** Hands work on once, and then says what it says. */
+/** Creates an agent that delegates once, and then gives the `last` answers. */
 export function lead(child: Agent, options: Partial<AgentOptions> = {}, last: readonly Step[] = [{ text: 'done' }]) {
   return agentOf([{ toolCalls: [handOver('d', child.name ?? '')] }, ...last], { subagents: [child], ...options })
 }
 
-/** What the model was told of a call. */
+/** Returns the result of a call, as the model gets it. */
 export async function toldOf(talk: Conversation, toolCallId: string) {
   const { messages } = await talk.memory.load()
   const result = messages.find((message) => message.role === 'tool-result' && message.toolCallId === toolCallId)
   return result?.role === 'tool-result' ? result : undefined
 }
 
-/** Events of the conversation without those of the model call. */
+/** Returns the types of the stored events of the conversation. */
 export function outline(talk: Conversation): readonly string[] {
   return talk.journal.events.map(({ type }) => type)
 }

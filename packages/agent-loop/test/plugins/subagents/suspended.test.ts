@@ -9,7 +9,7 @@ import { resultsOf } from '../../support/prompts.ts'
 import { echo, gated, remote, until } from '../../support/tools.ts'
 import { handOver, helper, lead, plainCall, toldOf } from './support.ts'
 
-/** A tool that must be approved. */
+/** Creates a tool that must be approved. */
 function risky(name: string, ran: unknown[] = [], options: { approvalTimeoutMs?: number; effect?: ToolEffect } = {}): Tool {
   return defineTool({
     ...{ name, description: `${name} is risky`, inputSchema: z.strictObject({ to: z.string().optional() }), needsApproval: true, ...options },
@@ -24,7 +24,7 @@ function asker(name: string, calls: NonNullable<Step['toolCalls']>, tools: reado
   return helper(name, [{ toolCalls: calls }, ...last], { tools, ...options })
 }
 
-/** Two subagents: one waits for a result, one for a decision. */
+/** Plays a turn with two subagents: one waits for a result, one for a decision. */
 async function twoWaiting(last: readonly Step[] = [{ text: 'done' }], steps: { far?: readonly Step[]; near?: readonly Step[] } = {}) {
   const talk = conversation()
   const ran: unknown[] = []
