@@ -25,7 +25,7 @@ export interface SummarizeOptions {
   readonly instructions?: string
   /** Aborting it ends the model call. */
   readonly abortSignal?: AbortSignal
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system's. */
   readonly clock?: Clock
   /** Calls the `onModelRequest` hooks of the agent's extensions with these facts. Default: the hooks are not called. */
   readonly hooks?: SummaryHooks

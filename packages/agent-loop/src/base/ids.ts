@@ -24,7 +24,7 @@ let sequence = 0
 
 const digits = [...'0123456789abcdef'].map((digit) => digit.charCodeAt(0))
 const codes = [...'00000000-0000-0000-0000-000000000000'].map((digit) => digit.charCodeAt(0))
-/** Index of the two hex digits of each byte in the text of a UUID. */
+/** Index of the first of the two hex digits of each byte, in the text of a UUID. */
 const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
 
 /**

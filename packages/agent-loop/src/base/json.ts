@@ -101,7 +101,7 @@ function place({ keys }: Path): string {
   return keys.length === 0 ? 'the value' : `/${keys.join('/')}`
 }
 
-/** Freezes a JSON value deeply. Skips values that are frozen: they were frozen here, deeply. */
+/** Freezes a JSON value deeply. Skips values that are frozen already: this function has frozen them, deeply. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) freezeWithin(Object.freeze(value))
   return value

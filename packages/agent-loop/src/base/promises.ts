@@ -18,7 +18,7 @@ export interface TimeLimit {
   readonly abortSignal: AbortSignal
   /** Latest end of a run that is being stopped, epoch ms; undefined otherwise. Limits the waits that begin after the abort. */
   readonly stopDeadline?: (() => number | undefined) | undefined
-  /** True: after an abort, the wait goes on until `stopDeadline`, because its result must not be lost. */
+  /** True: after an abort, the wait continues until `stopDeadline`, because its result must not be lost. */
   readonly patient?: boolean | undefined
 }
 

@@ -79,7 +79,7 @@ export interface CompactOptions {
   readonly runId?: string
   /** Key of the conversation's session, for extensions. */
   readonly sessionKey?: string
-  /** Cause in the events. Default `manual`; pass another cause for a compaction that a journal has postponed. */
+  /** Trigger in the events. Default `manual`; pass another one for a compaction that a journal has postponed. */
   readonly trigger?: CompactionTrigger
   /** Additional instructions for the summary. */
   readonly instructions?: string
@@ -87,7 +87,7 @@ export interface CompactOptions {
   readonly budget?: Budget
   /** Aborting it cancels the compaction. */
   readonly abortSignal?: AbortSignal
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system's. */
   readonly clock?: Clock
   /** Makes ids. Default: random. */
   readonly ids?: IdSource
@@ -131,7 +131,10 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly journal?: Journal
   /** The earlier transcript, if there is no journal. */
   readonly messages?: readonly Message[]
-  /** Shown directly above the input, for this turn only. If the run answers a suspended turn, they are shown after the results. */
+  /**
+   * Messages that the model is shown directly above the input, for this turn only. If the run answers a suspended turn, they are
+   * shown after the results.
+   */
   readonly overlays?: readonly AgentInput[]
   /** Model and its settings. Each field wins over the agent's. */
   readonly runtimeParams?: RuntimeParams
@@ -155,13 +158,11 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly mode?: 'live' | 'synchronized'
   /** Decides whether a synchronized run continues when its driver stops iterating, or is aborted. Default `continue`. */
   readonly onBreak?: 'continue' | 'abort'
-  /** Time in ms that a synchronized run waits for its driver before it goes on live. Default: no limit. */
+  /** Time in ms that a synchronized run waits for its driver before it continues live. Default: no limit. */
   readonly driverTimeoutMs?: number
   /** Decides about new input while calls wait for answers: it is refused, or it cancels the calls. Default `refuse`. */
   readonly onInputWhilePending?: 'refuse' | 'cancel'
-  /**
-   * Decides about calls of which it is unknown whether they took effect. Default: the agent's setting. A tool's own setting wins.
-   */
+  /** Decides about calls that may or may not have taken effect. Default: the agent's setting. A tool's own setting wins. */
   readonly onUnknownOutcome?: OnUnknownOutcome
   /** Decides about the messages of a turn that fails. Default: the agent's setting. */
   readonly onFailedTurn?: OnFailedTurn
@@ -175,7 +176,7 @@ export interface RunOptions<Schema extends InputSchema = InputSchema> {
   readonly outputRepairs?: number
   /** Aborting it stops the run. */
   readonly abortSignal?: AbortSignal
-  /** Time and timers. Default: those of the system. */
+  /** Time and timers. Default: the system's. */
   readonly clock?: Clock
   /** Makes ids of runs and messages. Default: random. */
   readonly ids?: IdSource

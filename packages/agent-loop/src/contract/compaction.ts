@@ -5,7 +5,7 @@ import type { Compaction, CompactionOutcome, CompactionTrigger, Fact } from '../
 export interface CompactionPolicy {
   /** Free tokens of the context window below which a compaction is due after a turn. Default 16,384. */
   readonly reserveTokens: number
-  /** Size of the latest messages that stay as they are, about. Default 20,000. */
+  /** Approximate size of the latest messages that stay unchanged. Default 20,000. */
   readonly keepRecentTokens: number
   /** Share of the context window from which a compaction is due; wins over `reserveTokens`. */
   readonly triggerRatio?: number

@@ -56,7 +56,7 @@ export interface ExtensionContext {
   waitForIdle(): Promise<void>
   spawnChild(options?: SpawnChildOptions): Agent
   /**
-   * Drops the built prompts of the agent, or those of one channel. The next turn builds its prompt anew, and so does this turn if
+   * Drops the built prompts of the agent, or those of one channel. The next turn builds its prompt again, and so does this turn if
    * it is suspended first. Until then its prompt stays.
    */
   invalidatePrompt(channel?: string): void
@@ -160,7 +160,7 @@ export interface HookedResult {
 
 /** One call of a provider, with the request as it is sent. */
 export interface SentModelRequest {
-  /** Id of what the call is made for: the message of this attempt, the compaction, or the branch summary. */
+  /** Id of the message of this attempt, of the compaction, or of the branch summary, whichever the call is for. */
   readonly id: string
   readonly purpose: 'answer' | 'compaction' | 'branch-summary'
   /** Attempt of the step, from 1. Each attempt has its own message. */
@@ -243,7 +243,7 @@ export interface Extension {
   /** Time limit of each hook, in ms. Default 5,000. */
   readonly timeoutMs?: number
   /**
-   * Handling of a hook that fails. `ignore`: an `error` event, and the chain goes on with the last good value. `fail`: the turn
+   * Handling of a hook that fails. `ignore`: an `error` event, and the chain continues with the last good value. `fail`: the turn
    * ends as `error`. `reject` (only for `onToolCall`): that call is denied. Default `ignore`; for `onToolCall` `reject`.
    */
   readonly onError?: 'ignore' | 'fail' | 'reject'

@@ -39,7 +39,7 @@ export interface Guardrail {
   readonly description?: string
   /** Result of `beforeCall` if it throws or does not answer within 5 s. Default `block`. */
   readonly onError?: 'block' | 'allow'
-  /** Called once per turn, and again with `resumed: true` when a suspended or yielded turn goes on. */
+  /** Called once per turn, and again with `resumed: true` when a suspended or yielded turn continues. */
   onTurnStart?(context: GuardrailContext & { readonly resumed: boolean }): MaybePromise<void>
   /** Called when the turn ends or is suspended. */
   onTurnEnd?(context: GuardrailContext & { readonly status: TurnStatus }): MaybePromise<void>

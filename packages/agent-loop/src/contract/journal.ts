@@ -25,9 +25,10 @@ export interface Journal {
   /**
    * Stores all records or none, in the order of the commit calls, and gives the `event` records consecutive numbers from
    * `firstSeq`. Must store nothing and resolve with `ok: false` in these cases: with `expect.noInputs` while inputs wait that
-   * `takeInputs` would return; with `expect.nothingQueued: true` while other runs are queued after this one; with `false` while
-   * none is. Rejects with an `AgentError` `fenced` if another process owns the run by now, and with `journal-failed` for any other
-   * failure. A journal that keeps an event must copy it: the event gets its number after the commit.
+   * `takeInputs` would return; with `expect.nothingQueued: true` while other runs are queued after this one; with
+   * `expect.nothingQueued: false` while none is. Rejects with an `AgentError` `fenced` if another process owns the run by now, and
+   * with `journal-failed` for any other failure. A journal that keeps an event must copy it: the event gets its number after the
+   * commit.
    */
   commit(records: readonly JournalRecord[], expect?: CommitExpectation): Promise<CommitOutcome>
   /** Publishes live deltas. Must not throw, is not awaited, and may lose deltas. */
@@ -304,7 +305,7 @@ export interface PendingOutcome {
   readonly reason: EndReason
   readonly error?: TurnError
   readonly receipt?: readonly CallReceipt[]
-  /** A condition of the agent forbids a further step, whatever comes. */
+  /** A condition of the agent forbids a further step, in any case. */
   readonly isLast?: true
 }
 

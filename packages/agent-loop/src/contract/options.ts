@@ -54,7 +54,7 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema exte
   readonly output?: Schema
   /** Number of times that the model may repair an answer that does not fit; it is shown what is wrong. Default 1. */
   readonly outputRepairs?: number
-  /** Maximum number of calls at once in a run. Default 8. */
+  /** Maximum number of tool calls at the same time in a run. Default 8. */
   readonly toolConcurrency?: number
   /** Agents to which this agent may delegate. Each becomes a tool `delegate_to_…`. */
   readonly subagents?: readonly Agent[]
@@ -78,10 +78,7 @@ export interface AgentOptions<Tools extends AgentTools = AgentTools, Schema exte
   readonly steering?: 'all' | 'one-at-a-time'
   /** Time in ms for calls to settle after their signal is aborted. Default 2,000. */
   readonly abortGraceMs?: number
-  /**
-   * Decides about calls of which it is unknown whether they took effect: suspend as `needs-recovery`, or tell the model. Default
-   * `stop`.
-   */
+  /** Decides about calls that may or may not have taken effect: suspend as `needs-recovery`, or tell the model. Default `stop`. */
   readonly onUnknownOutcome?: OnUnknownOutcome
   /**
    * Decides about the messages of a turn that fails. `rewind` withdraws the input too, unless a tool that is not `pure` has run.
@@ -177,8 +174,8 @@ export interface RetryPolicy {
   /** The share by which a delay grows at random, so that many callers do not come back together. Default 0.25. */
   readonly jitter: number
   /**
-   * Longest delay that a provider may ask for; if it asks for more, the turn ends at once. A shorter one is a minimum. Default
-   * 60,000.
+   * Longest delay that a provider may ask for; if it asks for more, the turn ends at once. A shorter one counts as a minimum.
+   * Default 60,000.
    */
   readonly maxServerDelayMs: number
   /** Maximum sum of all waits of a turn, in milliseconds. Default 180,000. */

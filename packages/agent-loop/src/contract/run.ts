@@ -127,7 +127,7 @@ export interface Reservation {
  * `charge`.
  */
 export interface Budget {
-  /** Reserves an amount. Returns undefined if it does not fit beside what is used and reserved. */
+  /** Reserves an amount. Returns undefined if it does not fit besides the used and the reserved amounts. */
   reserve(estimate: BudgetEstimate): MaybePromise<Reservation | undefined>
   /** Counts an amount that was used without a reservation. */
   charge(actual: Spending): MaybePromise<void>
@@ -141,7 +141,7 @@ export interface Budget {
   readonly spent?: BudgetAmounts
   readonly reserved?: BudgetAmounts
   /**
-   * Raises the limits, once per `id`. Absent: only the owner of the budget can raise them, and an approval tries the call again.
+   * Raises the limits, once per `id`. Absent: only the owner of the budget can raise them, and an approval only retries the call.
    */
   grant?(id: string, amount: BudgetGrant): MaybePromise<void>
 }
@@ -160,7 +160,7 @@ export interface BudgetGrant {
   readonly cost?: Decimal
 }
 
-/** A budget in this process. Its methods return at once, not a promise. */
+/** A budget in this process. Its methods are synchronous. */
 export interface LocalBudget extends Budget {
   reserve(estimate: BudgetEstimate): LocalReservation | undefined
   charge(actual: Spending): void

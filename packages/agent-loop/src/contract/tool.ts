@@ -138,7 +138,7 @@ export type ToolExecution<Details extends JSONValue = JSONValue, Output = never>
 
 /**
  * Decides what happens if it is unknown whether a call took effect. `stop`: the run is suspended as `needs-recovery` until the
- * caller submits the outcome. `tell-model`: the model is told and the turn goes on.
+ * caller submits the outcome. `tell-model`: the model is told and the turn continues.
  */
 export type OnUnknownOutcome = 'stop' | 'tell-model'
 
@@ -154,9 +154,9 @@ export interface ToolFacts<Name extends string = string> {
    * Default `once`.
    */
   readonly effect?: ToolEffect
-  /** Decides about a call of which it is unknown whether it took effect. Default: the setting of the run. */
+  /** Decides about a call that may or may not have taken effect. Default: the setting of the run. */
   readonly onUnknownOutcome?: OnUnknownOutcome
-  /** Time limit of a call. Default 120,000 for a tool with `execute`, none without it; null: no limit. */
+  /** Time limit of a call in ms. Default 120,000 for a tool with `execute`, none without it; null: no limit. */
   readonly timeoutMs?: number | null
   /** True: the call starts after all earlier calls of the answer have ended, and later calls start after it. Default false. */
   readonly sequential?: boolean

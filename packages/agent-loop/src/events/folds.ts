@@ -106,7 +106,9 @@ function questionsOfOthers({ pendingToolCalls, pendingApprovals }: RunView): Pic
   return { pendingToolCalls: pendingToolCalls.filter((call) => call.background), pendingApprovals: pendingApprovals.filter((request) => request.background) }
 }
 
-/** Returns whether the run of the view has not ended. Then the end of another run belongs to a run that never started. */
+/**
+ * Returns whether the run of the view has not ended. While it is open, an end of another run belongs to a run that never started.
+ */
 function isOpen({ phase, status }: RunView): boolean {
   return phase === 'turn' || (status !== undefined && !isEnded(status))
 }
@@ -139,7 +141,7 @@ function discard(view: RunView, messageId: string): Change {
 
 type Waiting = Pick<RunView['pendingToolCalls'][number], 'toolCallId' | 'path' | 'background'>
 
-/** A background run that was launched below another one has a longer path: its questions are its own. */
+/** Compares whole paths: a background run that was launched below another one has a longer path, and its questions are its own. */
 function isAskedBy({ background }: Waiting, path: readonly string[]): boolean {
   return background?.length === path.length && path.every((id, place) => background[place] === id)
 }

@@ -18,7 +18,10 @@ const deltaTypes: Readonly<Record<DeltaEvent['type'], true>> = {
   'tool-execution-delta': true,
 }
 
-/** An event at which a driver may act, and at which views of equal logs are equal: `turn-start`, `step-start`, `step-end`. */
+/**
+ * An event at which a driver may act: `turn-start`, `step-start`, `step-end`. At these, logs that differ only in deltas give equal
+ * views.
+ */
 export type BoundaryEvent = Extract<AgentEvent, { type: 'turn-start' | 'step-start' | 'step-end' }>
 
 /** Returns the type of a value from a stream or a log; empty if the value is no event. */
@@ -39,7 +42,7 @@ export function isDurable(event: unknown): event is DurableEvent {
 
 /**
  * Returns whether an event is a `turn-start`, `step-start` or `step-end`. At these, two logs that differ only in deltas reduce to
- * equal views, live parts aside.
+ * equal views, except for live parts.
  */
 export function isBoundary(event: unknown): event is BoundaryEvent {
   return ['turn-start', 'step-start', 'step-end'].includes(typeOf(event) as string)

@@ -50,7 +50,7 @@ export function isEnded(status: Status | undefined): boolean {
   return status === 'completed' || status === 'stopped' || status === 'failed'
 }
 
-/** Returns whether a turn with this status is suspended, so that it can go on. */
+/** Returns whether a turn with this status is suspended, so that it can continue. */
 export function isSuspended(outcome: TurnStatus): boolean {
   return !isEnded(words[outcome])
 }

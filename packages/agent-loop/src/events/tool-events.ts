@@ -118,8 +118,8 @@ export interface PendingToolCall {
   readonly path: readonly string[]
   readonly agent: readonly string[]
   /**
-   * In a view: set for a background run, which outlives the turn. The ids of the tool calls from the root to the call that launched
-   * the run.
+   * In a view, set only for a call of a background run, which outlives the turn: the ids of the tool calls from the root to the
+   * call that launched the run.
    */
   readonly background?: readonly string[]
   /** The call may or may not have taken effect: the run is `needs-recovery`. */
@@ -148,8 +148,8 @@ export interface ApprovalRequest {
   readonly path: readonly string[]
   readonly agent: readonly string[]
   /**
-   * In a view: set for a background run, which outlives the turn. The ids of the tool calls from the root to the call that launched
-   * the run.
+   * In a view, set only for a request of a background run, which outlives the turn: the ids of the tool calls from the root to the
+   * call that launched the run.
    */
   readonly background?: readonly string[]
   /** After this time the call counts as denied. */

@@ -155,7 +155,10 @@ export interface StepEndEvent extends StepEventBase {
   readonly continues: boolean
 }
 
-/** A segment of a turn has ended. If `status` begins with `awaiting-`, or is `needs-recovery`, the turn is suspended and can go on. */
+/**
+ * A segment of a turn has ended. If `status` begins with `awaiting-`, or is `needs-recovery`, the turn is suspended and can
+ * continue.
+ */
 export interface TurnEndEvent extends RunEventBase {
   readonly type: 'turn-end'
   readonly status: TurnStatus
@@ -214,7 +217,7 @@ export type TurnStatus =
  * - `error`: `model-error`, `extension-error`, `policy-error` (`onToolCall` returned `error`), `journal-error`, `output-invalid`;
  *   `refused` if the input was not accepted, with nothing stored.
  * - `needs-recovery`: the agent's definition has changed since the turn began (`definition-changed`). The caller must decide
- *   whether the turn goes on.
+ *   whether the turn continues.
  */
 export type EndReason =
   | 'stop'

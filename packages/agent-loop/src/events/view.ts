@@ -52,7 +52,7 @@ export interface RunView {
   readonly error?: TurnError
   /** Output of the latest turn, if the agent has an output schema: first the part that is written so far, then the stored one. */
   readonly output?: JSONValue
-  /** Events are missing: load the transcript and go on from its cursor. */
+  /** Events are missing: load the transcript and continue from its cursor. */
   readonly gap: boolean
 }
 

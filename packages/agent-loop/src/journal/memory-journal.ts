@@ -159,7 +159,7 @@ function opened({ runId, turn }: { readonly runId: string; readonly turn: number
   return { runId, turn, step: 0, calls: [], usage: {} }
 }
 
-/** Copies what a row of the run says about the open turn and the events do not. */
+/** Copies the facts about the open turn that the row of the run has and the events do not. */
 function takeRun(open: OpenState, run: RunRow): void {
   open.runId = run.runId
   open.turn = run.turn

@@ -11,7 +11,7 @@ export function phaseOf(journal: Journal): Phase {
   return phases.get(journal) ?? 'idle'
 }
 
-/** Marks a journal as used. Throws `busy` if it is used already. */
+/** Marks a journal as in use. Throws `busy` if it is in use already. */
 export function takeJournal(journal: Journal, phase: Exclude<Phase, 'idle'>): void {
   if (phases.has(journal)) throw new AgentError('busy', `the journal is busy: its phase is ${phaseOf(journal)}`)
   phases.set(journal, phase)
@@ -21,7 +21,7 @@ export function releaseJournal(journal: Journal): void {
   phases.delete(journal)
 }
 
-/** Does work in another phase of a journal that is used already. */
+/** Does work in another phase of a journal that is in use. */
 export async function inPhase<Value>(journal: Journal, phase: Exclude<Phase, 'idle'>, work: () => Promise<Value>): Promise<Value> {
   const before = phases.get(journal)
   phases.set(journal, phase)

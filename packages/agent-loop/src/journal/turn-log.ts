@@ -133,8 +133,8 @@ export class TurnLog {
   }
 
   /**
-   * Stores the draft as the end of a run. If no other run is queued, `settled` follows it. The queue may change between two
-   * commits, so each commit expects the queue that it was made for.
+   * Stores the draft as the end of a run. If no other run is queued, `settled` follows it. The queue may change between two tries,
+   * so each try states the queue that it expects.
    */
   async commitEnd(expect: CommitExpectation = {}): Promise<EndCommitted> {
     for (let tries = 0; tries < mostEndTries; tries++) {
@@ -190,8 +190,8 @@ export class TurnLog {
   }
 
   /**
-   * Returns the records in their order, then the row of the run, then `last`. All events get one time: readers recognise a commit
-   * by it.
+   * Returns the records in their order, then the row of the run, then `last`. All events get the same time, by which readers
+   * recognise a commit.
    */
   #toStore(drafted: readonly JournalRecord[], last: readonly EventFacts[]): readonly JournalRecord[] {
     const at = this.#owner.clock.now()

@@ -97,9 +97,9 @@ export interface Delegation<Turn> {
   suspend(turn: Turn, call: Call): void
   /** Ends the subagent of a call whose run is stopped. Must not reject. */
   close(turn: Turn, call: Call): Promise<{ readonly outcome?: Outcome; readonly end?: ChildReport }>
-  /** Returns true if the run of a subagent ends within a grace of its own. */
+  /** Returns true if a stopped subagent ends within a grace of its own. */
   endsByItself(turn: Turn): boolean
-  /** Reads the journals of subagents that an earlier segment has started, and marks the ones that can go on. */
+  /** Reads the journals of subagents that an earlier segment has started, and marks the ones that can continue. */
   inspect(turn: Turn, calls: readonly Call[]): Promise<void>
   /** Finds the subagents that the answers are for. Must change nothing. */
   route(turn: Turn, calls: readonly Call[], answers: GivenAnswers): Promise<RoutedAnswers<Turn>>

@@ -15,7 +15,7 @@ import type { Turn } from './turn.ts'
 
 /**
  * Drafts the end of the segment, stores it, and does what comes after it. If an input arrives meanwhile, the end is taken back and
- * the model is asked once more; not if `goesOn` is false.
+ * the model is asked once more. With `goesOn` false, the end is never taken back.
  */
 export async function end(turn: Turn, outcome: TurnOutcome, slot: Window = 'step-end', goesOn = modelWouldStop(outcome)): Promise<Next> {
   const { inbox } = turn.run

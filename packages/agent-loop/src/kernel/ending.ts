@@ -10,7 +10,7 @@ import type { StopSwitch } from './stop-switch.ts'
 export interface TurnOutcome extends PendingOutcome {
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
-  /** A new input replaces the turn: the run goes on with that input. */
+  /** A new input replaces the turn: the run continues with that input. */
   readonly isReplaced?: true
 }
 
@@ -55,7 +55,7 @@ export function answeredOutcome({ stopReason, error }: AssistantMessage): TurnOu
   return { status: 'completed', reason: stopReason === 'length' ? 'length' : 'stop' }
 }
 
-/** Returns whether the turn ends because the model stops. In that case a waiting input makes it go on. */
+/** Returns whether the turn ends because the model stops. In that case a waiting input makes it continue. */
 export function modelWouldStop({ reason, isLast }: TurnOutcome): boolean {
   return (reason === 'stop' || reason === 'length') && !isLast
 }

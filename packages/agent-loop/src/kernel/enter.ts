@@ -118,7 +118,7 @@ function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
   return { phase: 'settle', answer: { message, results: new Map() }, calls }
 }
 
-/** Ends a turn that is stopped before it goes on: takes the answers, but runs nothing any more. */
+/** Ends a turn that is stopped before it continues: takes the answers, but runs nothing any more. */
 async function closeTurn(turn: Turn, { open, calls, answer }: Omit<OpenedTurn, 'kind'>): Promise<TurnOutcome> {
   const segment: Segment = { input: undefined, resumed: true }
   if (turn.run.isDriven) await turn.boundary()
@@ -204,10 +204,7 @@ function appendInput(turn: Turn, message: UserMessage, { inputId, logged }: Pick
   turn.append(stored)
 }
 
-/**
- * Returns the id of the input itself, unless the log has a message of this id: the input that it replaces, or one that was sent
- * before.
- */
+/** Returns the input's own id, or undefined if the log has a message of this id: the input that it replaces, or an earlier one. */
 function freeIdOf({ transcript }: Turn, { id }: UserMessage, logged: NewTurn['logged']): string | undefined {
   return id === undefined || id === logged?.messageId || transcript.hasMessage(id) ? undefined : id
 }

@@ -77,7 +77,7 @@ export function conclude(turn: Turn, call: Call, execution: Execution): MaybePro
     call.below = execution.below
     return turn.plugins.delegation?.suspend(turn, call)
   }
-  // Its subagent is closed with the other open calls, or left as it is.
+  // If the run is stopped, the subagent is closed with the other open calls. If the run yields, the subagent stays as it is.
   if (execution.kind === 'not-run' && call.row.childKey !== undefined) return undefined
   const known = outcomeOf(turn, call, execution)
   return known instanceof Promise ? known.then((outcome) => take(turn, call, outcome, execution)) : take(turn, call, known, execution)
@@ -131,8 +131,8 @@ export function stoppedOutcome(call: Call): Outcome {
 }
 
 /**
- * Returns the outcome of a call that may or may not have taken effect. With `stop` there is none: the run waits for an answer from
- * outside. A run that is being stopped cannot wait.
+ * Returns the outcome of a call that may or may not have taken effect. With the policy `stop` there is none: the run waits for an
+ * answer from outside. A run that is being stopped cannot wait.
  */
 export function unknownAsAsked(turn: Turn, call: Call, reason: string): Outcome | undefined {
   const policy = call.tool?.onUnknownOutcome ?? turn.run.onUnknownOutcome

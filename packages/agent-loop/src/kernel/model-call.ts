@@ -38,7 +38,7 @@ function requestOf(turn: Turn, { patch, params }: StepPlan): RequestDraft {
     target: turn.model,
     instructions: patch.instructions ?? params.systemPrompt ?? turn.instructions,
     messages: patch.messages ?? transcript.view,
-    // The agent's own array, as long as all tools are active: the same array is converted once.
+    // The agent's own array, as long as all tools are active, so that it is converted only once.
     tools: activeTools ? agent.declarations.filter(({ name }) => activeTools.has(name)) : agent.declarations,
     runtimeParams: params,
     toolChoice: patch.toolChoice ?? agent.toolChoice,
@@ -167,7 +167,9 @@ export class DeltaPublisher {
   }
 }
 
-/** The ids of the calls of one answer. Some providers count them anew in each answer: an id that was used before is changed. */
+/**
+ * The ids of the calls of one answer. Some providers start counting again in each answer: an id that was used before is changed.
+ */
 class CallIds {
   readonly #transcript: Transcript
   /** Ids by the index of their block. */

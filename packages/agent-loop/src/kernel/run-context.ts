@@ -63,7 +63,7 @@ export interface InputQueue {
   confirm(inputId: string): void
   /** Called when the commit that ends the turn begins: inputs wait for its outcome. */
   close(): void
-  /** Called if the turn goes on after all. */
+  /** Called if the turn continues after all. */
   reopen(): void
   /** Called when the end of the turn is stored. */
   endTurn(): void

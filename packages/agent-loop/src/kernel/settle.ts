@@ -163,14 +163,14 @@ function start(turn: Turn, call: Call): void {
 /**
  * Returns the calls that may start now, or enter their subagent again, in call order. A sequential call waits for all earlier calls
  * and holds back all later ones. Calls that were given away do not count here; calls that wait for a decision do. A subagent that
- * waits for money is entered once no other call is running, because one of those may have got some.
+ * waits for money is entered once no other call is running, because another call may have got some.
  */
 export function startable(calls: readonly Call[], toolConcurrency: number): readonly Call[] {
   const busy = new Map<Call['tool'], number>()
   const chosen: Call[] = []
   let places = toolConcurrency
   for (const { tool, row, running } of calls) {
-    // A call with a question beside it takes no place.
+    // A call whose question is being asked is running too, but takes no place.
     if (!running || row.state !== 'started') continue
     places--
     busy.set(tool, (busy.get(tool) ?? 0) + 1)

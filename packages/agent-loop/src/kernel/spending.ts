@@ -28,7 +28,7 @@ type Reserved = Reservation | { readonly refusedBy: Budget }
 
 /**
  * Reserves the estimate on every budget or on none. Throws or rejects if a budget fails. If `settle` of a reservation fails, the
- * log gets an error and the turn goes on.
+ * log gets an error and the turn continues.
  */
 export function reserveOn(turn: Turn, estimate: BudgetEstimate): MaybePromise<Reserved> {
   return reserveFrom(turn, estimate, [])
@@ -101,8 +101,8 @@ export async function grantOn(turn: Turn, budget: Budget, id: string, amount: Bu
 }
 
 /**
- * Charges usage outside of a reservation to all budgets. If a budget fails, the log gets an error and the turn goes on. `isChild`:
- * a subagent with a journal of its own has used it.
+ * Charges usage outside of a reservation to all budgets. If a budget fails, the log gets an error and the turn continues.
+ * `isChild`: a subagent with a journal of its own has used it.
  */
 export function chargeAll(turn: Turn, spent: Spending, isChild = false): void {
   for (const budget of turn.budgets) if (!isChild || !budget.coversChildren) count(turn, 'budget.charge', () => budget.charge(spent))

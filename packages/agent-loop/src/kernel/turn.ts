@@ -249,7 +249,7 @@ export class Turn implements LogOwner {
     return this.stop.cause?.kind === 'fenced'
   }
 
-  /** True if the model goes on with what it has begun: nothing may come between. */
+  /** True if the model continues with what it has begun: nothing may come in between. */
   get isPaused(): boolean {
     const last = this.transcript.messages.at(-1)
     return this.answered && last?.role === 'assistant' && last.paused === true

@@ -8,7 +8,7 @@ import type { Guardrail } from '../contract/guardrail.ts'
 import { defineGuardrail, handlerNames } from '../plugins/guardrails/define-guardrail.ts'
 import { checkFolders, listFolder, readText } from './files.ts'
 
-/** The folders of guardrail files. If two guardrails have one name, the one of the earlier folder is used. */
+/** The folders of guardrail files. If two guardrails have the same name, the one of the earlier folder is used. */
 export interface LoadGuardrailsOptions {
   /** Folders in the order of their priority: built-in, user, project. */
   readonly folders: readonly string[]
@@ -25,8 +25,9 @@ interface LoadedFile {
 
 /**
  * Loads the guardrails that the `.js`, `.mjs` and `.ts` files of the folders export, in the order of folders, file names and
- * exports. If two have one name, the first is used. Files whose names begin with `_` or a dot are skipped. The files run with all
- * rights of this process. Problems are in `diagnostics`. Throws `AgentError` `invalid-config` if `folders` is not a list of paths.
+ * exports. If two have the same name, the first is used. Files whose names begin with `_` or a dot are skipped. The files run with
+ * all rights of this process. Problems are in `diagnostics`. Throws `AgentError` `invalid-config` if `folders` is not a list of
+ * paths.
  */
 export async function loadGuardrails(options: LoadGuardrailsOptions): Promise<Loaded<Guardrail>> {
   checkFolders('loadGuardrails', options)

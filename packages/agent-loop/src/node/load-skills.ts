@@ -6,7 +6,7 @@ import type { Skill } from '../contract/prompt.ts'
 import { uniqueSkills } from '../plugins/prompt/section-texts.ts'
 import { checkFolders, listFolder, readText } from './files.ts'
 
-/** The folders of skills. If two skills have one name, the one of the earlier folder is used. */
+/** The folders of skills. If two skills have the same name, the one of the earlier folder is used. */
 export interface LoadSkillsOptions {
   /** Each folder of skills has one folder per skill, with a `SKILL.md` whose head names and describes it. */
   readonly folders: readonly string[]
@@ -15,9 +15,9 @@ export interface LoadSkillsOptions {
 type Found = { readonly skill: Skill } | { readonly diagnostic: Diagnostic }
 
 /**
- * Loads the skills of the folders, for `instructions.skills`. If two have one name, the first is used. Folders whose names begin
- * with `_` or a dot are skipped. Problems are in `diagnostics`. Throws `AgentError` `invalid-config` if `folders` is not a list of
- * paths.
+ * Loads the skills of the folders, for `instructions.skills`. If two have the same name, the first is used. Folders whose names
+ * begin with `_` or a dot are skipped. Problems are in `diagnostics`. Throws `AgentError` `invalid-config` if `folders` is not a
+ * list of paths.
  */
 export async function loadSkills(options: LoadSkillsOptions): Promise<Loaded<Skill>> {
   checkFolders('loadSkills', options)

@@ -32,7 +32,7 @@ export interface AgentDefinition extends AgentSetup {
   readonly onFailedTurn: OnFailedTurn
   /** Replaces the prompt that would be built. */
   readonly pinnedPrompt: SystemPrompt | undefined
-  /** Undefined: the agent above decides, if this is a subagent. */
+  /** Undefined: a subagent uses the setting of the agent above it. */
   readonly ownCache: CacheSetting | undefined
   /** Options that a run gets if its own do not set them. */
   readonly runDefaults?: Pick<RunOptions, 'channel' | 'sessionKey' | 'context' | 'clock'>

@@ -84,7 +84,7 @@ export class Stretch {
     if (previous) previous.next = this
   }
 
-  /** Removes the stretch from the list. A reader in it goes on after `previous`. */
+  /** Removes the stretch from the list. A reader in it continues after `previous`. */
   unlink(): void {
     if (this.previous) this.previous.next = this.next
     if (this.next) this.next.previous = this.previous

@@ -55,7 +55,7 @@ export class EventLog implements ReadableLog {
     stretch.deltas.push(delta)
     const { waiting } = this
     const { readers, count } = waiting
-    // A reader that waits again takes a slot before this loop: its own, or that of a reader that was answered before.
+    // A reader that waits again during the loop takes a slot that the loop has passed: its own, or an earlier one.
     waiting.count = 0
     for (let index = 0; index < count; index++) readers[index]?.give(delta, stretch)
   }

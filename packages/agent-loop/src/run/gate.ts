@@ -108,7 +108,7 @@ export function iterate({ events, gate, onBreak }: IterationOptions): AsyncItera
   return new Driver(events.read(), gate, onBreak)
 }
 
-/** The reader that a synchronized run waits for. If it stops iterating, the run goes on. */
+/** The reader that a synchronized run waits for. If it stops iterating, the run continues. */
 class Driver implements AsyncIterableIterator<AgentEvent, undefined> {
   readonly #reader: Reader
   readonly #gate: Gate

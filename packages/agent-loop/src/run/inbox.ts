@@ -107,7 +107,7 @@ export class Inbox implements InputQueue {
     this.#state = 'closing'
   }
 
-  /** Called if the turn goes on after all, or if the turn of a follow-up begins. */
+  /** Called if the turn continues after all, or if the turn of a follow-up begins. */
   reopen(): void {
     this.#state = 'open'
     for (const { resolve, ...offer } of this.#held.splice(0)) resolve(this.#accept(offer))

@@ -29,7 +29,7 @@ import { EventLog } from './event-log.ts'
 import { Gate } from './gate.ts'
 import { Inbox } from './inbox.ts'
 
-/** Holds the process: it must not end while a run waits for a time. */
+/** Keeps the process alive: it must not end while a run waits for a timer. */
 const runClock = holdingClock(systemClock)
 
 /** Facts of one run, the same for all its turns. It is a class because the loop reads it all the time. */

@@ -71,7 +71,7 @@ export class ContextEstimate {
     return tokensOfWeight(weight, this.#tokensPerCharacter)
   }
 
-  /** Estimates the next call if `messages` were everything that is shown: by characters alone. */
+  /** Estimates, by characters alone, the tokens of the next call if it showed only `messages`. */
   tokensWith(messages: readonly Message[]): number {
     const shown = sum(messages.map(weigh))
     return Math.ceil(this.tokensOf(sum([this.#prompt ?? noWeight, this.#extra, shown])))
@@ -120,7 +120,7 @@ export class ContextEstimate {
     if (message.role === 'assistant') this.#learn(message, before)
   }
 
-  /** Starts anew, because other messages are shown. Usage of answers before `freshFrom` belongs to another view. */
+  /** Starts again, because other messages are shown. Usage of answers before `freshFrom` belongs to another view. */
   restart(messages: readonly Message[], freshFrom: number): void {
     this.#tokens = undefined
     this.#measured.clear()

@@ -76,7 +76,7 @@ function readAnswer(fields: Fields, given: unknown, note: Note): AssistantMessag
   return { ...fields, role: 'assistant', content, ...needed } as unknown as AssistantMessage
 }
 
-/** Removes raw argument text without the mark that says why it is there. */
+/** Removes raw argument text if the mark is missing that says why it is there. */
 function withoutRawText<Part extends { readonly type: string }>(part: Part, note: Note): Part {
   if (part.type !== 'tool-call' || !('inputText' in part) || ('invalid' in part && part.invalid)) return part
   const { inputText: _inputText, ...rest } = part

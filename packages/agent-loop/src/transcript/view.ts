@@ -13,7 +13,7 @@ interface Compacted {
 
 /**
  * The messages of a conversation that a model is shown: without failed answers and their results, and with a summary instead of
- * compacted messages. The work of appending does not depend on the length; a compaction builds the list anew.
+ * compacted messages. The work of appending does not depend on the length; a compaction builds the list again.
  */
 export class View {
   #all: StoredMessage[] = []

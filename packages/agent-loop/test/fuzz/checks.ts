@@ -106,7 +106,7 @@ function eventsOf({ events, childJournals }: RecordingJournal): readonly unknown
   return [...events, ...[...childJournals.values()].flatMap(eventsOf)]
 }
 
-/** A172: checks that no call ran twice which must not. */
+/** A172: checks that no call ran twice that must run only once. */
 function checkExecutions(world: World): void {
   for (const [key, { toolName, count }] of world.executions) {
     const mayRepeat = ['pure', 'safe', 'alone', 'single', 'pure-timed', 'short', 'stream'].includes(toolName)

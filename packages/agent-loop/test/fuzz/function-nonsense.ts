@@ -14,7 +14,7 @@ function loop(): object {
 
 const cut = (list: readonly unknown[]): readonly unknown[] => Object.assign([...list], { length: list.length + 1 })
 
-/** Values that a model function may return although its type forbids them. Each is made anew, because it must not be shared. */
+/** Values that a model function may return although its type forbids them. Each is made afresh, because it must not be shared. */
 const makers: readonly (() => unknown)[] = [
   ...[() => undefined, () => null, () => 'text', () => [], () => ({}), () => [null], () => cut([answer()]), () => [result('x')]],
   ...[() => [{ role: 'user', content: 'hi' }], () => [answer(), { role: 'user', content: 'hi' }], () => [answer({ content: undefined })]],

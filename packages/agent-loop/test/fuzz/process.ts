@@ -12,7 +12,7 @@ export interface Played {
   readonly events: readonly AgentEvent[]
   readonly writer: Writer
   readonly endedAt: number
-  /** True: it had to be stopped, because nothing went on. */
+  /** True: it had to be stopped, because nothing moved any more. */
   readonly stoodStill: boolean
 }
 

@@ -18,7 +18,7 @@ export interface Disturbance {
 /** The next action, as far as the conversation allows it. */
 export interface RoundPlan {
   readonly disturbances: readonly Disturbance[]
-  /** Treatment of an open turn; a turn that waits for nothing goes on. */
+  /** Treatment of an open turn; a turn that waits for nothing continues. */
   readonly answer: 'all' | 'first' | 'mixed' | 'wrong' | 'again' | 'message' | 'close' | 'stop' | 'wait'
   readonly approve: boolean
   readonly edits: boolean

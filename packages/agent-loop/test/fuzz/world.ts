@@ -57,7 +57,7 @@ export class World {
   toldAside = 0
   /** True if each use of the budget is in the log: no process was lost in the middle of one. */
   isWhole = true
-  /** True if follow-ups may be stored in other words, or not at all. */
+  /** True if follow-ups may be stored with a changed text, or not at all. */
   inputsChange = false
   /** The first stop of the current run. */
   stopped: Stop | undefined
@@ -131,7 +131,7 @@ export class World {
     return new Promise((resolve) => void world.setTimer(world.now() + ms, resolve))
   }
 
-  /** Waits until nothing moves any more without time passing. */
+  /** Waits until nothing happens any more as long as no time passes. */
   async rest(): Promise<void> {
     for (let quiet = 0, seen = -1; quiet < quietTurns; quiet++) {
       if (seen !== this.#beats) quiet = 0

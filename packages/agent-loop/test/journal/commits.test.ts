@@ -146,8 +146,8 @@ describe('commits', () => {
   })
 
   /**
-   * Creates a conversation whose journal refuses the first ends of a run, as if other runs came and went. Returns each end that it
-   * got.
+   * Returns a wrapper that makes a journal refuse the first ends of a run, as if other runs came and went. `tries` lists the ends
+   * that were tried.
    */
   function busyQueue(refusals: number, given: (records: readonly JournalRecord[]) => readonly JournalRecord[] = (records) => records) {
     const tries: (readonly [CommitExpectation, readonly string[]])[] = []

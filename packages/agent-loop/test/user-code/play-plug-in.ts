@@ -19,7 +19,7 @@ export interface PlayedPlugIn {
   readonly commits: number
   /** Time that the run waited, in ms. */
   readonly waitedMs: number
-  /** True: nothing went on, so the run was aborted. */
+  /** True: nothing moved any more, so the run was aborted. */
   readonly stoodStill: boolean
   /** Faults of the log, of the transcript, or of what is left over. */
   readonly faults: readonly string[]

@@ -55,7 +55,10 @@ const works = {
   'first delta, AI SDK': () => countFirstDelta(aiSdkAgent),
 }
 
-/** Counts one step or delta: subtracts a run of `after` of them from one of `between` more, and divides by `between`. */
+/**
+ * Counts one step or delta: plays a run with `after` of them and a run with `between` more, and divides the difference by
+ * `between`.
+ */
 async function countOne(agentOf: CountedAgent, read: Read, after: number, between = stepsBetween): Promise<Work> {
   const few = await countRun(agentOf, after, read)
   const many = await countRun(agentOf, after + between, read)

@@ -20,7 +20,7 @@ import type { Outcome } from '../../tools/outcome.ts'
 import { validate } from '../../tools/tool.ts'
 import { decisionFrom } from '../../transcript/input.ts'
 
-/** Ids of tool calls whose approval `onApproval` was asked for. */
+/** Ids of the tool calls for which `onApproval` was asked. */
 const askedOf = turnState(() => new Set<string>())
 
 /** Holds calls back until they are approved: in place by `onApproval`, or by an answer from outside. */
@@ -97,7 +97,7 @@ async function recheck(turn: Turn, call: Call, tool: Tool, known: { readonly app
   return question(turn, call, { definition: today, replaces: approvalId })
 }
 
-/** Hashes what a person who approves a call may have relied on. */
+/** Hashes the parts of a tool that a person who approves a call may have relied on. */
 async function definitionHash({ description, inputSchema, effect, needsApproval = false }: Tool): Promise<string> {
   const { jsonSchema } = await resolveSchema(inputSchema)
   return hashText(JSON.stringify([description, jsonSchema, effect, typeof needsApproval === 'function' ? needsApproval.toString() : needsApproval]))

@@ -30,14 +30,14 @@ export const budgetPlugin: Plugin = {
   name: 'budget',
   hooks: {
     beforeStep: reserve,
-    // A run that never asks has reserved for the first call of the step before the step began.
+    // With `onBudget: 'end'`, the first call of the step was reserved before the step began.
     beforeAttempt: (turn, plan) => (stateOf(turn).reservation ? undefined : reserve(turn, plan)),
     count(turn, answered) {
       if (turn.budgets.length === 0) return
       if (isUncounted(answered.answer.message)) answered.answer = withEstimate(turn, answered.answer)
       settle(turn, answered.answer.message)
     },
-    // A reservation for a call that was never made must not be lost to other runs.
+    // Releases the reservation of a call that was never made, so that other runs can use it.
     asked: (turn) => settle(turn, { usage: {} }),
   },
 }

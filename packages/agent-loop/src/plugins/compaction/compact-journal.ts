@@ -24,7 +24,7 @@ export interface WatchedCompaction {
   readonly journal: Journal
   readonly clock: Clock
   readonly runId: string
-  /** The turn before it. */
+  /** Number of the last turn before the compaction. */
   readonly turn: number
   readonly model: ModelName
   readonly stop: StopSwitch

@@ -12,15 +12,15 @@ export interface Cut {
 }
 
 export interface KeptSize {
-  /** Tokens to keep, about. */
+  /** Approximate number of tokens to keep. */
   readonly keepTokens: number
-  /** Tokens to keep at most, unless the last step alone has more. */
+  /** Maximum number of tokens to keep, unless the last step alone has more. */
   readonly mostTokens: number
 }
 
 /**
- * Returns how much is kept: never so much that a compaction would soon be due again, and at most half of what leaves no room for
- * the next call.
+ * Returns how much is kept: never so much that a compaction would soon be due again. If the next call has no room, it is at most
+ * half of the current tokens.
  */
 export function keptSizeOf(
   { keepRecentTokens, ...policy }: CompactionPolicy,
@@ -61,7 +61,7 @@ function nextCut(messages: readonly Message[], index: number): number | undefine
   return undefined
 }
 
-/** Returns whether the cut separates no call from its result, also not an open call from a result to come. */
+/** Returns whether every call stays together with its result, also an open call with its later result. */
 export function isLegalCut(messages: readonly Message[], index: number): boolean {
   const before = messages[index - 1]
   if (before?.role === 'assistant' && before.paused) return false

@@ -36,7 +36,7 @@ const instructions = [
   'Write "none" under a heading that has nothing. Be brief, invent nothing, and write nothing but the summary.',
 ].join('\n')
 
-/** Characters of a conversation that are worth a summary. */
+/** Minimum number of characters of a conversation that are worth a summary. */
 const leastRoom = 500
 
 const leftOut = '[earlier messages left out]'

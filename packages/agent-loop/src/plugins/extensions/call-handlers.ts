@@ -39,9 +39,9 @@ interface Question<Name extends AwaitedHook> {
   readonly event: () => HookEvent<Name>
   /** Reads what the handler returned. Throws if it is invalid. */
   readonly take: (returned: unknown, extension: Extension) => Next | Promise<Next>
-  /** Called after a failure. Default: the chain goes on. */
+  /** Called after a failure. Default: the chain continues. */
   readonly failed?: (failure: HookFailure, extension: Extension) => Next
-  /** Called if the end of the run cut off the wait. Default: the chain goes on. */
+  /** Called if the end of the run cut off the wait. Default: the chain continues. */
   readonly stopped?: () => Next
   /** True: after an abort the handler still has the time that the run has left. */
   readonly patient?: true

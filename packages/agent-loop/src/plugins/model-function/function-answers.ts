@@ -74,7 +74,7 @@ function takeResult(answer: OpenAnswer | undefined, given: Fields): string | und
   const calls = answer ? clientCalls(answer.message) : []
   if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is the result of no call before it'
   if (answer?.results.has(toolCallId)) return `is a second result of ${toolCallId}`
-  // None of its calls may have run, so a result of one cannot be stored.
+  // None of its calls can have run, so a result of one cannot be stored.
   if (answer && neverRan(answer.message)) return 'is a result of an answer that failed, was stopped or was cut'
   if (!isToolOutput(output)) return 'has no output'
   if (status !== undefined && !isOutcomeStatus(status)) return 'has an unknown status'

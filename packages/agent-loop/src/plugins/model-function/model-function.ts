@@ -39,7 +39,7 @@ async function answerOf(turn: Turn, call: ModelFunction, request: RequestDraft):
 function requestFor(turn: Turn, { instructions, messages, runtimeParams: params }: RequestDraft, tools: readonly ToolDeclaration[]): ModelFunctionRequest {
   const { runId, number, step, attempt, stop } = turn
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
-  // Copied, because the list itself goes on growing.
+  // Copied, because the list itself keeps growing.
   return { instructions, messages: [...messages], tools, runtimeParams, abortSignal: stop.signal, runId, turn: number, step, attempt }
 }
 

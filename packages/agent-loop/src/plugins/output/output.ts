@@ -113,7 +113,7 @@ function withTool(tools: Declarations, declaration: FunctionTool): Declarations 
   return made
 }
 
-/** Adds the output that was read from the message to the message, which is stored with it. */
+/** Reads the output from an answer and puts it into the message, which is stored with it. */
 async function readAnswer(_turn: Turn, { schema }: OutputSetting, answered: Answered): Promise<undefined> {
   const { message } = answered.answer
   if (!isFinal(message)) return undefined
@@ -168,7 +168,7 @@ async function checkOutcome({ schema }: OutputSetting, ended: EndedCall): Promis
   if (!read.ok) ended.outcome = errorOutcome(`the final answer is not valid:\n${inWords(read.issues)}`, executed)
 }
 
-/** Decides whether a turn ends with an output, goes on for one, or ends as an error. */
+/** Decides whether a turn ends with an output, continues for one, or ends as an error. */
 async function judge(turn: Turn, { schema, repairs }: OutputSetting, step: EndedStep): Promise<void> {
   const { outcome, answer } = step
   if (outcome && outcome.status !== 'completed') return

@@ -11,7 +11,7 @@ export interface BuiltPrompt extends SystemPrompt {
   readonly errors: readonly { readonly section: SectionName; readonly message: string }[]
 }
 
-/** In the order of the prompt: text that changes rarely comes first, so that a provider's cache of it holds. */
+/** In the order of the prompt: text that changes rarely comes first, so that the provider's prompt cache still matches. */
 const sectionNames = ['identity', 'docs', 'append', 'memory', 'user', 'skills', 'platform', 'footer'] as const
 type SectionName = (typeof sectionNames)[number]
 

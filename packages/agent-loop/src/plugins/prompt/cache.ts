@@ -148,7 +148,7 @@ export class PromptCache {
     if (this.#entries.size > limit && oldest !== undefined) this.#entries.delete(oldest)
   }
 
-  /** Returns a key of everything that the text depends on. */
+  /** Returns a key made of everything that the text depends on. */
   #keyOf({ channel, sessionKey, tools, now }: SectionContext): string {
     const { system, soul, skills, footer } = this.#sections
     const named = footer?.sessionKey === true || this.#lookedAt.has('sessionKey')

@@ -34,7 +34,7 @@ async function recover(turn: Turn, call: Call): Promise<Prepared | 'waits'> {
   return outcome ? { kind: 'settled', outcome } : 'waits'
 }
 
-/** Resumes the call's subagent, unless the subagent only waits. Nothing starts anew. */
+/** Resumes the call's subagent, unless the subagent only waits. Nothing is started a second time. */
 function enterAgain(turn: Turn, call: Call, prepared: Prepared): Prepared | 'waits' {
   // If the run is being stopped, the subagent is closed with it, instead of settling the call here.
   if (turn.stop.requested) return 'waits'

@@ -114,7 +114,7 @@ function nextModel(turn: Turn, policy: RetryPolicy, plan: StepPlan, error: Model
   return model && mayFallBack(error, isRetryable(turn, policy, error)) ? { place, model } : undefined
 }
 
-/** Announces the next attempt and stores the announcement, so that its wait goes on after a crash. */
+/** Announces the next attempt and stores the announcement, so that its wait continues after a crash. */
 async function announce(turn: Turn, policy: RetryPolicy, { cause, delayMs, error, fallback }: RetryVerdict): Promise<RetryStart> {
   const state = stateOf(turn)
   const { count, model, failures = [] } = rowOf(turn) ?? { count: 0, model: 0 }

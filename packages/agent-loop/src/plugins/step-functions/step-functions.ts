@@ -83,7 +83,8 @@ const ephemeralTimeoutMs = 5_000
 type Ephemeral = NonNullable<AgentOptions['ephemeral']>
 
 /**
- * Adds the agent's `ephemeral` messages to the end of each request, unless the model goes on with its answer. They are not stored.
+ * Adds the agent's `ephemeral` messages to the end of each request, unless the model continues with its answer. They are not
+ * stored.
  */
 export function ephemeralPlugin(ephemeral: Ephemeral): Plugin {
   return { name: 'ephemeral', hooks: { context: (turn, request) => (turn.isPaused ? undefined : addMessages(turn, ephemeral, request)) } }

@@ -82,7 +82,7 @@ export interface ChildSnapshot {
   readonly turn: Turn
   /** Calls of the open step, with the snapshots of their own subagents. */
   readonly calls: readonly Call[]
-  /** Usage so far, with that of its own subagents that have not ended. */
+  /** Usage so far, including that of its own subagents that have not ended. */
   readonly spent: Spending
 }
 

@@ -26,7 +26,10 @@ export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
   return [...tools.values()]
 }
 
-/** Returns the agent with the tools that the journal of a run requires. */
+/**
+ * Returns the agent with the tools of the journal's host: its delegate tools take the input that the host offers, and the host's
+ * own tools are added.
+ */
 export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: ChildHost): Setup {
   const { tools: added = [] } = host
   const hasSubagents = [...agent.tools.values()].some((tool) => tool.subagent)

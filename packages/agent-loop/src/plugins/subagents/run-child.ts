@@ -140,7 +140,7 @@ function causeOf({ stop }: Turn): AbortCause {
   return { kind: cause.kind, ...(reason !== undefined && { reason }) }
 }
 
-/** Returns whether the child was left to another process. In that case its parent is left too. */
+/** Returns whether the child was fenced or yielded to another process. In that case its parent is too. */
 function leaves(turn: Turn, { reason, error }: AgentResult): boolean {
   const fenced = reason === 'journal-error' && (error as AgentErrorData | undefined)?.code === 'fenced'
   if (fenced) turn.stop.stop({ kind: 'fenced' })

@@ -44,7 +44,7 @@ function delegate(runs: ChildRuns, turn: Turn, call: Call, wires: Wires): Promis
 }
 
 interface ClosedChild {
-  /** The outcome of the subagent from before; absent if it was stopped. */
+  /** Outcome of a subagent that had ended before; absent if it was stopped. */
   readonly outcome?: Outcome
   readonly end?: ChildReport
 }

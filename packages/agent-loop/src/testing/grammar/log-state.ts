@@ -15,7 +15,7 @@ export interface LogState {
   place: Place
   /** The previous durable event, without events that may come anywhere. */
   previous: DurableEvent['type'] | undefined
-  /** True if a turn is open outside of its segments. */
+  /** True while a turn is suspended. */
   waits: boolean
   /** Place of a turn that waits for a decision about its definition or its budget. */
   heldAt: Place | undefined

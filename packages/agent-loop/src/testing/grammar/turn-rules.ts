@@ -130,7 +130,7 @@ function checkSpent({ spent }: LogState, { usage, cost }: TurnEndEvent, must: Mu
   must(same(cost, spent.cost), `cost ${JSON.stringify(cost)} is not the sum ${JSON.stringify(spent.cost)}`)
 }
 
-/** Keeps the place of the turn: the turn goes on from there when a client has decided about its definition. */
+/** Keeps the place of the turn: the turn continues from there when a client has decided about its definition. */
 function holdTurn(log: LogState, event: TurnEndEvent, must: Must): void {
   must(event.status === 'needs-recovery', 'only a turn that needs recovery is held')
   must(event.steps === log.step, `counts ${event.steps} steps of ${log.step}`)
