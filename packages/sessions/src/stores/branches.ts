@@ -5,12 +5,12 @@ import { pageLimit, pageOf, parseBranchPosition } from '../contract/paging.ts'
 
 type Branch = BranchRecord & { readonly n: number }
 
-/** The ends of all paths with the number of entries on each, in the order in which they came into being: that of `nodes`. */
+/** Returns the leaf of each branch with the number of entries on its path, in the order of `nodes`: by time of creation. */
 export function branchesOf(nodes: Iterable<Pick<EntryNode, 'id' | 'parentId' | 'n' | 'at'>>): readonly Branch[] {
   const lengths = new Map<string, number>()
   const parents = new Set<string>()
   const all = [...nodes]
-  // Parents stand before their children.
+  // `nodes` lists parents before their children.
   for (const { id, parentId } of all) {
     lengths.set(id, (parentId === null ? 0 : (lengths.get(parentId) ?? 0)) + 1)
     if (parentId !== null) parents.add(parentId)

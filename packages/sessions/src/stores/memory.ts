@@ -18,17 +18,17 @@ import { renewLeases } from './memory/renew.ts'
 import { hintsOf } from './rules.ts'
 import { TurnQueue } from './turn-queue.ts'
 
-/** A store whose sessions end with the process. For tests and scripts, and the reference for the behaviour of other stores. */
+/** Store whose sessions are lost with the process. For tests and scripts. It is the reference for the behaviour of other stores. */
 export interface MemoryStore extends SessionStore {
-  /** Another store over the same memory, for a runtime with another namespace. */
+  /** Returns another store on the same memory, for a runtime with another namespace. */
   second(): MemoryStore
 }
 
-/** So many writes, and what they set off, take some milliseconds. */
+/** Limit of writes per turn: this many, with what they trigger, take some milliseconds. */
 const mostPerTurn = 16
 
 /**
- * Creates a store that keeps sessions in memory: they end with the process. Takes no options; throws `invalid-config` if any
+ * Creates a store that keeps sessions in memory: they are lost with the process. Takes no options; throws `invalid-config` if any
  * are given. Several runtimes share the data through `second()`.
  */
 export function memoryStore(...given: readonly never[]): MemoryStore {
@@ -41,7 +41,7 @@ interface Memory {
   /** By namespace. */
   readonly states: Map<string, StateStore>
   openStores: number
-  /** Of the store that opened it first: leases are compared by this one alone. */
+  /** Clock of the store that was opened first: all leases are compared by it. */
   clock: Clock
   /** Queue of all writes. */
   readonly queue: TurnQueue
@@ -86,7 +86,7 @@ function storeOver(memory: Memory): MemoryStore {
     },
     async close() {
       if (timesOpened === 0) return
-      // Writes that were requested before are done first.
+      // Runs the writes that were requested before the close.
       memory.queue.flush()
       timesOpened -= 1
       memory.openStores -= 1

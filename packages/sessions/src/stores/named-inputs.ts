@@ -1,10 +1,10 @@
 import type { Batch } from '../contract/batch.ts'
 
-/** An input whose sender has named it: the session knows a repeat by its id, and other content by its hash. */
+/** An input with an id from its sender. The id reveals a repeat, the hash a different content. */
 export interface NamedInput {
   readonly inputId: string
   readonly hash: string
-  /** Where it lies in the inbox when it was sent as steering. Absent: the batch makes that very row a run. */
+  /** Id of the inbox row if the input was sent as steering. Absent: the batch turns that row into a run. */
   readonly rowId?: string
 }
 
@@ -22,7 +22,7 @@ function namedInput(inputId: string | undefined, hash: string | undefined, taken
   return [{ inputId, hash, ...(taken.has(rowId) ? {} : { rowId }) }]
 }
 
-/** The id of the inbox row of a steered input. */
+/** Returns the id of the inbox row of a steered input. */
 export function steeringId(inputId: string): string {
   return `steer:${inputId}`
 }

@@ -4,19 +4,19 @@ import { SessionError } from '../errors.ts'
 import { makePrivateFile, privateFile } from './private-files.ts'
 import { sqliteCode, sqliteCodes, storeError } from './sqlite/sqlite-errors.ts'
 
-/** Long enough for a holder that starts at the same time to write down its process id. */
+/** Wait in ms: long enough for a holder that starts at the same time to write its process id. */
 const waitMs = 300
 
 export interface OwnerLock {
-  /** Made when it is missing; beside it stands the process id of the holder. */
+  /** Created if missing. The process id of the holder is in a file next to it. */
   readonly file: string
-  /** What is locked, at the beginning of a sentence. */
+  /** Locked resource, as the subject at the start of a sentence. */
   readonly what: string
 }
 
 /**
- * Makes this process the only one that uses something: an exclusive transaction on a database that stays open. The
- * system ends it when the process dies. Who comes second is told the process id of the holder.
+ * Locks a resource for this process with an exclusive transaction on a database that stays open. The system ends the transaction if
+ * the process dies. A second process gets an error with the process id of the holder.
  */
 export function takeOwnerLock({ file, what }: OwnerLock): { release(): void } {
   const pidFile = `${file}.pid`
@@ -24,7 +24,7 @@ export function takeOwnerLock({ file, what }: OwnerLock): { release(): void } {
   const owner = new DatabaseSync(file, { timeout: waitMs })
   try {
     owner.exec('begin exclusive')
-    // Only the holder writes it. A lock file would lose the lock when somebody of this process reads and closes it.
+    // Written by the holder only. It is not in the lock file: this process would lose the lock if it read and closed that file.
     writeFileSync(pidFile, `${process.pid}\n`, { mode: privateFile })
   } catch (error) {
     owner.close()

@@ -1,12 +1,12 @@
 import { closeSync, openSync } from 'node:fs'
 
-/** Only the owner of the process may read conversations. Folders and files that exist keep their rights. */
+/** Modes of new files and folders: only the owner may read conversations. Existing ones keep their modes. */
 export const privateFile = 0o600
 export const privateFolder = 0o700
 
 /**
- * Makes an empty file that only its owner can read. A file that exists is not even opened: closing it would release the
- * locks that this process holds on it.
+ * Creates an empty file that only its owner can read. Does not even open an existing file: closing it would release the locks that
+ * this process holds on it.
  */
 export function makePrivateFile(path: string): void {
   try {

@@ -1,6 +1,6 @@
 import type { CommitRefusal } from '../contract/batch.ts'
 
-/** Ends the application of a batch. Never leaves the store: it becomes a refusal, after everything was undone. */
+/** Stops the execution of a batch. Internal to the store: it becomes a refusal after everything was undone. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly reason: CommitRefusal

@@ -8,10 +8,10 @@ import type { ClaimRequest, Read, StoreHint } from '../contract/session-store.ts
 import { tenantOf } from '../keys.ts'
 import { refuseUnless } from './refused.ts'
 
-/** A run without its input, which never changes. */
+/** Run record without its input, which never changes. */
 export type RunState = Omit<RunRecord, 'input'>
 
-/** What goes on when a session is created under a key that an earlier one had. */
+/** Numbers that continue when a session is created under the key of a deleted one. */
 export type Numbers = Pick<SessionRecord, 'version' | 'nextSeq' | 'nextRun'>
 
 export const firstNumbers: Numbers = { version: 0, nextSeq: 1, nextRun: 1 }
@@ -46,24 +46,27 @@ export function patchSession(session: SessionRecord, patch: SessionPatch): Sessi
   }
 }
 
-/** Costs in another currency than the first are left out. */
+/** Adds up costs. Ignores a cost in another currency than the first. */
 function sumOf(before: Cost | undefined, cost: Cost): Cost {
   return before && before.currency === cost.currency ? (addCost(before, cost) ?? before) : (before ?? cost)
 }
 
-/** The session after a commit: nothing brings an expired one back, also when nobody has marked it yet. */
+/** Returns the session after a commit. An expired session stays expired, even if its expiry was not recorded yet. */
 export function touchSession(session: SessionRecord, now: number): SessionRecord {
   const touched = { ...session, activeAt: Math.max(session.activeAt, now), version: session.version + 1 }
   return hasExpired(session, now) ? touched : withExpiry(touched, now)
 }
 
-/** Marked as over; at the latest its life ends now. */
+/** Returns the session marked as expired, at `now` or earlier. */
 export function expireSession(session: SessionRecord, now: number): SessionRecord {
   const { expiresAt = now, ...rest } = session
   return { expiredAt: Math.min(expiresAt, now), ...rest }
 }
 
-/** Ends its life `maxAgeMs` after its creation and `idleMs` after now. Both count from now if the clock was set back since. */
+/**
+ * Sets the expiry: `maxAgeMs` after creation or `idleMs` after `now`, whichever is earlier. If the clock was set back to before the
+ * creation, both count from `now`.
+ */
 function withExpiry(session: SessionRecord, now: number): SessionRecord {
   const { maxAgeMs = 'never', idleMs = 'never' } = session.settings.ttl ?? {}
   const createdAt = Math.min(session.createdAt, now)
@@ -72,19 +75,19 @@ function withExpiry(session: SessionRecord, now: number): SessionRecord {
   return expiresAt === Infinity ? session : { ...session, expiresAt }
 }
 
-/** Also of a session that nobody has marked yet. */
+/** True if the session has expired, whether this was recorded yet or not. */
 export function hasExpired({ expiredAt, expiresAt = Infinity }: Pick<SessionRecord, 'expiredAt' | 'expiresAt'>, now: number): boolean {
   return expiredAt !== undefined || expiresAt <= now
 }
 
-/** The session after its runs changed. `first` holds it, or comes next. */
+/** Returns the session after a change of its runs. `first` holds it or is next in its queue. */
 export function withStatus(session: SessionRecord, first: RunState | undefined): SessionRecord {
   const { status: _before, ...rest } = session
   if (first) return { ...rest, status: statusOfRun(first) }
   return session.outcome ? { ...rest, status: statusOf(session.outcome) } : rest
 }
 
-/** The session after this change of a run. A compaction says nothing about how the conversation stands. */
+/** Returns the session after this change of a run. A compaction does not change its outcome. */
 export function withOutcome(session: SessionRecord, before: RunState, { kind, status }: RunState): SessionRecord {
   const hasEnded = isOpen(before.status) && !isOpen(status) && kind !== 'compaction'
   return hasEnded ? { ...session, outcome: status as TerminalStatus } : session
@@ -99,10 +102,10 @@ const laneOfKind: Readonly<Record<RunKind, Lane>> = {
 }
 const laneOrder: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
-/** Before all lanes: of the run that has begun, and was given back. No other may come between its parts. */
+/** Place before all lanes, for a run that has started and was yielded. No other run may start before it continues. */
 const firstPlace = 0
 
-/** One number that orders the queue: by lane, then by acceptance, the newest interrupt first. */
+/** Returns the number that orders the queue: by lane, then by acceptance; interrupts newest first. */
 function placeOf(lane: Lane, n: number): number {
   const place = laneOrder.indexOf(lane) * placesPerLane
   return lane === 'interrupt' ? place + placesPerLane - n : place + n
@@ -129,7 +132,7 @@ export function newRun(session: SessionRecord, run: NewRun): RunRecord {
   }
 }
 
-/** The run after a patch. Refuses a move that the table of moves does not have. */
+/** Returns the run after a patch. Refuses a transition that the table does not allow. */
 export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: number): R {
   const { status, endedAt, answered } = patch
   const next: Record<string, unknown> = { ...run, ...(answered && withoutAnswered(run, answered)) }
@@ -151,7 +154,7 @@ export function patchRun<R extends RunState>(run: R, patch: RunPatch, now: numbe
   return next as unknown as R
 }
 
-/** The lists of open questions without those that have their answer. */
+/** Returns the open questions without the answered ones. */
 function withoutAnswered(run: RunState, answered: readonly string[]): Partial<RunState> {
   const pendingToolCalls = run.pendingToolCalls.filter(({ path, toolCallId }) => !answered.includes([...path, toolCallId].join('/')))
   const pendingApprovals = run.pendingApprovals.filter(({ approvalId }) => !answered.includes(approvalId))
@@ -165,28 +168,30 @@ function withoutAnswered(run: RunState, answered: readonly string[]): Partial<Ru
   }
 }
 
-/** All that is left of a run that waited for answers are its subagents: they have the answers. */
+/** The answers were passed to subagents, so the run now waits for these only. */
 function withoutQuestions<S extends RunStatus>(status: S): S | 'awaiting-subagent' {
   return status === 'awaiting-tools' || status === 'awaiting-approval' ? 'awaiting-subagent' : status
 }
 
 const longestTakeoverDelayMs = 30_000
 
-/** How long after its last claim a lost run is left alone: a run that kills its process must not do so all the time. */
+/**
+ * Returns the backoff in ms before a lost run may be taken over, so that a run that kills its process does not do so all the time.
+ */
 function takeoverDelayMs(attempts: number): number {
   return attempts === 0 ? 0 : Math.min(longestTakeoverDelayMs, 1000 * 2 ** (attempts - 1))
 }
 
 /**
- * Returns when the run may be claimed, leases apart. A last claim that lies in the future was made before the clock was set
- * back: the run is not kept waiting for as long as the clock went back.
+ * Returns the earliest time of a claim, leases apart. If the last claim lies in the future, the clock was set back since: the run
+ * can be claimed now.
  */
 export function claimableAt({ status, notBefore = 0, claimedAt = 0, attempts }: RunState, now: number): number {
   if (status !== 'running') return notBefore
   return claimedAt > now ? now : claimedAt + takeoverDelayMs(attempts)
 }
 
-/** The run after a claim. A running one was lost by its owner, and that counts. */
+/** Returns the run after a claim. A running run was lost by its owner, which counts as an attempt. */
 export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now: number): R {
   const lost = run.status === 'running' ? 1 : 0
   return {
@@ -201,7 +206,7 @@ export function claimRun<R extends RunState>(run: R, request: ClaimRequest, now:
   }
 }
 
-/** The session as it is now, whether somebody has marked its end or not. */
+/** Returns the session as of `now`, with its expiry whether that was recorded or not. */
 export function readableRecord(record: SessionRecord, now: number): SessionRecord {
   return hasExpired(record, now) ? expireSession(record, now) : record
 }
@@ -211,22 +216,22 @@ export function readOfSession(record: SessionRecord, now: number): Read<SessionR
   return value.expiredAt === undefined ? { status: 'found', value } : { status: 'expired', at: value.expiredAt, value }
 }
 
-/** The event as readers get it: with its number and with what its reference stands for. */
+/** Returns the event for readers, with its number and with its reference resolved. */
 export function wholeEvent(event: PartialEvent, seq: number, filledIn: FilledIn): StoredEvent {
   return { ...event, ...filledIn, seq } as unknown as StoredEvent
 }
 
 export type FilledIn = { readonly message?: unknown } | { readonly input?: unknown }
 
-/** Rows of these kinds become a run, if no run is there to take them. */
+/** Inbox rows of these kinds become a run if no run is open to take them. */
 export const inputKindsThatStart: readonly InboxKind[] = ['steer', 'child-settled']
 
-/** The tenant for whose sake this run may be left waiting. Null: there is none. */
+/** Returns the tenant whose limit applies to this run. Null if there is none. */
 export function tenantOfRun(session: string, { parent }: Pick<RunState, 'parent'>): string | null {
   return parent ? null : (tenantOf(session) ?? null)
 }
 
-/** How many running runs tenants have, as a claim goes on. */
+/** Counts the running runs of each tenant during a claim. */
 export class TenantCounts {
   readonly #most: number
   readonly #counts: Map<string, number>
@@ -236,12 +241,12 @@ export class TenantCounts {
     this.#counts = new Map(running)
   }
 
-  /** Those that have as many as they may have. */
+  /** Returns the tenants that have reached the limit. */
   full(): readonly string[] {
     return [...this.#counts].flatMap(([tenant, count]) => (count >= this.#most ? [tenant] : []))
   }
 
-  /** Whether the run may be claimed; then it counts. One that is running already does. */
+  /** Returns true and counts the run if it may be claimed. A run that is already running is counted before. */
   take({ tenant, status }: { readonly tenant: string | null; readonly status: RunStatus }): boolean {
     if (tenant === null || status !== 'queued') return true
     const count = this.#counts.get(tenant) ?? 0
@@ -251,13 +256,13 @@ export class TenantCounts {
   }
 }
 
-/** The notice after an attempt. */
+/** Returns the notice after an attempt. */
 export function settledNotice({ dueAt: _due, error: _error, ...notice }: NoticeRecord, outcome: NoticeOutcome, now: number): NoticeRecord {
   const error = 'error' in outcome && outcome.error !== undefined ? { error: outcome.error } : {}
   return outcome.state === 'pending' ? { ...notice, ...error, dueAt: now + outcome.dueInMs } : { ...notice, ...error, state: outcome.state, settledAt: now }
 }
 
-/** What others are told of a batch that was applied. */
+/** Returns the hints about an applied batch. */
 export function hintsOf({ key, writes, deliver = [] }: Batch): readonly StoreHint[] {
   return [{ key, wake: queues(writes) }, ...deliver.map((each) => ({ key: each.to, wake: queues(each.writes) }))]
 }

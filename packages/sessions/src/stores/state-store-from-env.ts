@@ -8,19 +8,19 @@ import { redisStateStore } from './redis/redis-state-store.ts'
 
 /** Environment, key prefix and warnings of `stateStoreFromEnv`. */
 export interface StateStoreFromEnvOptions {
-  /** Environment variables. Default: those of the process. */
+  /** Environment variables. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Begins every key; on Postgres it is the namespace. Default `bowline`, on Postgres `default`. */
+  /** Prefix of every key; on Postgres the namespace. Default `bowline`, on Postgres `default`. */
   readonly prefix?: string
-  /** Told about settings of a server with which records can be lost. Default: a warning of the process. */
+  /** Called with settings of the server that can lose records. Default: a process warning. */
   readonly onWarning?: (message: string) => void
 }
 
-/** The created state store, with its kind and the names of the variables that decided. */
+/** The created state store, with its kind and the names of the deciding variables. */
 export interface ChosenStateStore {
   readonly kind: 'redis' | 'kv' | 'postgres' | 'memory'
   readonly store: StateStore
-  /** Names the variables that decided, never their values. */
+  /** Names of the deciding variables, without their values. */
   readonly because: string
 }
 
@@ -52,7 +52,7 @@ export async function stateStoreFromEnv(options: StateStoreFromEnvOptions = {}):
     return { kind: 'kv', store: kvStateStore({ environment, ...named }), because: `${listed(setKv)} set, and ${redisVariable} is not${unused(...setPostgres)}` }
   }
   if (setPostgres.length > 0) {
-    // Its code is loaded only where it is used.
+    // Loaded only if it is used.
     const { postgresStateStore } = await import('./postgres/postgres-state-store.ts')
     const store = postgresStateStore({ environment, ...(prefix !== undefined && { namespace: prefix }), ...warned })
     return { kind: 'postgres', store, because: `${stateVariable} is set, and none of ${[redisVariable, ...kvVariables.flat()].join(', ')} is` }

@@ -1,6 +1,6 @@
 /**
- * Does work in the order in which it came, and at most so many pieces per turn of the event loop. Timers and sockets have
- * their turn in between, which promises alone never give them.
+ * Runs work in order, at most `mostPerTurn` pieces per turn of the event loop. Timers and sockets run in between, which promises
+ * alone never allow.
  */
 export class TurnQueue {
   readonly #mostPerTurn: number
@@ -11,7 +11,7 @@ export class TurnQueue {
     this.#mostPerTurn = mostPerTurn
   }
 
-  /** Resolves with what the work returns, or rejects with what it throws. Holds the process until then. */
+  /** Runs `work`. Resolves with its result or rejects with its error. Keeps the process alive until then. */
   run<T>(work: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const attempt = (): void => {
@@ -26,7 +26,7 @@ export class TurnQueue {
     return promise
   }
 
-  /** Does all that waits at once. */
+  /** Runs all waiting work at once. */
   flush(): void {
     for (const attempt of this.#waiting.splice(0)) attempt()
   }

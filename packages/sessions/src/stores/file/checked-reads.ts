@@ -45,7 +45,7 @@ export function checkedReads(open: () => OpenFolder, now: () => number): Reads {
     listNotices: checked(reads.listNotices, (folder, { key }) => key !== undefined && folder.checkSession(key)),
     async due(limit) {
       const { folder, queue } = open()
-      // Deliveries are tried again with each group of writes.
+      // Retries pending deliveries: each group of writes does.
       if (folder.isSending) await queue.run(() => undefined)
       await queue.settled
       return reads.due(limit)

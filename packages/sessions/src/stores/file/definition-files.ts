@@ -11,7 +11,7 @@ interface StoredDefinition {
   readonly body: JSONObject
 }
 
-/** Definitions belong to no session: each has a file of its own that is written once, before the first line that names it. */
+/** Files of definitions, which belong to no session: one per definition, written once, before the first line that refers to it. */
 export class DefinitionFiles {
   readonly #folder: string
   readonly #fsync: boolean
@@ -56,7 +56,7 @@ export class DefinitionFiles {
     if (this.#damaged.has(path)) throw damageOf(path, 1)
   }
 
-  /** Those that nobody needs any more go. */
+  /** Deletes the files of definitions that are no longer needed. */
   keepOnly(needed: ReadonlyMap<string, unknown>): void {
     for (const [hash, path] of this.#known) {
       if (needed.has(hash)) continue

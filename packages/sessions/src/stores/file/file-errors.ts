@@ -3,7 +3,7 @@ import { SessionError } from '../../errors.ts'
 const full = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const readOnly = ['EROFS', 'EACCES', 'EPERM']
 
-/** Errors of the file system as errors of the store, with the name of the file. */
+/** Turns an error of the file system into an error of the store that names the file. */
 function fileError(error: unknown, path: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error
   const code = String(error.code)
@@ -12,7 +12,7 @@ function fileError(error: unknown, path: string): unknown {
   return new SessionError('store-unavailable', `${path} ${why} (${code})`, { cause: error })
 }
 
-/** Does the work, and gives its errors the name of the file. */
+/** Runs `work` and adds the name of the file to its errors. */
 export function withFile<T>(path: string, work: () => T): T {
   try {
     return work()
@@ -29,7 +29,7 @@ export async function withFileAsync<T>(path: string, work: () => Promise<T>): Pr
   }
 }
 
-/** False when the files cannot be written now. */
+/** Returns false if the files cannot be written now. */
 export function attempt(work: () => void): boolean {
   try {
     work()

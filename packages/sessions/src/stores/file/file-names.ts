@@ -4,8 +4,8 @@ const longestReadable = 100
 const nameForm = /^[a-z0-9._-]{0,100}-[0-9a-f]{64}\.jsonl$/
 
 /**
- * The name of the file of a session: something of the key for people, and a hash of all of it, so that keys that differ
- * in case alone, or behind the length that a file name may have, have files of their own on every file system.
+ * Returns the file name of a session: a readable part of the key, and a hash of the whole key. The hash keeps files apart on every
+ * file system, also for keys that differ only in case or only after the longest allowed name.
  */
 export function fileNameOf(key: string): string {
   const readable = key.toLowerCase().replace(/[^a-z0-9._-]/g, '_').slice(0, longestReadable)

@@ -22,9 +22,9 @@ import { WriteQueue } from './write-queue.ts'
 
 /** Directory and durability of a file store. */
 export interface FileStoreOptions {
-  /** Made when it is missing. Each session gets a file in `<dir>/<namespace>`. */
+  /** Created if missing. Each session has a file in `<dir>/<namespace>`. */
   readonly dir: string
-  /** True (the default): a commit survives the loss of power. False: the death of the process only. */
+  /** If true (default), a commit survives a power failure. If false, it survives only the death of the process. */
   readonly fsync?: boolean
 }
 
@@ -71,7 +71,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     },
     async close() {
       const closed = opened
-      // Writes that were requested before are done first.
+      // Runs the writes that were requested before the close.
       await closed?.queue.end()
       if (opened !== closed) return
       closed?.release()
@@ -88,7 +88,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       if (!result.ok) return result
       if (!folder.space.sessions.has(batch.key)) folder.tidy([batch.key])
       for (const hint of hintsOf(batch)) for (const listener of listeners) listener(hint)
-      // Its deliveries may have put some since.
+      // Deliveries of the commit may have added notices.
       return folder.space.noticesPut > noticesPut ? { ...result, notices: true } : result
     },
     async claim(request) {
@@ -99,7 +99,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
       })
     },
     async renew(leases, leaseMs) {
-      // Does not wait for the disk: a slow one must not end a lease that memory alone keeps.
+      // Does not wait for the disk: a slow disk must not end a lease, which is kept in memory only.
       return renewLeases(open().folder.space, leases, now() + leaseMs)
     },
     async claimNotices(request) {
@@ -162,7 +162,7 @@ async function openDirectory(name: string, fsync: boolean, { namespace, clock }:
   }
 }
 
-/** Without links, so that two names of one folder have one lock. */
+/** Returns the path with links resolved, so that two names of one folder share a lock. */
 function writableFolder(name: string, fsync: boolean): string {
   return withFile(name, () => {
     makeFolder(name, fsync)

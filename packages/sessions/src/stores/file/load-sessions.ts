@@ -18,11 +18,11 @@ export interface LoadedSession {
   readonly rows: number
 }
 
-/** A file that cannot be read, and that nobody writes to. */
+/** A session file that cannot be read and is never written to. */
 export interface DamagedSession {
   readonly path: string
   readonly line: number
-  /** The runs that its readable lines speak of. */
+  /** Ids of the runs that its readable lines mention. */
   readonly runIds: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export interface LoadedSessions {
   readonly damaged: readonly DamagedSession[]
 }
 
-/** Reads every session of a folder. Nothing is changed before all of them are known to be of a format that is understood. */
+/** Reads every session of a folder. Checks the format of all files before it changes any. */
 export function loadSessions(folder: string, fsync: boolean): LoadedSessions {
   const names = readdirSync(folder)
   const files = names.filter(isFileName).sort().map((name) => scanFile<LogRecord>(join(folder, name)))
@@ -56,7 +56,7 @@ function loadFile(file: ScannedFile<LogRecord>, fsync: boolean): LoadedSession |
   return undefined
 }
 
-/** Puts together what the lines say; the number of the first one that cannot be right. */
+/** Applies all records. Returns the number of the first invalid line, or undefined if there is none. */
 function replay({ path, records, damagedLine }: ScannedFile<LogRecord>, content: SessionContent): number | undefined {
   if (damagedLine !== undefined) return damagedLine
   const key = records[0]?.key ?? ''

@@ -9,21 +9,21 @@ import { syncFolder, synced, writeAll, writeWhole } from './whole-file.ts'
 /** Lines that were written and may not be on the disk yet. */
 interface Unsynced {
   readonly descriptor: number
-  /** The length of the file before them. */
+  /** Length of the file before them. */
   readonly bytes: number
   readonly lines: number
   mustSync: boolean
 }
 
-/** A file of lines that only grows, or is replaced as a whole. */
+/** A file of lines that is appended to or replaced as a whole. */
 export class LogFile {
   readonly path: string
   readonly #fsync: boolean
   #bytes: number
   #lines: number
-  /** Something that does not count may stand at its end. */
+  /** The file may end with bytes that do not count. */
   #isUnclean = false
-  /** All of it is on the disk. */
+  /** Everything is on the disk. */
   #isSynced = false
   #unsynced: Unsynced | undefined
 
@@ -38,12 +38,12 @@ export class LogFile {
     return this.#bytes
   }
 
-  /** All its lines wait for the disk: its name may have to be synced, too. */
+  /** True if no earlier line is on the disk: then the folder may have to be synced too, for the name of the file. */
   get isNew(): boolean {
     return this.#unsynced?.lines === 0
   }
 
-  /** The line is on the disk when it returns. If this throws, the file is as it was. */
+  /** Appends a line and returns when it is on the disk. If this throws, the file is unchanged. */
   append(record: string): void {
     this.write(record)
     const { descriptor } = this.#unsynced ?? {}
@@ -61,9 +61,9 @@ export class LogFile {
   }
 
   /**
-   * The line counts after `sync` and `keep`, unless `takeBack` is called; without `fsync` it counts when this returns. If
-   * `canWait`, it may reach the disk with the next line instead: one line at most waits. If this throws, the file is as it
-   * was.
+   * Appends a line, which is durable after `sync` and `keep`, and removed by `takeBack`. Without `fsync` it is valid when this
+   * returns. If `canWait`, the line may reach the disk together with the next one; at most one line waits. If this throws, the file
+   * is unchanged.
    */
   write(record: string, { canWait = false } = {}): void {
     const line = printLine(this.#lines + 1, record)
@@ -83,7 +83,7 @@ export class LogFile {
       writeAll(descriptor, line)
       this.#isUnclean = false
     } catch (error) {
-      // When even that fails, the next line does it first.
+      // If this fails too, the next write cuts the file first.
       ignoreErrors(() => this.#cutBack(descriptor))
       if (this.#unsynced.bytes === this.#bytes) this.#close()
       throw error
@@ -105,7 +105,7 @@ export class LogFile {
     this.#isUnclean = false
   }
 
-  /** Resolves when its lines are on the disk. */
+  /** Resolves when all lines are on the disk. */
   async sync(): Promise<void> {
     const { descriptor, mustSync } = this.#unsynced ?? {}
     if (descriptor !== undefined && mustSync) await withFileAsync(this.path, () => synced(fdatasync, descriptor))
@@ -116,19 +116,19 @@ export class LogFile {
     this.#close()
   }
 
-  /** Takes back the lines since the last `keep`. */
+  /** Removes the lines since the last `keep`. */
   takeBack(): void {
     if (!this.#unsynced) return
     const { descriptor, bytes, lines } = this.#unsynced
     this.#bytes = bytes
     this.#lines = lines
     this.#isUnclean = true
-    // When even that fails, the next line does it first.
+    // If this fails, the next write cuts the file first.
     ignoreErrors(() => this.#cutBack(descriptor))
     this.#close()
   }
 
-  /** An empty file goes. */
+  /** Closes the file, and deletes it if it is empty. */
   #close(): void {
     if (!this.#unsynced) return
     const { descriptor } = this.#unsynced
@@ -137,7 +137,7 @@ export class LogFile {
     closeSync(descriptor)
   }
 
-  /** The records must say the same as the file does. Without any the file goes. */
+  /** Replaces the file by `records`, which must be equivalent to its content. Deletes the file if there are none. */
   replace(records: readonly string[]): void {
     const lines = records.map((record, index) => printLine(index + 1, record))
     withFile(this.path, () => {
@@ -154,6 +154,6 @@ function ignoreErrors(work: () => unknown): void {
   try {
     work()
   } catch {
-    // On purpose: the first error is the one that counts.
+    // Ignored on purpose: the first error counts.
   }
 }

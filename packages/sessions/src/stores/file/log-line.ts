@@ -4,7 +4,7 @@ const head = /^\{"line":(\d{1,15}),"bytes":(\d{1,15}),"crc32":"([0-9a-f]{8})","r
 const longestHead = 100
 const lineBreak = 0x0a
 
-/** One line of JSON: its number, and length and checksum of the record in it. */
+/** Prints one line of JSON: the line number, the record, and the record's length and checksum. */
 export function printLine(number: number, record: string): Buffer {
   const body = Buffer.from(record)
   const before = `{"line":${number},"bytes":${body.length},"crc32":"${checksumOf(body)}","record":`
@@ -15,7 +15,7 @@ function checksumOf(body: Buffer): string {
   return crc32(body).toString(16).padStart(8, '0')
 }
 
-/** The record of a line without its line break; undefined when the line is not as it was written. */
+/** Returns the record of a line without its line break, or undefined if the line is damaged. */
 function parseLine(line: Buffer, number: number): unknown {
   const [before = '', writtenNumber, bytes, checksum] = head.exec(line.toString('latin1', 0, longestHead)) ?? []
   const body = line.subarray(before.length, -1)
@@ -24,17 +24,17 @@ function parseLine(line: Buffer, number: number): unknown {
 }
 
 export interface ScannedLines {
-  /** Those of damaged lines are undefined. */
+  /** Undefined for a damaged line. */
   readonly records: readonly unknown[]
-  /** What the lines before a torn one take; all of it when none is. */
+  /** Bytes of the lines before a torn one; the whole length if none is torn. */
   readonly wholeBytes: number
-  /** The first line that is damaged, from 1. */
+  /** Number of the first damaged line, from 1. */
   readonly damagedLine?: number
 }
 
 /**
- * The records of a file. A write that was cut off leaves a last line without a line break, or with blocks that were
- * never written: it was not acknowledged, and does not count. Anything else that is not as it was written is damage.
+ * Returns the records of a file. An interrupted write leaves a last line without a line break or with unwritten blocks: it was not
+ * acknowledged and is ignored. Any other difference from what was written is damage.
  */
 export function scanLines(bytes: Buffer): ScannedLines {
   const records: unknown[] = []

@@ -5,29 +5,29 @@ import { Table } from '../memory/held-session.ts'
 
 export const newestFormat = 1
 
-/** What a line of the file of a session says: what became of its rows in one step. */
+/** Content of one line of a session file: the changes of one step. */
 export interface LogRecord {
   readonly format: typeof newestFormat
   readonly key: string
   readonly rows?: readonly Row[]
-  /** The session is gone, and this is left of it. */
+  /** The session was deleted, and this remains of it. */
   readonly deleted?: Tombstone | null
-  /** Deliveries that wait until they are applied to other sessions. */
+  /** Deliveries to apply to other sessions. */
   readonly outbox?: readonly Delivery[]
-  /** Ids of deliveries of this session that are done. */
+  /** Ids of deliveries of this session that are finished. */
   readonly sent?: readonly string[]
   /** Ids of deliveries that were applied to this session. */
   readonly received?: readonly string[]
 }
 
-/** The fields of a row that have changed, and the names of those that are gone. Null: the row is gone. */
+/** Changed fields of a row, and the names of removed ones. Null: the row was removed. */
 export type Row = readonly [table: string, key: string | number, fields: Fields | null, gone?: readonly string[]]
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The table of the one row that is the session itself. */
+/** Table with a single row: the session itself. */
 export const sessionTable = 'session'
 
-/** What a step did; undefined when it changed nothing. */
+/** Returns the record of a step, or undefined if the step changed nothing. */
 export function recordOf(work: Work): LogRecord | undefined {
   const { space, key, held, outbox, received } = work
   const isDeleted = held !== undefined && space.sessions.get(key) !== held
@@ -53,7 +53,7 @@ function changedRow({ map, key, before, after }: Change): Row | undefined {
   return rowOf(map.name, key as string | number, before as Fields | undefined, after as Fields | undefined)
 }
 
-/** Undefined when nothing has changed. Fields are compared by identity: what was not touched is still the same value. */
+/** Returns undefined if nothing has changed. Compares fields by identity: an untouched field is still the same value. */
 export function rowOf(table: string, key: string | number, before: object | undefined, after: object | undefined): Row | undefined {
   if (!after) return [table, key, null]
   const [old, now] = [(before ?? {}) as Fields, after as Fields]
@@ -64,19 +64,19 @@ export function rowOf(table: string, key: string | number, before: object | unde
   return gone.length > 0 ? [table, key, fields, gone] : [table, key, fields]
 }
 
-/** How much a record holds that later ones may take back. */
+/** Counts what a record holds that later records may make obsolete. */
 export function rowsOf({ rows = [], deleted, outbox = [], sent = [], received = [] }: LogRecord): number {
   return rows.length + (deleted ? 1 : 0) + outbox.length + sent.length + received.length
 }
 
-/** The row after a change. */
+/** Returns the row after a change. */
 export function changeRow(before: Fields | undefined, [, , fields, gone = []]: Row): Fields | undefined {
   if (!fields) return undefined
   const after = { ...before, ...fields }
   return gone.length > 0 ? Object.fromEntries(Object.entries(after).filter(([name]) => !gone.includes(name))) : after
 }
 
-/** What a delivery brings was weighed in the step that sent it. */
+/** Throws `entry-too-large`. Does not check the rows of a received delivery: the sender checked them. */
 export function checkSizes({ key, rows = [], outbox = [], received }: LogRecord, maxRecordBytes: number): void {
   const check = (what: string, value: unknown): void => {
     if (Buffer.byteLength(JSON.stringify(value)) <= maxRecordBytes) return

@@ -6,14 +6,14 @@ import type { ScannedLines } from './log-line.ts'
 import { newestFormat } from './log-record.ts'
 import { syncFolder, unfinished } from './whole-file.ts'
 
-/** A file of lines as it was found. */
+/** Content of a file of lines. */
 export interface ScannedFile<R> extends ScannedLines {
   readonly path: string
   readonly bytes: number
   readonly records: readonly (R | undefined)[]
 }
 
-/** Changes nothing. Throws when the file is of a format that is not understood. */
+/** Reads a file without changing it. Throws if its format is not supported. */
 export function scanFile<R extends { readonly format: number }>(path: string): ScannedFile<R> {
   const bytes = readFileSync(path)
   const scanned = scanLines(bytes)
@@ -23,7 +23,7 @@ export function scanFile<R extends { readonly format: number }>(path: string): S
   return { ...scanned, path, bytes: bytes.length, records }
 }
 
-/** The next line must not be joined to what a write left that was cut off. The file as it was stays beside it. */
+/** Cuts off a torn last line, so that the next line does not join it. Keeps a copy of the file as `.bak`. */
 export function dropTornEnd(path: string, wholeBytes: number, fsync: boolean): void {
   const copy = `${path}.bak`
   copyFileSync(path, `${copy}${unfinished}`)

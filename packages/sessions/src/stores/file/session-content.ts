@@ -8,13 +8,13 @@ import { isOpen } from '../../contract/run-status.ts'
 import { changeRow, newestFormat, rowOf, sessionTable } from './log-record.ts'
 import type { Fields, LogRecord, Row } from './log-record.ts'
 
-/** What the file of a session says, put together. */
+/** Content of a session file after all its lines are applied. */
 export interface SessionContent {
   held: HeldSession | undefined
   tombstone: Tombstone | undefined
-  /** Deliveries that are not done, by id. */
+  /** Pending deliveries by id. */
   readonly outbox: Map<string, Delivery>
-  /** Ids of deliveries that were applied to it, and that may still be in the outbox of another session. */
+  /** Ids of deliveries that were applied to this session and may still be in the outbox of another one. */
   readonly received: Set<string>
 }
 
@@ -22,7 +22,7 @@ export function emptyContent(): SessionContent {
   return { held: undefined, tombstone: undefined, outbox: new Map(), received: new Set() }
 }
 
-/** False when the record cannot come here: something before it is lost. */
+/** Returns false if the record cannot follow the ones before it: an earlier record is lost. */
 export function applyRecord(content: SessionContent, record: LogRecord): boolean {
   for (const row of record.rows ?? []) if (!applyRow(content, row)) return false
   if (record.deleted !== undefined) {
@@ -70,7 +70,7 @@ function tablesOf(held: HeldSession): AnyTable[] {
   return [...plainTables.map((name) => held[name]), ...held.calls.values()] as unknown as AnyTable[]
 }
 
-/** How many rows it takes to say all of it. */
+/** Counts the rows that are needed to write the session. */
 export function rowsIn({ held, tombstone, outbox, received }: SessionContent): number {
   const rows = held ? tablesOf(held).reduce((sum, table) => sum + table.size, 1) : 0
   return rows + (tombstone ? 1 : 0) + outbox.size + received.size
@@ -78,7 +78,7 @@ export function rowsIn({ held, tombstone, outbox, received }: SessionContent): n
 
 const rowsPerLine = 1000
 
-/** Records that say the same as all those that led here; none when nothing is left. */
+/** Returns records that are equivalent to the whole history of the file; none if nothing is left. */
 export function recordsOf(key: string, { held, tombstone, outbox, received }: SessionContent): LogRecord[] {
   const base = { format: newestFormat, key } as const
   const rows = held ? allRows(held) : []
@@ -95,7 +95,7 @@ function allRows(held: HeldSession): Row[] {
   return [rowOf(sessionTable, '', undefined, held.record), ...rows].filter((row) => row !== undefined)
 }
 
-/** Makes the session part of the memory. */
+/** Adds the session to the space. */
 export function addToSpace(space: Space, key: string, { held, tombstone }: SessionContent): void {
   if (tombstone) space.tombstones.set(key, tombstone)
   if (!held) return

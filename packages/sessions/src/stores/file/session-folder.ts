@@ -29,7 +29,7 @@ export interface SessionFolderOptions {
 interface SessionFile extends Pick<SessionContent, 'outbox' | 'received'> {
   readonly key: string
   readonly log: LogFile
-  /** In the file, those that later ones replace included. */
+  /** Rows in the file, obsolete ones included. */
   rows: number
 }
 
@@ -38,22 +38,22 @@ interface Sent {
   readonly deliveries: readonly Delivery[]
 }
 
-/** A file may have this many times the rows that it needs before it is written anew. */
+/** A file is rewritten if it has more than this many times the rows that it needs. */
 const mostRowsPerRow = 3
 const rowsNotWorthIt = 100
 
-/** The sessions of a namespace in memory, and the folder in which each has a file of what was done to it. */
+/** The sessions of a namespace in memory, and the folder with one file of changes for each. */
 export class SessionFolder {
   readonly space: Space
   readonly #options: SessionFolderOptions
   readonly #definitions: DefinitionFiles
   readonly #group: SyncGroup
   readonly #files = new Map<string, SessionFile>()
-  /** Those with something in their outbox. */
+  /** Files with a non-empty outbox. */
   readonly #sending = new Set<SessionFile>()
-  /** The keys of files that have grown since they were tidied. */
+  /** Keys of files that have grown since they were last tidied. */
   readonly #untidy = new Set<string>()
-  /** By the name of the file: its key may be unreadable. */
+  /** By file name, since the key may be unreadable. */
   readonly #damaged = new Map<string, DamagedSession>()
 
   constructor(options: SessionFolderOptions) {
@@ -83,12 +83,12 @@ export class SessionFolder {
     addToSpace(this.space, key, content)
   }
 
-  /** Something waits for other sessions. */
+  /** True if deliveries to other sessions are pending. */
   get isSending(): boolean {
     return this.#sending.size > 0
   }
 
-  /** Throws when the file of the session is damaged. */
+  /** Throws if the file of the session is damaged. */
   checkSession(key: string): void {
     const damaged = this.#damaged.size > 0 ? this.#damaged.get(fileNameOf(key)) : undefined
     if (damaged) throw damageOf(damaged.path, damaged.line)
@@ -103,7 +103,7 @@ export class SessionFolder {
     this.#definitions.check(hash)
   }
 
-  /** One line. What it says has happened once the line is on the disk (`settle`). */
+  /** Writes one line. The step is durable once the line is on the disk (`settle`). */
   #keep(work: Work): void {
     const record = recordOf(work)
     if (!record) return
@@ -111,7 +111,7 @@ export class SessionFolder {
       if (map === this.space.definitions) this.#definitions.keep({ hash: key as string, body: after as JSONObject })
     }
     const text = JSON.stringify(record)
-    // No character takes more bytes.
+    // A character takes at most three bytes.
     if (text.length * 3 > this.#options.maxRecordBytes) checkSizes(record, this.#options.maxRecordBytes)
     const file = this.#fileOf(work.key)
     file.log.write(text, { canWait: work.isClaim === true })
@@ -140,13 +140,13 @@ export class SessionFolder {
   }
 
   /**
-   * Resolves when all that was written is on the disk and what waits for other sessions was applied there. Rejects when it
-   * cannot be brought to the disk: then the file and the memory are as they were before.
+   * Resolves when all lines are on the disk and pending deliveries were applied to other sessions. If a line cannot be synced,
+   * restores the file and the memory and rejects.
    */
   async settle(): Promise<void> {
     await this.#group.sync()
     const sent = this.#deliver()
-    // A receiver must know what it got before the sender forgets it, and the other way round.
+    // Both sides are synced in turn: the receiver must have stored the delivery before the sender forgets it, and the reverse.
     if (sent.length === 0 || !(await this.#isSynced())) return
     const noted = sent.filter((each) => attempt(() => this.#noteSent(each)))
     if (await this.#isSynced()) for (const each of noted) this.#forgetSent(each)
@@ -162,7 +162,7 @@ export class SessionFolder {
     }
   }
 
-  /** Applies what waits for other sessions. What cannot be written now is tried again with the next group. */
+  /** Applies pending deliveries. Those that cannot be written now are retried with the next group. */
   #deliver(): readonly Sent[] {
     const sent: Sent[] = []
     for (const file of this.#sending) {
@@ -198,14 +198,14 @@ export class SessionFolder {
     if (file.outbox.size === 0) this.#sending.delete(file)
   }
 
-  /** The outbox of a damaged file is not known: then every id may still come again. */
+  /** Drops ids that no outbox holds. Keeps all if a file is damaged: its outbox is unknown, so any delivery may come again. */
   #forgetReceived(): void {
     if (this.#damaged.size > 0) return
     const waiting = new Set([...this.#sending].flatMap((file) => [...file.outbox.keys()]))
     for (const { received } of this.#files.values()) for (const id of received) if (!waiting.has(id)) received.delete(id)
   }
 
-  /** Writes files anew that hold little of what is still true. They are whole as they are: it can wait for a better time. */
+  /** Rewrites files with mostly obsolete rows. Ignores failures: the old files are still valid, and a later call retries. */
   tidy(keys: Iterable<string> = this.#untidy): void {
     for (const key of [...keys]) {
       const file = this.#files.get(key)

@@ -10,7 +10,7 @@ import { newestFormat } from './log-record.ts'
 import { dropTornEnd, scanFile } from './scanned-file.ts'
 import type { ScannedFile } from './scanned-file.ts'
 
-/** What a line of the file says: what became of state records in one step. */
+/** Content of one line of the file: the changes of state records in one step. */
 interface StateRecord {
   readonly format: typeof newestFormat
   readonly states: readonly StateChange[]
@@ -22,26 +22,26 @@ export interface StateLogOptions {
   readonly now: () => number
 }
 
-/** The file may be this many times as long as it must be before it is written anew. */
+/** The file is rewritten if it is longer than this many times what it needs. */
 const mostBytesPerByte = 3
 const bytesNotWorthIt = 64 * 1024
 
-/** The file of a namespace as it was found; nothing is changed yet. */
+/** Reads the file of a namespace. Changes nothing. */
 export function scanStates(folder: string): ScannedFile<StateRecord> {
   const path = join(folder, 'state.jsonl')
   return existsSync(path) ? scanFile(path) : { path, bytes: 0, wholeBytes: 0, records: [] }
 }
 
-/** The state records of a namespace in memory, and the one file in which each line says what became of some. */
+/** The state records of a namespace in memory, and the file with one line of changes per step. */
 export class StateLog {
   readonly #path: string
   readonly #table = new StateTable()
   readonly #log: LogFile
   readonly #store: StateStore
   readonly #damagedLine: number | undefined
-  /** When the file is longer than this it may be worth writing it anew. */
+  /** File length above which `tidy` checks whether a rewrite pays. */
   #bytesWorthALook = 0
-  /** Values of records that are gone stand in the file. */
+  /** The file holds values of deleted records. */
   #hasRemains = false
 
   constructor(scanned: ScannedFile<StateRecord>, { fsync, maxRecordBytes, now }: StateLogOptions) {
@@ -56,7 +56,7 @@ export class StateLog {
     this.tidy()
   }
 
-  /** Puts together what the lines say; the number of the first one that cannot be right. */
+  /** Applies all records. Returns the number of the first invalid line, or undefined if there is none. */
   #replay({ records, damagedLine }: ScannedFile<StateRecord>): number | undefined {
     if (damagedLine !== undefined) return damagedLine
     const wrong = records.findIndex((record) => !record?.states.every((change) => this.#replayChange(change)))
@@ -72,36 +72,36 @@ export class StateLog {
     if (!life && this.#table.find(space, id)) this.#hasRemains = true
   }
 
-  /** Throws when the file is damaged. */
+  /** Throws if the file is damaged. */
   get store(): StateStore {
     if (this.#damagedLine !== undefined) throw damageOf(this.#path, this.#damagedLine)
     return this.#store
   }
 
-  /** One line. What it says has happened once the line is on the disk. */
+  /** Writes one line. The changes are durable once the line is on the disk. */
   #keep(changes: readonly StateChange[]): void {
-    // Before the line: the table does not say yet what that says.
+    // Must precede the append: the table does not have these changes yet, so a rewrite after it would lose them.
     if (this.#log.bytes > this.#bytesWorthALook) this.tidy()
     this.#log.append(printStates(changes))
     for (const change of changes) this.#noteRemains(change)
   }
 
   /**
-   * Writes the file anew when little of it is still true, or when it has what is to be forgotten. It is whole as it is:
-   * that can wait for a better time.
+   * Rewrites the file if most of it is obsolete or if it holds values to be forgotten. Ignores failures: the old file is still
+   * valid, and a later call retries.
    */
   tidy(): void {
     if (this.#damagedLine !== undefined || (!this.#hasRemains && this.#log.bytes <= this.#bytesWorthALook)) return
     const lines = [...this.#table.changes()].map((change) => printStates([change]))
     const needed = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)
     if (this.#hasRemains || this.#log.bytes > needed * mostBytesPerByte + bytesNotWorthIt) attempt(() => this.#replace(lines))
-    // When it could not be written, the next look waits as long as it does after a success.
+    // After a failed rewrite the next check waits as long as after a success.
     this.#bytesWorthALook = this.#log.bytes + needed * (mostBytesPerByte - 1) + bytesNotWorthIt
   }
 
   #replace(lines: readonly string[]): void {
     this.#log.replace(lines)
-    // It may hold what is to be forgotten, too.
+    // The backup may hold values to be forgotten too.
     if (this.#hasRemains) withFile(this.#path, () => rmSync(`${this.#path}.bak`, { force: true }))
     this.#hasRemains = false
   }

@@ -4,7 +4,7 @@ import { withFileAsync } from './file-errors.ts'
 import type { LogFile } from './log-file.ts'
 import { syncFolderAsync } from './whole-file.ts'
 
-/** Steps whose lines wait for the disk. Each file is synced once, whatever the number of its lines. */
+/** Steps whose lines are not on the disk yet. Syncs each file once, whatever its number of lines. */
 export class SyncGroup {
   readonly #folder: string
   #files = new Set<LogFile>()
@@ -14,13 +14,13 @@ export class SyncGroup {
     this.#folder = folder
   }
 
-  /** Must be called once for each line. Without a step: nothing but the line is to be taken back. */
+  /** Must be called once for each line. Without `step`, a failed sync removes the line only. */
   add(file: LogFile, step?: Work): void {
     this.#files.add(file)
     if (step) this.#steps.push(step)
   }
 
-  /** Resolves when all lines are on the disk. If one cannot be, takes back every step of the group and rejects. */
+  /** Resolves when all lines are on the disk. If a sync fails, takes back every step of the group and rejects. */
   async sync(): Promise<void> {
     const [files, steps] = [[...this.#files], this.#steps]
     this.#files = new Set()

@@ -2,10 +2,13 @@ import { closeSync, fdatasyncSync, fsync, fsyncSync, mkdirSync, openSync, rename
 import { dirname, resolve } from 'node:path'
 import { privateFile, privateFolder } from '../private-files.ts'
 
-/** Ends the names of files that are being written; they mean nothing. */
+/** Suffix of files that are being written. They have no meaning until they are renamed. */
 export const unfinished = '.tmp'
 
-/** The file has either what it had or all of this, whatever happens meanwhile. Which one is sure once its folder is synced. */
+/**
+ * Replaces a file atomically: after a crash it has its old content or all of the new. The new content is durable once the folder is
+ * synced.
+ */
 export function writeWhole(path: string, lines: readonly Buffer[], fsync: boolean): void {
   const temporary = `${path}${unfinished}`
   try {
@@ -23,19 +26,19 @@ export function writeWhole(path: string, lines: readonly Buffer[], fsync: boolea
   }
 }
 
-/** Makes the folder, and those above it, when they are missing. */
+/** Creates the folder and its missing parents. */
 export function makeFolder(folder: string, fsync: boolean): void {
   const first = mkdirSync(folder, { recursive: true, mode: privateFolder })
   if (!fsync || first === undefined) return
   for (let made = resolve(folder); made.length >= resolve(first).length; made = dirname(made)) syncFolder(dirname(made))
 }
 
-/** One write, as long as the system takes all of it at once. */
+/** Writes all bytes: in one write, unless the system takes fewer. */
 export function writeAll(descriptor: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
 }
 
-/** So that the names of new, renamed and removed files are on the disk. Windows cannot, and need not. */
+/** Makes the names of new, renamed and removed files durable. Does nothing on Windows, which neither can nor needs to. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const descriptor = openSync(folder, 'r')
@@ -46,7 +49,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** As `syncFolder`, while other things go on. */
+/** Like `syncFolder`, without blocking the process. */
 export async function syncFolderAsync(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const descriptor = openSync(folder, 'r')

@@ -4,12 +4,12 @@ interface Write {
   readonly reject: (error: unknown) => void
 }
 
-/** So many writes and what they set off take some milliseconds, for which nothing else happens in the process. */
+/** Limit of writes per group: this many, with what they trigger, block the process for some milliseconds. */
 const mostPerGroup = 16
 
 /**
- * Does writes in the order in which they came, in groups: those that come while one group is on its way to the disk are the
- * next. Timers and sockets have their turn between two groups.
+ * Runs writes in order and in groups: writes that arrive while one group is being synced form the next one. Timers and sockets run
+ * between two groups.
  */
 export class WriteQueue {
   readonly #settle: () => Promise<void>
@@ -17,19 +17,19 @@ export class WriteQueue {
   #work: Promise<void> | undefined
   #settling: Promise<void> | undefined
 
-  /** `settle` resolves when what a group has written is stored, and rejects when all of it was taken back. */
+  /** `settle` resolves when the writes of a group are stored, and rejects when all of them were taken back. */
   constructor(settle: () => Promise<void>) {
     this.#settle = settle
   }
 
-  /** Resolves when nothing can be read that may still be taken back; absent: that is so now. */
+  /** Resolves when no readable write can be taken back any more. Undefined if that is so now. */
   get settled(): Promise<void> | undefined {
     return this.#settling
   }
 
   /**
-   * Resolves with what the work returns, once that is stored. Holds the process until then. The next group waits for what
-   * follows without a promise of its own.
+   * Runs `work` and resolves with its result once it is stored. Keeps the process alive until then. Continuations of this promise
+   * run before the next group.
    */
   run<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -38,7 +38,7 @@ export class WriteQueue {
     })
   }
 
-  /** Resolves when all that waits is done. */
+  /** Resolves when the queue is empty. */
   async end(): Promise<void> {
     while (this.#work) await this.#work
   }
@@ -63,7 +63,7 @@ export class WriteQueue {
   }
 }
 
-/** The results of the writes that were done. Each fails alone. */
+/** Returns the results of the writes that succeeded. A failed write rejects alone. */
 function doneOf(writes: readonly Write[]): ReadonlyMap<Write, unknown> {
   const done = new Map<Write, unknown>()
   for (const write of writes) {

@@ -9,14 +9,14 @@ interface Meaning {
   readonly message: string
 }
 
-/** Limits of the service, by the texts of its errors. */
+/** Limits of the service, recognised by its error texts. */
 const limits: readonly Meaning[] = [
   { text: /capacity quota exceeded/i, code: 'store-full', message: 'is full: delete records, or raise its limit' },
   { text: /max (request|single record|key) size exceeded/i, code: 'entry-too-large', message: 'does not take a record of this size. Store less of it' },
   { text: /max (daily )?requests? limit exceeded/i, code: 'store-unavailable', message: 'has had as many requests as its plan allows. Raise its limit' },
 ]
 
-/** The service answered with an error of the command. Its text may hold arguments: it is never shown. */
+/** The service answered that the command failed. The text may contain arguments, so it is never shown. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed'
 
@@ -31,7 +31,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/** For an answer that is no answer to a command: its status, or why there is none. */
+/** Returns the error for a response that answers no command: by its status, or by the reason why there is none. */
 export function statusError(status: number | string): SessionError {
   if (status === 401 || status === 403) return new SessionError('invalid-config', `${name} refuses the token (status ${status}). Correct it: it must be allowed to write.`)
   if (status === 413) return new SessionError('entry-too-large', `${name} does not take a record of this size. Store less of it.`)

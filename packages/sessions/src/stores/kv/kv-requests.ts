@@ -24,15 +24,15 @@ interface Answered {
 
 const shortestWaitMs = 100
 
-/** Codes of failures before anything of a request was sent. */
+/** Error codes of requests of which nothing was sent. */
 const notSent = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH']
 
-/** Texts with which `fetch` says that it does not go there. */
+/** Error texts with which `fetch` refuses a request. */
 const refused = ['bad port', 'unexpected redirect']
 
 /**
- * Sends the commands of a client over HTTP, each once. The client's own way repeats a request whose answer is lost, tells no
- * status, and shows commands in its errors.
+ * Sends each command of a client over HTTP once. Replaces the client's own requester, which retries a request whose answer is lost,
+ * hides the status and shows commands in its errors.
  */
 export class KvRequests implements Requester {
   readonly #options: KvRequestsOptions
@@ -49,11 +49,14 @@ export class KvRequests implements Requester {
     if (status === 401 || status === 403) throw statusError(status)
     if (typeof error === 'string') throw new CommandFailed(error)
     if (status !== 200 || result === undefined) throw statusError(status)
-    // The client parses texts as JSON: this one gives back the result as it is.
+    // The client parses the result as JSON, which restores it unchanged.
     return { result: JSON.stringify(result) as Result }
   }
 
-  /** Waits as long as the service says, `maxWaitMs` at most. What it had no room for is sent again, what may be done is not. */
+  /**
+   * Retries a 429 after the wait that the service asks for, within `maxWaitMs`. Never resends a command that may have been
+   * executed.
+   */
   async #sendWhenFree(text: string): Promise<Answered> {
     const { clock, maxWaitMs } = this.#options
     const untilMs = clock.now() + maxWaitMs
@@ -92,7 +95,7 @@ export class KvRequests implements Requester {
   }
 }
 
-/** A body that is cut in the middle is a lost answer; that of another service is none. */
+/** A truncated body of a success is a lost answer. Another body that is not JSON came from another service. */
 function parsed(body: string, status: number): unknown {
   try {
     return JSON.parse(body) as unknown
@@ -106,13 +109,13 @@ function fieldsOf(body: unknown): { readonly result?: unknown; readonly error?: 
   return typeof body === 'object' && body !== null ? body : {}
 }
 
-/** `fetch` hides what went wrong in the cause: a code, or for its own rules a text. */
+/** Returns why `fetch` failed. The reason is in the cause: a code, or a text for the rules of `fetch` itself. */
 function reasonOf(error: unknown): string {
   const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } }
   return cause?.code ?? cause?.message ?? ''
 }
 
-/** How long a service wants a client to wait, from its header: seconds or a date. Undefined if it does not say. */
+/** Returns the wait of a Retry-After header, in seconds or as a date. Undefined if there is none. */
 function retryAfterMs(header: string | null, now: number): number | undefined {
   if (header === null || header.trim() === '') return undefined
   const seconds = Number(header)

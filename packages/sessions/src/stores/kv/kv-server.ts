@@ -11,7 +11,7 @@ export interface KvServerOptions {
   readonly maxRequestBytes: number
 }
 
-/** Executes scripts over HTTP: one request each, two if the service does not know the script. */
+/** Runs scripts over HTTP: one request each, two if the service does not have the script yet. */
 export class KvServer implements ScriptServer {
   readonly name = 'The KV service'
   readonly #options: KvServerOptions
@@ -63,7 +63,7 @@ export class KvServer implements ScriptServer {
     }
   }
 
-  /** The script may have to be sent too. */
+  /** Throws `entry-too-large`. Counts the text of the script, which may have to be sent too. */
   #checkSize({ text }: Script, keys: readonly string[], args: readonly string[]): void {
     const { maxRequestBytes } = this.#options
     const bytes = Buffer.byteLength(JSON.stringify(['eval', text, keys.length, ...keys, ...args]))

@@ -10,23 +10,23 @@ import { KvServer } from './kv-server.ts'
 
 /** Address, credentials and limits of a KV service. Values default to the environment. */
 export interface KvStateStoreOptions {
-  /** `https://`, of the REST interface. Default: the variable `KV_REST_API_URL` or `UPSTASH_REDIS_REST_URL`. */
+  /** URL of the REST interface, with `https://`. Default: the variable `KV_REST_API_URL` or `UPSTASH_REDIS_REST_URL`. */
   readonly url?: string
-  /** Default: the variable `KV_REST_API_TOKEN` or `UPSTASH_REDIS_REST_TOKEN`. */
+  /** Access token. Default: the variable `KV_REST_API_TOKEN` or `UPSTASH_REDIS_REST_TOKEN`. */
   readonly token?: string
-  /** Begins every key: stores with different ones share a database. Default `bowline`. */
+  /** Prefix of every key. Stores with different prefixes can share a database. Default `bowline`. */
   readonly prefix?: string
-  /** The limit of the service. A larger request is refused with `entry-too-large` and not sent. Default 10,000,000. */
+  /** Largest request in bytes. A larger one is not sent and rejects with `entry-too-large`. Default 10,000,000. */
   readonly maxRequestBytes?: number
-  /** How long one request may take. Default 5,000. */
+  /** Timeout of one request in ms. Default 5,000. */
   readonly timeoutMs?: number
-  /** How long a request may wait in all because the service is busy. Default 10,000. */
+  /** Longest total wait of a request for a busy service, in ms. Default 10,000. */
   readonly maxWaitMs?: number
-  /** Makes the requests. Default: the global one. */
+  /** Function that makes the requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch
-  /** For tests: time of waits, and of records instead of the service's time. */
+  /** For tests: clock of the waits. If given, it also replaces the service's time in records. */
   readonly clock?: Clock
-  /** Environment variables. Default: those of the process. */
+  /** Environment variables. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -42,7 +42,7 @@ const checkOptions = configChecks.optionalRecord<KvStateStoreOptions>({
   environment: configChecks.checkObject,
 })
 
-/** Variables that belong together, the preferred ones first. */
+/** Pairs of variables: URL and token. Preferred first. */
 export const kvVariables = [
   ['KV_REST_API_URL', 'KV_REST_API_TOKEN'],
   ['UPSTASH_REDIS_REST_URL', 'UPSTASH_REDIS_REST_TOKEN'],
@@ -65,14 +65,14 @@ interface Access {
   readonly token: string
 }
 
-/** Both from the options, or both from variables that belong together. */
+/** Takes both values from the options, or both from one pair of variables. */
 function accessOf({ url, token, environment = process.env }: KvStateStoreOptions): Access {
   if (url !== undefined || token !== undefined) return access('url', url, 'token', token)
   const [urlName, tokenName] = kvVariables.find((names) => names.some((name) => environment[name])) ?? kvVariables[0]
   return access(`the variable ${urlName}`, environment[urlName], `the variable ${tokenName}`, environment[tokenName])
 }
 
-/** The token is a secret, and a URL may hold one: no error shows them. */
+/** Checks URL and token. Errors show neither: the token is a secret, and a URL may contain one. */
 function access(urlName: string, url: string | undefined, tokenName: string, token: string | undefined): Access {
   const missing = [...(url ? [] : [urlName]), ...(token ? [] : [tokenName])]
   if (!url || !token) throw new SessionError('invalid-config', `kvStateStore needs ${missing.join(' and ')}.`)

@@ -6,7 +6,7 @@ import { countDefinition, put, remove } from './work.ts'
 
 type Parent = ChildQuery['parent']
 
-/** Child runs are found by what they say of their parent, whether it is still there or not. */
+/** Returns child runs by the parent that they name, whether that still exists or not. */
 export function childrenOf({ children, sessionOfRun }: Space, parent: Parent): readonly RunRecord[] {
   const ids = children.get(nameOf(parent)) ?? []
   return ids.flatMap((id) => sessionOfRun.get(id)?.runs.get(id) ?? [])
@@ -16,7 +16,7 @@ export function addChild(work: Work, { id, parent }: NewRun): void {
   for (const name of parentNames(parent)) put(work, work.space.children, name, [...(work.space.children.get(name) ?? []), id])
 }
 
-/** Takes runs out of what is known across sessions. */
+/** Removes runs from the indexes across sessions. */
 export function forgetRuns(work: Work, runs: readonly RunRecord[]): void {
   const { children, sessionOfRun } = work.space
   const gone = new Set(runs.map((run) => run.id))

@@ -17,7 +17,7 @@ export function claimRuns(space: Space, request: ClaimRequest, now: number): Cla
       faults.push(error)
     }
   }
-  // What was claimed must reach its owner; the next claim meets the fault again.
+  // Successful claims must reach their owner. The next claim meets the fault again.
   if (claims.length === 0 && faults.length > 0) throw faults[0]
   return claims
 }
@@ -38,7 +38,7 @@ interface Claimable {
   readonly first: RunRecord
 }
 
-/** The oldest claimable runs. The queued ones are looked at in their order, and only as many as are wanted are found. */
+/** Returns the oldest claimable runs. Scans the queued ones in order and stops once enough are found. */
 function firstClaimable(space: Space, request: ClaimRequest, now: number): readonly Claimable[] {
   const { index, sessionOfRun, sessions } = space
   const max = Math.max(0, request.max)
@@ -75,7 +75,7 @@ function claimableOf(space: Space, held: HeldSession, request: ClaimRequest, now
   return wanted && isClaimable(space, first, request, now) ? [{ held, first }] : []
 }
 
-/** Shortens a lease that ends later than any lease that is given now: it is from before the clock was set back. */
+/** Shortens a lease that ends later than a new one would: it was given before the clock was set back. */
 function boundLease(held: HeldSession, run: RunRecord | undefined, latest: number): RunRecord | undefined {
   if (run?.leaseUntil === undefined) return run
   const bounded = { ...run, leaseUntil: Math.min(run.leaseUntil, latest) }
@@ -84,7 +84,7 @@ function boundLease(held: HeldSession, run: RunRecord | undefined, latest: numbe
   return bounded
 }
 
-/** Queued, or running and lost by its owner; and not before its time. */
+/** True if the run is queued, or running and lost by its owner, and its earliest start has passed. */
 function isClaimable({ loss }: Space, run: RunRecord, { owner, holds }: ClaimRequest, now: number): boolean {
   const { status, leaseUntil = -Infinity } = run
   const isLost = status === 'running' && (loss === 'owner' ? run.owner !== owner || !holds.includes(run.id) : leaseUntil <= now)

@@ -21,7 +21,7 @@ export function commitBatch(space: Space, batch: Batch, now: number): CommitResu
   }
 }
 
-/** The answer that this batch got before, when it is the last one of its session or of a run that it writes for. */
+/** Returns the earlier result of this batch if it was the last one of its session or of a run that it writes to. */
 function repeatOf({ held }: Work, batch: Batch): CommitResult | undefined {
   const names = ['', ...runsNamedBy(batch)]
   const before = names.map((name) => held?.applied.get(name)).find((applied) => applied?.batchId === batch.id)
@@ -30,7 +30,7 @@ function repeatOf({ held }: Work, batch: Batch): CommitResult | undefined {
   return result
 }
 
-/** The answer to an input that was accepted before under its id. */
+/** Returns the result for an input whose id was accepted before. */
 function existingInput({ held }: Work, batch: Batch): CommitResult | undefined {
   for (const input of namedInputs(batch)) {
     const existing = held && acceptedInput(held, input)
@@ -57,14 +57,14 @@ function applyBatch(work: Work, batch: Batch): CommitResult {
   const held = endWork(work)
   if (work.space.keep) work.outbox = batch.deliver ?? []
   else for (const delivery of batch.deliver ?? []) work.undo.push(...applyDelivery(work.space, delivery, work.now))
-  // A batch that deletes its session is told what the session was.
+  // Reads the held session: a batch that deletes its session gets the last state of it.
   const { id: sessionId, version, nextSeq } = held.record
   const result = { ok: true, sessionId, version, firstSeq, lastSeq: nextSeq - 1 } as const
   for (const name of ['', ...runsNamedBy(batch)]) put(work, held.applied, name, { ...result, batchId: batch.id })
   return result
 }
 
-/** To the session it is for, if that is there and as the delivery expects it. Returns how to take it back. */
+/** Applies a delivery to its session, if that exists and meets the conditions. Returns the undo steps. */
 export function applyDelivery(space: Space, { id, to, when = [], writes, notify = [] }: Delivery, now: number): readonly (() => void)[] {
   try {
     return inOneStep(space, to, now, (work) => {

@@ -4,7 +4,7 @@ import { claimableAt, hasExpired } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { Space } from './space.ts'
 
-/** What time alone brings about: now, and when next. */
+/** Returns what is due by time alone now, and when the next is due. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
   const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)
@@ -19,7 +19,7 @@ export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   }
 }
 
-/** When the next run may be claimed that may not be claimed yet. */
+/** Returns the earliest time at which a run becomes claimable that is not claimable yet. */
 function nextClaimAt({ delayed, running }: Space['index'], now: number): number {
   let nextAt = delayed.firstAfter(now)
   for (const held of running.values()) {

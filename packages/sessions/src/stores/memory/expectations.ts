@@ -4,7 +4,7 @@ import { hasExpired } from '../rules.ts'
 import { heldOf, runIn } from './work.ts'
 import type { Work } from './space.ts'
 
-/** Each refuses the batch when it does not hold. */
+/** Each check refuses the batch if its expectation does not hold. */
 const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => void } = {
   session(work, { id, version, alive }) {
     if (id === null) return refuseUnless(!work.held, 'conflict')
@@ -52,7 +52,7 @@ const expectations: { readonly [T in Expect['that']]: (work: Work, expect: Extra
   },
 }
 
-/** A run other than this one is open. */
+/** True if another run than this one is open. */
 function hasOtherRuns({ held }: Work, runId: string): boolean {
   return [...(held?.openRuns.keys() ?? [])].some((other) => other !== runId)
 }

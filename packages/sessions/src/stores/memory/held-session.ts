@@ -13,18 +13,18 @@ export interface HeldSession {
   readonly entries: Table<string, HeldEntry>
   readonly events: Table<number, NewEvent>
   readonly runs: Table<string, RunRecord>
-  /** The runs among them that have not ended. */
+  /** Runs that have not ended. */
   readonly openRuns: Map<string, RunRecord>
-  /** The run of each input id. */
+  /** Run ids by input id. */
   readonly inputs: Map<string, string>
-  /** Of each run. */
+  /** By run id. */
   readonly calls: Map<string, Table<string, ToolCallRecord>>
   readonly inbox: Table<string, InboxRecord>
   readonly timers: Table<string, TimerRecord>
   readonly notices: Table<string, NoticeRecord>
-  /** The notices among them that are not settled. */
+  /** Notices that are not settled. */
   readonly pendingNotices: Map<string, NoticeRecord>
-  /** The last batch of the session (under '') and of each run. */
+  /** The last batch of the session (key '') and of each run. */
   readonly applied: Table<string, Applied>
 }
 
@@ -61,12 +61,12 @@ export function callId({ step, toolCallId }: Omit<CallKey, 'runId'>): string {
   return `${step} ${toolCallId}`
 }
 
-/** The name of the table that holds the calls of a run. */
+/** Returns the name of the table with the calls of a run. */
 export function callsTable(runId: string): string {
   return `calls ${runId}`
 }
 
-/** What a reference stands for; undefined when it is not there (yet). */
+/** Resolves a reference. Undefined if the target does not exist (yet). */
 export function referred(held: HeldSession, refers: NewEvent['refers']): unknown {
   if (!refers) return undefined
   if ('runInput' in refers) return held.runs.get(refers.runInput)?.input
@@ -81,12 +81,12 @@ export function filledIn(held: HeldSession, refers: NewEvent['refers']): FilledI
   return 'runInput' in refers ? { input: referred(held, refers) } : { message: referred(held, refers) }
 }
 
-/** The record after its runs changed. */
+/** Returns the session record after a change of its runs. */
 export function afterRuns(held: HeldSession): SessionRecord {
   return withStatus(held.record, firstOpenRun(held))
 }
 
-/** The run that holds the session, else the next one of its queue. */
+/** Returns the run that holds the session, or else the next one of its queue. */
 export function firstOpenRun({ openRuns }: Pick<HeldSession, 'openRuns'>): RunRecord | undefined {
   let first: RunRecord | undefined
   for (const run of openRuns.values()) {
@@ -100,7 +100,7 @@ export function heldByOther(held: HeldSession, runId: string): boolean {
   return [...held.openRuns.values()].some((run) => run.id !== runId && isHolding(run.status))
 }
 
-/** Rows of one kind of a session. The file store writes changed rows by the name of their table. */
+/** Rows of one kind in a session. The file store identifies changed rows by the name of their table. */
 export class Table<K, V> extends Map<K, V> {
   readonly name: string
 

@@ -11,7 +11,7 @@ import { firstNoticeAt } from './session-index.ts'
 import type { Space, Work } from './space.ts'
 import { heldOf, inOneStep, put, remove, setRecord } from './work.ts'
 
-/** Puts what the change of a session has to tell, once for each hook that is told of it. */
+/** Adds the notices of a change to a session, one for each subscribed hook. */
 export function putNotices(work: Work, draftsOf: (session: SessionRecord) => readonly NoticeDraft[]): void {
   const held = heldOf(work)
   if (work.notify.length === 0 && !held.record.settings.notify) return
@@ -77,7 +77,7 @@ export function settleNotice(space: Space, { session, id, attempts }: Pick<Notic
   return true
 }
 
-/** The first that waits is due now, unless another one is. */
+/** Makes the first waiting notice due now, unless another one is due. */
 function callNext(work: Work, held: HeldSession, hook: string): void {
   const line = [...held.pendingNotices.values()].filter((notice) => notice.hook === hook)
   const [next] = line.toSorted((a, b) => a.n - b.n)
@@ -112,7 +112,7 @@ function newestFirst(a: NoticePosition, b: NoticePosition): number {
   return b.at - a.at || (a.sessionId === b.sessionId ? b.n - a.n : a.sessionId > b.sessionId ? -1 : 1)
 }
 
-/** Removes from at most `limit` sessions, and says whether there may be more. */
+/** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
 export function pruneNotices(space: Space, { runsEndedBefore, noticesQueuedBefore = -Infinity }: PruneRules, now: number, limit: number): boolean {
   const isOver = ({ settledAt, queuedAt }: NoticeRecord): boolean => (settledAt === undefined ? queuedAt < noticesQueuedBefore : settledAt < runsEndedBefore)
   const { settledNotices, notices } = space.index

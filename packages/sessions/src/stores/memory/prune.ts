@@ -7,7 +7,7 @@ import type { Space, Work } from './space.ts'
 import { oldestRun } from './session-index.ts'
 import { inOneStep, remove, setRecord } from './work.ts'
 
-/** Removes what nobody needs any more, from at most `limit` sessions. */
+/** Removes data that is no longer needed from at most `limit` sessions. */
 export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: number): PruneReport {
   const { runsEndedBefore } = rules
   let [runs, events, touched] = [0, 0, 0]
@@ -22,7 +22,7 @@ export function pruneSpace(space: Space, rules: PruneRules, now: number, limit: 
   return { runs, events, more: touched > limit || moreNotices }
 }
 
-/** Those before the first run that is kept: what came after its first event stays. */
+/** Returns the ended runs before the first one that is kept. Events from the first event of a kept run on must stay. */
 function runsToForget({ runs }: HeldSession, time: number): readonly RunRecord[] {
   const gone: RunRecord[] = []
   for (const run of runs.values()) {
@@ -36,7 +36,7 @@ function endedBefore({ endedAt }: RunRecord, time: number): boolean {
   return endedAt !== undefined && endedAt < time
 }
 
-/** Rows of the ledger stay, as entries of the transcript refer to them. */
+/** Forgets ended runs. Keeps their calls in the ledger: entries of the transcript refer to them. */
 function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time: number): number {
   const ids = gone.map((run) => run.id)
   remove(work, held.runs, ids)
@@ -48,7 +48,7 @@ function forget(work: Work, held: HeldSession, gone: readonly RunRecord[], time:
   return cutLog(work, held)
 }
 
-/** Removes the events before the first run that is left, and says how many they were. */
+/** Removes the events before the first remaining run. Returns how many there were. */
 function cutLog(work: Work, held: HeldSession): number {
   const { record, events } = held
   const { firstSeq, nextSeq } = record
@@ -58,7 +58,7 @@ function cutLog(work: Work, held: HeldSession): number {
   return firstKept - firstSeq
 }
 
-/** Removes those that no run refers to. */
+/** Removes definitions to which no run refers. */
 export function forgetDefinitions({ definitions, definitionUses }: Space): void {
   for (const hash of definitions.keys()) if (!definitionUses.has(hash)) definitions.delete(hash)
 }

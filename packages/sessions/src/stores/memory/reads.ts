@@ -35,7 +35,7 @@ export type Reads = Pick<
   | 'due'
 >
 
-/** What a store answers from the memory that it has open. Everything is a copy. */
+/** Reads of a store from memory. Results are copies. */
 export function readsOf(space: () => Space, now: () => number): Reads {
   const session = (key: string): HeldSession | undefined => space().sessions.get(key)
   const runOf = (runId: string): RunRecord | undefined => space().sessionOfRun.get(runId)?.runs.get(runId)
@@ -156,7 +156,7 @@ export function readsOf(space: () => Space, now: () => number): Reads {
   }
 }
 
-/** All sessions that can match, and as few others as are quickly told apart. */
+/** Returns every session that can match, and others only if they are cheap to filter out. */
 function candidatesOf({ sessions, index }: Space, { status, parent }: SessionQuery): Iterable<HeldSession> {
   if (typeof parent === 'string') return index.childrenOf(parent)
   return status?.every((word) => !isEnded(word)) ? index.open.values() : sessions.values()

@@ -2,7 +2,7 @@ import type { Lease, LeaseState } from '../../contract/session-store.ts'
 import { copyJson } from '../../json.ts'
 import type { Space } from './space.ts'
 
-/** Leases are not kept beyond memory: whoever opens a store of one process is another owner. */
+/** Renews leases in memory only: the next process that opens a single-process store is another owner. */
 export function renewLeases(space: Space, leases: readonly Lease[], leaseUntil: number): readonly LeaseState[] {
   return leases.map(({ runId, epoch }) => {
     const held = space.sessionOfRun.get(runId)

@@ -4,31 +4,31 @@ import { firstOpenRun } from './held-session.ts'
 import type { HeldSession } from './held-session.ts'
 import { TimeOrder } from './time-order.ts'
 
-/** Finds the sessions that need work without a look at the others. */
+/** Indexes of the sessions that need work. */
 export class SessionIndex {
   /** Sessions with an open run. */
   readonly open = new Map<string, HeldSession>()
-  /** Sessions whose first open run is queued, by the time of its acceptance. */
+  /** Sessions whose first open run is queued, by its time of acceptance. */
   readonly queued = new TimeOrder<HeldSession>()
   /** Queued sessions whose first open run has a `notBefore`, by that time. */
   readonly delayed = new TimeOrder<HeldSession>()
   /** Sessions whose first open run is running. */
   readonly running = new Map<string, HeldSession>()
-  /** Sessions whose oldest run has ended, by the time of its end. */
+  /** Sessions whose oldest run has ended, by its end time. */
   readonly ended = new TimeOrder<HeldSession>()
   /** Sessions without an open run whose inbox holds a row that starts one. */
   readonly unread = new Map<string, HeldSession>()
-  /** Sessions with a timer or an end of life, by the earlier of both. */
+  /** Sessions with a timer or an expiry, by the earlier of both times. */
   readonly times = new TimeOrder<HeldSession>()
-  /** Sessions with a notice that is due at a time, by that of the first. */
+  /** Sessions with a due notice, by the earliest due time. */
   readonly notices = new TimeOrder<HeldSession>()
   /** Sessions with a settled notice, by the time of the first. */
   readonly settledNotices = new TimeOrder<HeldSession>()
-  /** Child sessions by the key of their parent, then by their own. */
+  /** Child sessions by parent key, then by their own key. */
   readonly #children = new Map<string, Map<string, HeldSession>>()
   readonly #parents = new Map<string, string>()
 
-  /** Must be called after each change of a session. Undefined: there is none under this key. */
+  /** Must be called after each change of a session. Undefined means that the key has no session. */
   update(key: string, held: HeldSession | undefined): void {
     setOrDelete(this.open, key, held && held.openRuns.size > 0 ? held : undefined)
     setOrDelete(this.unread, key, held && isUnread(held) ? held : undefined)
@@ -69,7 +69,7 @@ function setOrDeleteTime(order: TimeOrder<HeldSession>, key: string, held: HeldS
   else order.delete(key)
 }
 
-/** Runs are in the order of their numbers. */
+/** The oldest run. Runs are stored in the order of their numbers. */
 export function oldestRun({ runs }: HeldSession): RunRecord | undefined {
   return runs.values().next().value
 }
@@ -78,19 +78,22 @@ function isUnread({ record, openRuns, inbox }: HeldSession): boolean {
   return record.expiredAt === undefined && openRuns.size === 0 && [...inbox.values()].some(({ kind }) => inputKindsThatStart.includes(kind))
 }
 
-/** Infinity: never. */
+/** Time of the next timer or of the expiry. Infinity means never. */
 function nextTimeOf({ record, timers }: HeldSession): number {
   return [...timers.values()].reduce((first, { dueAt }) => Math.min(first, dueAt ?? Infinity), record.expiresAt ?? Infinity)
 }
 
-/** Infinity: none is due at any time. */
+/** Earliest due time of a notice. Infinity if none has one. */
 export function firstNoticeAt({ pendingNotices }: HeldSession): number {
   let first = Infinity
   for (const { dueAt = Infinity } of pendingNotices.values()) first = Math.min(first, dueAt)
   return first
 }
 
-/** Those of one hook are settled in their order; before a settled one there is at most one pending notice for each hook. */
+/**
+ * Returns when the first settled notice was settled. Notices of a hook are settled in order, so at most one pending one per hook
+ * precedes it.
+ */
 function firstSettledAt({ notices }: HeldSession): number | undefined {
   for (const { settledAt } of notices.values()) if (settledAt !== undefined) return settledAt
   return undefined

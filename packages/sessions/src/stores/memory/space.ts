@@ -17,18 +17,18 @@ export interface Space {
   readonly children: Map<string, readonly string[]>
   readonly tombstones: Map<string, Tombstone>
   readonly definitions: Map<string, JSONObject>
-  /** The number of runs that refer to each definition. */
+  /** Number of runs that refer to each definition. */
   readonly definitionUses: Map<string, number>
   /** The call of each approval. */
   readonly approvals: Map<string, CallPlace>
   readonly listeners: Set<(hint: StoreHint) => void>
-  /** How many notices were put since it was opened. */
+  /** Number of notices that were added since the store was opened. */
   noticesPut: number
-  /** How a running run is known to be lost. */
+  /** Way of detecting the loss of a running run: by its lease or by its owner. */
   readonly loss: 'lease' | 'owner'
   /**
-   * Keeps what a step did beyond memory; when it throws the step is taken back. Where it is there, sessions are written
-   * one by one: deliveries wait in the outbox of the step.
+   * Writes a step to durable storage. If it throws, the step is taken back. If it is set, sessions are written one at a time: the
+   * outbox of the step keeps its deliveries.
    */
   readonly keep?: (work: Work) => void
 }
@@ -38,7 +38,7 @@ export interface CallPlace {
   readonly id: string
 }
 
-/** What a deleted session leaves behind. */
+/** Remains of a deleted session. */
 export type Tombstone = Numbers & { readonly deletedAt: number }
 
 export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease' }): Space {
@@ -57,12 +57,12 @@ export function newSpace(options: Pick<Space, 'loss' | 'keep'> = { loss: 'lease'
   }
 }
 
-/** The writes to one session on their way. */
+/** One step in progress: writes to one session. */
 export interface Work {
   readonly space: Space
   readonly key: string
   readonly now: number
-  /** How to take back what was done so far, newest last. */
+  /** Undo steps, newest last. */
   readonly undo: (() => void)[]
   readonly changes: Change[]
   readonly recordBefore: SessionRecord | undefined
@@ -71,15 +71,15 @@ export interface Work {
   held: HeldSession | undefined
   /** Deliveries to other sessions that are not applied yet. */
   outbox: readonly Delivery[]
-  /** The delivery whose writes these are. */
+  /** Id of the delivery that these writes come from. */
   received?: string
-  /** Nothing depends on a claim before the next commit of its run. */
+  /** The step is a claim: nothing depends on it before the next commit of its run. */
   isClaim?: true
-  /** Told besides the webhook of the session. */
+  /** Hooks to notify besides the webhook of the session. */
   notify: readonly NoticeHook[]
 }
 
-/** One row before and after a step. Undefined means that the row does not exist. */
+/** One row before and after a step. Undefined: the row does not exist. */
 export interface Change {
   readonly map: ReadonlyMap<unknown, unknown>
   readonly key: unknown

@@ -4,7 +4,7 @@ interface Timed<V> {
   readonly value: V
 }
 
-/** Values in the order of their times, each under a key; those of one time in the order in which they came. */
+/** Values by key, sorted by time. Values with the same time keep their order of insertion. */
 export class TimeOrder<V> {
   readonly #byKey = new Map<string, Timed<V>>()
   readonly #inOrder: Timed<V>[] = []
@@ -15,7 +15,7 @@ export class TimeOrder<V> {
     return this.#inOrder[0]?.time ?? Infinity
   }
 
-  /** Infinity removes the key. */
+  /** Sets the time of a key. Infinity removes it. */
   set(key: string, time: number, value: V): void {
     const before = this.#byKey.get(key)
     if (before?.time === time && before.value === value) return
@@ -42,7 +42,7 @@ export class TimeOrder<V> {
     return this.#inOrder[this.#placeOf({ time, n: Infinity })]?.time ?? Infinity
   }
 
-  /** Values whose time is not after this one. */
+  /** Yields the values with this time or an earlier one. */
   *until(time: number): Iterable<V> {
     for (const timed of this.#inOrder) {
       if (timed.time > time) return
@@ -50,7 +50,7 @@ export class TimeOrder<V> {
     }
   }
 
-  /** Where it is, or is to be inserted. */
+  /** Returns the position of a value, or where to insert it. */
   #placeOf({ time, n }: Pick<Timed<V>, 'time' | 'n'>): number {
     let [low, high] = [0, this.#inOrder.length]
     while (low < high) {

@@ -6,10 +6,10 @@ import type { HeldSession } from './held-session.ts'
 import type { Space, Work } from './space.ts'
 import { Table } from './held-session.ts'
 
-/** Does the whole change to one session or, when anything throws, nothing. It is done when the space has kept it. */
+/** Applies all of a change to one session, or nothing if anything throws. It is applied once the space has kept it. */
 export function inOneStep<T>(space: Space, key: Batch['key'], now: number, change: (work: Work) => T): T {
   const work = beginWork(space, key, now)
-  // Added first, so that it is called last.
+  // Added first, so that it runs last.
   work.undo.push(() => space.index.update(key, space.sessions.get(key)))
   try {
     const result = change(work)
@@ -22,7 +22,7 @@ export function inOneStep<T>(space: Space, key: Batch['key'], now: number, chang
   }
 }
 
-/** Must be called for the newest step first. */
+/** Undoes a step. Must be called for the newest step first. */
 export function takeBack({ undo }: Work): void {
   for (const takeOneBack of undo.reverse()) takeOneBack()
 }
@@ -63,7 +63,7 @@ export function put<K, V>(work: Work, map: Map<K, V>, key: K, value: V): void {
 export function remove<K, V>(work: Work, map: Map<K, V>, keys: readonly K[]): void {
   const there = keys.flatMap((key): [K, V][] => (map.has(key) ? [[key, map.get(key) as V]] : []))
   if (there.length === 0) return
-  // The rows of a session come back in their order. Across sessions there is none to keep.
+  // Restores the order of the rows within a session. Maps across sessions have no order to keep.
   const isOrdered: boolean = map instanceof Table
   const kept = isOrdered ? [...map] : there
   work.undo.push(() => {
@@ -96,7 +96,7 @@ export function setRun(work: Work, run: RunRecord): void {
   work.changedRuns.add(run.id)
 }
 
-/** Counts a run that begins (1) or ceases (-1) to refer to the definition. */
+/** Counts a run that starts (1) or stops (-1) referring to the definition. */
 export function countDefinition(work: Work, hash: string | undefined, by: 1 | -1): void {
   if (hash === undefined) return
   const { definitionUses } = work.space

@@ -37,7 +37,7 @@ const writes: { readonly [T in Write['op']]: (work: Work, write: Extract<Write, 
     remove(work, space.approvals, asked)
     remove(work, space.sessions, [key])
     const { version, nextSeq, nextRun } = record
-    // The number of the event with which readers end is used up.
+    // One number is consumed by the event that ends readers.
     if (!leavesNothing) put(work, space.tombstones, key, { version: version + 1, nextSeq: nextSeq + 1, nextRun, deletedAt: at })
   },
   'entry.append'(work, { entries }) {

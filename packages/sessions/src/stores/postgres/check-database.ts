@@ -3,23 +3,23 @@ import type { Pool } from './pool.ts'
 import type { LiveMetrics } from './live-connection.ts'
 import type { ProcessScope } from './scope.ts'
 
-/** Result of one check of the database. Times are by the database clock, in milliseconds. */
+/** Result of one check of the database. Times are in ms, by the database clock. */
 export interface PostgresReport {
-  /** Processes that hold a lock, in the namespace of this store. */
+  /** Number of processes in the namespace of this store that hold a lock. */
   readonly processes: number
-  /** Runs that could be claimed now, at most 10,000. */
+  /** Number of runs that can be claimed now, at most 10,000. */
   readonly waiting: number
-  /** How long the oldest of them could have been claimed. Absent: none waits. */
+  /** Time since which the oldest of them can be claimed, in ms. Absent if none waits. */
   readonly oldestWaitMs?: number
-  /** How long the oldest snapshot of any transaction on this server is held. Absent: none is, or this user may not see it. */
+  /** Age in ms of the oldest snapshot of any transaction on this server. Absent if there is none or this user may not see it. */
   readonly oldestSnapshotMs?: number
   readonly warnings: readonly PostgresWarning[]
 }
 
-/** A condition of the database that an operator should mend, with a code for alerts. */
+/** A condition of the database that an operator should fix, with a code for alerts. */
 export interface PostgresWarning {
   readonly code: 'old-snapshot' | 'nobody-claims' | 'work-waits' | 'no-direct-connection'
-  /** The fault, and what to do about it. */
+  /** Problem and remedy. */
   readonly message: string
 }
 
@@ -34,7 +34,7 @@ export interface Found {
   readonly snapshot: number | null
 }
 
-/** The first run of a session that holds none is what can be claimed; the rest waits behind it. */
+/** Query for the check. Only the first open run of a session can be claimed, and only if no run holds the session. */
 function question(schema: string): string {
   return `with claimable as (
   select greatest(coalesce(run.not_before, 0), run.created_at) as since from "${schema}".run
@@ -51,7 +51,7 @@ select (select count(*) from "${schema}".process where namespace = $1)::int as p
 from claimable`
 }
 
-/** Asks the server once. `metrics` are those of this process. */
+/** Queries the server once. `metrics` belong to this process. */
 export async function checkDatabase(pool: Pool, { schema, namespace }: ProcessScope, metrics: LiveMetrics): Promise<PostgresReport> {
   const client = await pool.acquire()
   let found: Found
@@ -71,7 +71,7 @@ export async function checkDatabase(pool: Pool, { schema, namespace }: ProcessSc
   }
 }
 
-/** What is wrong with what was found. */
+/** Returns the warnings for the result of the query. */
 export function warningsOf({ processes, waiting, oldest, snapshot }: Found): readonly PostgresWarning[] {
   const warnings: PostgresWarning[] = []
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`

@@ -15,7 +15,7 @@ interface Settings {
 const settings = `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
   current_setting('synchronous_commit') as commit, pg_is_in_recovery() as replica, pg_backend_pid() as pid`
 
-/** Looks at the server before anything is written. Throws a `SessionError` if it cannot be used. */
+/** Checks the settings of the server before anything is written. Throws a `SessionError` if it cannot be used. */
 export async function checkServer(pool: Pool, onWarning: (message: string) => void): Promise<void> {
   const client = await pool.acquire()
   let found: Settings | undefined
@@ -28,7 +28,7 @@ export async function checkServer(pool: Pool, onWarning: (message: string) => vo
   client.release()
   if (!found) throw new TypeError('Postgres did not tell its settings.')
   check(found)
-  // A pooler reports a process id of its own. Prepared statements behind it may be lost with the next transaction.
+  // A pooler reports a process id of its own. Through a pooler, prepared statements may be gone in the next transaction.
   pool.canPrepare = client.processID === found.pid
   if (found.commit === 'off') onWarning('Postgres acknowledges commits before they are safe: its synchronous_commit is off. Its crash loses the newest ones. Set it to on.')
 }

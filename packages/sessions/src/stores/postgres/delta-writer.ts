@@ -5,7 +5,7 @@ interface Waiting {
   readonly stored: PromiseWithResolvers<void>
 }
 
-/** Writes the deltas of all runs of a process one batch of statements at a time: they never take more than one connection. */
+/** Writes the deltas of all runs of a process in one batch at a time: they never take more than one connection. */
 export class DeltaWriter {
   readonly #write: (batches: readonly DeltaBatch[]) => Promise<void>
   #waiting: Waiting[] = []

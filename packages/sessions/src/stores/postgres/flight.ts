@@ -4,20 +4,23 @@ import { isLost } from './postgres-errors.ts'
 import type { PostgresClient, PostgresQuery, PostgresResult } from './pool-types.ts'
 import { boundValue, columnTypes } from './stored-text.ts'
 
-/** How the texts of statements are known on a connection. */
+/** Compiled and prepared statements of a connection. */
 export interface Statements {
-  /** Builds it once. */
+  /** Compiles a statement once. */
   compiled(call: Call): CompiledStatement
-  /** Undefined: statements cannot be prepared, since each transaction may get another connection of the server. */
+  /**
+   * Name of the prepared statement. Undefined if statements cannot be prepared: each transaction may get another connection of the
+   * server.
+   */
   nameOf(text: string): string | undefined
 }
 
-/** A server that has not answered for so long is given up, with the connection. */
+/** Timeout in ms. If the server has not answered by then, the connection is dropped. */
 const longestWaitMs = 30_000
 
 /**
- * One use of a pooled connection, from acquire to release. Sends statements without waiting for earlier answers. Keeps the
- * first failure: later statements fail because of it.
+ * One use of a pooled connection, from acquire to release. Sends statements without waiting for earlier answers. Keeps the first
+ * failure: later statements fail because of it.
  */
 export class Flight {
   readonly #client: PostgresClient
@@ -32,7 +35,7 @@ export class Flight {
     client.on('error', this.#onError)
   }
 
-  /** Throws what has failed so far. */
+  /** Throws the first failure so far, if any. */
   check(): void {
     if (this.#failure) throw this.#failure
   }
@@ -50,7 +53,7 @@ export class Flight {
     void this.#send(this.#query(call))
   }
 
-  /** The rows of these reads, in one round trip with all that was sent before. */
+  /** Returns the rows of these reads, in one round trip with everything sent before. */
   async read(calls: readonly Call[]): Promise<readonly (readonly unknown[])[]> {
     const results = calls.map((call, place) => this.#send({ ...this.#query(call), ...(place === calls.length - 1 && { query_timeout: longestWaitMs }) }))
     const answers = await Promise.all(results)
@@ -58,19 +61,19 @@ export class Flight {
     return answers.map((answer) => answer?.rows ?? [])
   }
 
-  /** Waits for all that was sent. */
+  /** Waits until everything sent is answered. */
   async settle(): Promise<void> {
     await this.#last
     this.check()
   }
 
-  /** Sends the last command and resolves with what was done: `ROLLBACK` if something before it failed. */
+  /** Sends the last command and resolves with the executed one: `ROLLBACK` if an earlier statement failed. */
   async end(text: string): Promise<string | null | undefined> {
     const result = await this.#send({ text, query_timeout: longestWaitMs })
     return result?.command
   }
 
-  /** Gives the connection back, for others if it is as it was. */
+  /** Returns the connection to the pool if `isClean` and it is not lost; otherwise destroys it. */
   release(isClean: boolean): void {
     this.#client.removeListener('error', this.#onError)
     this.#client.release(!isClean || isLost(this.#failure))

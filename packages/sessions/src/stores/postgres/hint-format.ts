@@ -1,35 +1,35 @@
-/** That something was written, and may be read. Hints may be lost, come late, or come twice. */
+/** Notification that something was written and can be read. Hints may be lost, delayed or duplicated. */
 export interface Hint {
   readonly key: string
-  /** The number of the newest event after a commit. Undefined: nothing was committed. */
+  /** Number of the newest event after a commit. Undefined if nothing was committed. */
   readonly seq: number | undefined
-  /** There may be something to claim. */
+  /** Work may be claimable. */
   readonly wake: boolean
   /** Live deltas were written. */
   readonly deltas: boolean
 }
 
-/** `hints` undefined: hints were lost, or are of a newer version, and all has to be read. */
+/** If `hints` is undefined, hints were lost or have a newer format, and everything must be read. */
 export interface HintBatch {
   readonly sender: string
-  /** Numbered by the sender. */
+  /** Number of the batch, counted by the sender. */
   readonly batch: number
   readonly hints: readonly Hint[] | undefined
 }
 
-/** The server takes a payload that is shorter than 8,000 bytes. */
+/** The server accepts a payload shorter than 8,000 bytes. */
 const mostBytes = 7999
 
 const version = '1'
-/** No key has this character. */
+/** No key contains this character. */
 const everything = '*'
 const flags = { wake: 'w', deltas: 'd' } as const
 
-/** Keys, senders and numbers have one byte for each character, and neither spaces nor line ends. */
+/** Keys, senders and numbers use one byte per character and contain neither spaces nor line ends. */
 const entryForm = /^([A-Za-z0-9._:\-@/+=~]+) (\d{1,16}|-) ([a-z]*)$/
 const headerForm = /^1 (\S+) (\d{1,16})$/
 
-/** Returns payloads that hold a hint about every key, and no content. */
+/** Returns payloads with a hint for every key, and no content. */
 export function encodeHints({ sender, batch, hints }: HintBatch): readonly string[] {
   const header = `${version} ${sender} ${batch}`
   if (hints === undefined) return [`${header}\n${everything}`]
@@ -50,7 +50,7 @@ function encodeHint({ key, seq, wake, deltas }: Hint): string {
   return `${key} ${seq ?? '-'} ${wake ? flags.wake : ''}${deltas ? flags.deltas : ''}`
 }
 
-/** Returns undefined if the payload is none of this version. */
+/** Returns undefined if the payload does not have this version. */
 export function decodeHints(payload: string): HintBatch | undefined {
   const [header = '', ...entries] = payload.split('\n')
   const [, sender, batch] = headerForm.exec(header) ?? []
@@ -60,14 +60,14 @@ export function decodeHints(payload: string): HintBatch | undefined {
   return { sender, batch: Number(batch), hints: isWhole ? hints : undefined }
 }
 
-/** Flags of a later version are left out. */
+/** Ignores flags of later versions. */
 function decodeHint(entry: string): Hint | undefined {
   const [, key, seq, given = ''] = entryForm.exec(entry) ?? []
   if (key === undefined || seq === undefined) return undefined
   return { key, seq: seq === '-' ? undefined : Number(seq), wake: given.includes(flags.wake), deltas: given.includes(flags.deltas) }
 }
 
-/** Returns one hint that says what both say. */
+/** Combines two hints for one key. */
 export function mergeHints(left: Hint, right: Hint): Hint {
   const seq = left.seq === undefined || right.seq === undefined ? (left.seq ?? right.seq) : Math.max(left.seq, right.seq)
   return { key: left.key, seq, wake: left.wake || right.wake, deltas: left.deltas || right.deltas }

@@ -5,19 +5,19 @@ import type { SessionUser } from './session-connection.ts'
 
 export interface HintListenerOptions {
   readonly channel: string
-  /** Names this process in what it sends. */
+  /** Id of this process in the hints that it sends. */
   readonly sender: string
   /** Called for each hint of another process. */
   readonly onHint: (hint: Hint) => void
-  /** Hints may have been lost: what they would have told has to be looked for once. */
+  /** Called when hints may have been lost: their effects must be looked up once. */
   readonly onGap: () => void
-  /** A batch of this process came back. */
+  /** Called when a batch of this process comes back. */
   readonly onOwn: (batch: number) => void
-  /** Told what a listener throws. Must not throw. */
+  /** Called with errors of listeners. Must not throw. */
   readonly onError: (error: unknown) => void
 }
 
-/** Listens to the hints of other processes, for as long as there is a connection. */
+/** Listens to hints of other processes while there is a connection. */
 export class HintListener implements SessionUser {
   readonly #options: HintListenerOptions
   #received = 0
@@ -56,7 +56,7 @@ export class HintListener implements SessionUser {
     this.#call(this.#options.onGap)
   }
 
-  /** What a listener throws must not end the process. */
+  /** Catches errors of a listener, which must not end the process. */
   #call(listener: () => void): void {
     try {
       listener()

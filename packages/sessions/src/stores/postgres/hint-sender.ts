@@ -5,27 +5,27 @@ import type { Queries } from './pg-session.ts'
 
 export interface HintSenderOptions {
   readonly channel: string
-  /** Names this process in what it sends: no spaces. */
+  /** Id of this process in the hints that it sends. Must not contain spaces. */
   readonly sender: string
   readonly clock: Clock
-  /** A connection that no writer waits for. */
+  /** Connection on which no writer waits. */
   readonly queries: Queries
-  /** Told the first failure of a row. Must not throw. */
+  /** Called with the first failure of a series. Must not throw. */
   readonly onError: (error: unknown) => void
 }
 
-/** Hints are gathered for so long, counted from the last batch. */
+/** Hints are collected for this many ms from the last batch. */
 const gatherMs = 10
-/** With more keys than that, one hint says that all has to be read. */
+/** Above this number of keys, one hint asks to read everything. */
 const mostKeys = 10_000
 const retryMs = 1000
-/** Batches whose time of sending is known. */
+/** Number of batches whose send time is remembered. */
 const mostBatches = 64
 
-/** Locks of the server are held for as long as the transaction of NOTIFY takes: it does not wait for the disk. */
+/** NOTIFY holds locks of the server until its transaction ends, so the transaction does not wait for the disk. */
 const notify = "select set_config('synchronous_commit', 'off', true), pg_notify($1, payload) from unnest($2::text[]) as given (payload)"
 
-/** Sends hints to other processes, one about each key at a time. Must be told after the commit. */
+/** Sends hints to other processes, at most one pending per key. */
 export class HintSender {
   readonly #options: HintSenderOptions
   readonly #waiting = new Map<string, Hint>()
@@ -57,7 +57,7 @@ export class HintSender {
     this.#schedule()
   }
 
-  /** Sends what waits, and nothing any more. */
+  /** Sends pending hints and stops. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer?.()
@@ -65,7 +65,7 @@ export class HintSender {
     if (this.#hasWaiting) await this.#send()
   }
 
-  /** Returns how long ago a batch was sent. Undefined: it is not known any more. */
+  /** Returns the age of a batch in ms, or undefined if its send time is no longer known. */
   ageOf(batch: number): number | undefined {
     const sentAt = this.#sentAt.get(batch)
     return sentAt === undefined ? undefined : this.#options.clock.now() - sentAt
@@ -84,7 +84,7 @@ export class HintSender {
     if (this.#sending || this.#cancelTimer || this.#isClosed) return
     const { clock } = this.#options
     const now = clock.now()
-    // The clock may have been set back since.
+    // Bounded, since the clock may have been set back.
     const atMs = Math.min(Math.max(now, this.#nextAt), now + (this.#isFailing ? retryMs : gatherMs))
     this.#cancelTimer = clock.setTimer(atMs, () => {
       this.#cancelTimer = undefined

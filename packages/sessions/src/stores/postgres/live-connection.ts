@@ -14,45 +14,48 @@ import type { ConnectionState, SessionUser } from './session-connection.ts'
 import { Watcher } from './watcher.ts'
 
 export interface LiveConnectionOptions extends ProcessScope {
-  /** Makes clients that keep their sessions. Undefined: there are none, and others notice the death of this process by its leases alone. */
+  /**
+   * Creates clients with sessions of their own. Undefined: there are none, and other processes detect the death of this one by its
+   * leases only.
+   */
   readonly newClient: NewClient | undefined
-  /** In whose name this process has leases. */
+  /** Owner of the leases of this process. */
   readonly owner: string
   readonly clock: Clock
-  /** At least 0 and below 1. */
+  /** Returns a number from 0 (included) to 1 (excluded). */
   readonly random: () => number
-  /** A new text without spaces each time. */
+  /** Returns a new string without spaces on each call. */
   readonly newId: () => string
-  /** Sends hints while there is no direct connection. It must not be a connection that a writer waits for. */
+  /** Sends hints while there is no direct connection. Must not be a connection that a writer waits for. */
   readonly pool: Queries
   readonly events: LiveEvents
-  /** Default 5,000: within this time a connection must be made and a check be answered. */
+  /** Timeout in ms for a connection to be made and for a check to be answered. Default 5,000. */
   readonly answerMs?: number
-  /** Default 5,000. */
+  /** Interval between checks in ms. Default 5,000. */
   readonly checkMs?: number
 }
 
-/** None of them may throw. */
+/** Callbacks. None may throw. */
 export interface LiveEvents {
   onHint(hint: Hint): void
-  /** Hints may have been lost: all that they would have told has to be looked for once. */
+  /** Hints may have been lost: their effects must be looked up once. */
   onGap(): void
-  /** This process has taken over another one, and these sessions can be claimed now. */
+  /** This process has taken over the work of another one, and these sessions can be claimed now. */
   onTakenOver(name: string, keys: readonly string[]): void
-  /** This process must not claim any more: other processes may hold it for dead. */
+  /** This process must not claim any more: other processes may consider it dead. */
   onFenced(): void
-  /** This process may claim. It is known by this name. */
+  /** This process may claim, and is registered under this name. */
   onRegistered(name: string): void
-  /** For the operator: something works worse than it could. */
+  /** Warning for the operator: something is degraded. */
   onWarning(message: string): void
   onError(error: unknown): void
 }
 
-/** What this process has counted since it was opened. */
+/** Counters of this process since the store was opened. */
 export interface LiveMetrics {
   readonly direct: ConnectionState | 'none'
   readonly reconnects: number
-  /** Processes whose lock fell free, and whose work this one has taken over. */
+  /** Number of dead processes whose work this one has taken over. */
   readonly takeovers: number
   readonly fences: number
   readonly hintBatches: number
@@ -60,7 +63,7 @@ export interface LiveMetrics {
   readonly hintsFailed: number
   readonly hintsReceived: number
   readonly gaps: number
-  /** From sending a batch to its return, of the last one. Undefined: none has come back. */
+  /** Time in ms from sending the last batch to its return. Undefined if none has come back. */
   readonly notifyLagMs: number | undefined
 }
 
@@ -68,7 +71,7 @@ const poolerWarning =
   'The direct connection to Postgres goes through a pooler that shares connections between transactions. This process polls instead of listening, ' +
   'and other processes notice its death by its leases alone. Set directConnectionString to the server, or to a pool in session mode.'
 
-/** All for which a process needs sessions of the server: its lock, its watch over the next process, and hints. */
+/** Everything that needs sessions of the server: the lock of this process, its watch over the next process, and hints. */
 export class LiveConnection {
   readonly #options: LiveConnectionOptions
   readonly #direct: SessionConnection | undefined
@@ -105,17 +108,17 @@ export class LiveConnection {
     this.#watching = newClient && this.#connectionFor(newClient, [this.#watcher])
   }
 
-  /** Tries once to open the direct connection. If that fails, goes on trying in the background. */
+  /** Tries once to open the direct connection. If that fails, keeps trying in the background. */
   async open(): Promise<ConnectionState | 'none'> {
     return this.#direct?.open() ?? 'none'
   }
 
-  /** False: others may hold this process for dead. */
+  /** False if other processes may consider this one dead. */
   get mayClaim(): boolean {
     return !this.#isWatched || this.#registration.name !== undefined
   }
 
-  /** What a claim depends on. Undefined: nothing but its leases says that this process lives. */
+  /** Condition of a claim. Undefined if only leases show that this process is alive. */
   get processCheck(): ProcessCheck | undefined {
     const { name } = this.#registration
     return this.#isWatched && name !== undefined ? processCheck({ namespace: this.#options.namespace, name }) : undefined
@@ -143,7 +146,7 @@ export class LiveConnection {
     }
   }
 
-  /** Sends the last hints, and leaves neither a lock nor a row. */
+  /** Sends the last hints, and removes the lock and the row of this process. */
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#sender.close()
@@ -155,7 +158,7 @@ export class LiveConnection {
     return this.#direct?.state === 'open' ? this.#direct : this.#options.pool
   }
 
-  /** There is nothing to watch before this process has its place. */
+  /** Opens the watching connection: before its registration this process has nothing to watch. */
   #registered(name: string): void {
     if (this.#watching?.state === 'closed' && !this.#isClosing) void this.#watching.open()
     this.#options.events.onRegistered(name)
@@ -168,7 +171,7 @@ export class LiveConnection {
       place: () => this.#registration.place,
       onTakenOver: (name, keys) => events.onTakenOver(name, keys),
       cancel: async (backend) => this.#direct?.query('select pg_cancel_backend($1)', [backend]),
-      // The server has ended the connection, and this process has not noticed it yet.
+      // The server has ended the connection, and this process has not noticed yet.
       onMissing: ({ name }) => {
         if (name === this.#registration.name) this.#direct?.drop()
       },

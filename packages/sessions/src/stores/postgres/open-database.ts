@@ -24,7 +24,7 @@ import { migrateSchema } from './postgres-migrations.ts'
 import { schemaOf } from './postgres-options.ts'
 import type { PostgresOptions, PostgresStateStoreOptions, PostgresStoreOptions } from './postgres-options.ts'
 
-/** A store that is open. */
+/** An open store. */
 export interface OpenDatabase {
   readonly driver: SqlDriver
   readonly deltas: DeltaStore
@@ -34,10 +34,10 @@ export interface OpenDatabase {
   close(): Promise<void>
 }
 
-/** Of one process, since it was opened. */
+/** Counters of one process since the store was opened. */
 export type DatabaseMetrics = LiveMetrics & { readonly pool: PoolMetrics }
 
-/** `hear` is told of what other processes do, and of deltas. */
+/** `hear` is called for changes of other processes and for deltas. */
 export async function openDatabase(options: PostgresStoreOptions, openOptions: StoreOpenOptions, hear: (hint: StoreHint) => void): Promise<OpenDatabase> {
   const { poolSize = 8, migrate = true, onWarning = warnProcess } = options
   const schema = schemaOf(options)
@@ -55,7 +55,7 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
       metrics: () => ({ ...live.metrics(), pool: pool.metrics() }),
       check: () => checkDatabase(pool, { schema, namespace: openOptions.namespace }, live.metrics()),
       async close() {
-        // No connection holds the process by itself: it could end in the middle of this, and leave hints unsent.
+        // Keeps the process alive: connections do not, so it could exit here with unsent hints.
         const release = systemClock.setTimer(Infinity, () => undefined, { hold: true })
         try {
           wakes.flush()
@@ -72,7 +72,7 @@ export async function openDatabase(options: PostgresStoreOptions, openOptions: S
   }
 }
 
-/** Opens the states alone: with no connection besides the pool, and unknown to other processes. */
+/** Opens the state store alone: it uses only the pool and does not register this process. */
 export async function openStates(options: PostgresStateStoreOptions, maxRecordBytes: number): Promise<OpenStates> {
   const { namespace = 'default', poolSize = 8, migrate = true, onWarning = warnProcess, clock } = options
   const schema = schemaOf(options)
@@ -89,7 +89,7 @@ export async function openStates(options: PostgresStateStoreOptions, maxRecordBy
   return { state: sqlStateStore(() => driver, maxRecordBytes, postgresWordIndex), close: () => pool.close() }
 }
 
-/** Brings the tables to the version of this package, as `postgresStore` does with `migrate: true`. */
+/** Migrates the tables to the version of this package, like `postgresStore` with `migrate: true`. */
 export async function migrateDatabase(options: PostgresOptions): Promise<void> {
   const pool = await poolOf(options, 1)
   try {
@@ -115,14 +115,14 @@ function postgresDriver(connection: PostgresConnection, { live, wakes }: { reado
     mayClaim: () => live.mayClaim,
     processCheck: () => live.processCheck,
     tell(hints, seq) {
-      // The number is that of the session of the batch, which comes first.
+      // The number belongs to the session of the batch, which comes first.
       for (const [place, { key, wake }] of hints.entries()) if (key !== undefined) wakes.add({ key, seq: place === 0 ? seq : undefined, wake, deltas: false })
     },
     violatesConstraint,
   }
 }
 
-/** Fails with errors of the store. */
+/** Runs statements and turns failures into errors of the store. */
 function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' | 'provisional' | 'patient' | 'statement' | 'snapshot' | 'read'> {
   async function failing<T>(doing: string, work: () => Promise<T>): Promise<T> {
     try {
@@ -150,7 +150,7 @@ function runsOn(connection: PostgresConnection): Pick<SqlDriver, 'transaction' |
   }
 }
 
-/** A write takes some milliseconds, unless its process is frozen in the middle of it. */
+/** Lock wait in ms. A write takes some milliseconds, unless its process is frozen in the middle of it. */
 const patientMs = 250
 
 function deltaStore({ namespace, statement, read }: SqlDriver, live: LiveConnection, hear: (hint: StoreHint) => void): DeltaStore {
@@ -170,7 +170,7 @@ async function openLive(options: PostgresStoreOptions, { namespace, owner }: Sto
   if (listen && directConnectionString === undefined) onWarning(noDirectConnection)
   let failure: unknown
   const live = new LiveConnection({
-    // What it waits for happens on a server, whatever the clock of the runtime says.
+    // The system clock: the waits are for a server, whatever the clock of the runtime says.
     ...{ schema: schemaOf(options), namespace, owner, clock: systemClock, random: Math.random, newId: randomUUID },
     newClient: listen && directConnectionString !== undefined ? await clientsFor(directConnectionString) : undefined,
     pool: poolQueries(pool),

@@ -2,12 +2,12 @@ import type { Claim } from '../../contract/session-store.ts'
 import type { Hint } from './hint-format.ts'
 
 /**
- * Tells other processes of work, but for what this process takes up itself: a wake makes each of them ask the database. It
- * is held back while a claim of this process is under way, and for no more than one further claim.
+ * Wakes other processes for new work, except for work that this process claims itself: a wake makes each of them query the
+ * database. Holds a wake back while a claim of this process is in progress, for at most one further claim.
  */
 export class OwnWakes {
   readonly #tell: (hint: Hint) => void
-  /** Hints of commits that were not told yet, and keys of sessions that others may have to be woken for. */
+  /** Hints of commits that were not sent yet, and keys of sessions for which other processes may have to be woken. */
   #untold: Hint[] = []
   readonly #held = new Set<string>()
   #claims = 0
@@ -40,7 +40,7 @@ export class OwnWakes {
     return claims
   }
 
-  /** Tells all that waits. */
+  /** Sends everything pending. */
   flush(): void {
     for (const hint of this.#untold) this.#tell(hint)
     this.#untold = []
@@ -48,7 +48,7 @@ export class OwnWakes {
     this.#held.clear()
   }
 
-  /** A runtime with room for the work has begun to claim it by then. */
+  /** Decides after `setImmediate`: a runtime with room for the work has started its claim by then. */
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -63,7 +63,7 @@ export class OwnWakes {
     else this.flush()
   }
 
-  /** Readers are told at once. */
+  /** Notifies readers at once and holds back the wakes. */
   #takeUntold(): void {
     for (const hint of this.#untold) {
       this.#tell({ ...hint, wake: false })

@@ -3,12 +3,12 @@ import type { Clock } from '@bowline/llm'
 import type * as pg from 'pg'
 import { connectionError } from './postgres-errors.ts'
 
-/** What runs statements. A rejection is a `SessionError`. */
+/** Runs statements. A rejection is a `SessionError`. */
 export interface Queries {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<readonly Row[]>
 }
 
-/** One connection, for as long as it is open. Its statements run one after the other. */
+/** One connection while it is open. Runs its statements one after the other. */
 export interface Session extends Queries {
   readonly isOpen: boolean
   /** Called with the channel and the payload of each notification. */
@@ -18,12 +18,12 @@ export interface Session extends Queries {
 export type NewClient = (settings: pg.ClientConfig) => pg.Client
 
 export interface PgSessionOptions {
-  /** Makes a client for the server of this process, with these settings too. */
+  /** Creates a client for the server of this process, with these settings added. */
   readonly newClient: NewClient
   readonly clock: Clock
-  /** Within this time a connection must be made, and a statement of the check be answered. */
+  /** Timeout in ms for a connection to be made and for a statement of the check to be answered. */
   readonly answerMs: number
-  /** How long to wait from one check to the next. */
+  /** Interval between checks in ms. */
   readonly checkMs: number
 }
 
@@ -37,7 +37,7 @@ export class PgSession implements Session {
   #last: Promise<unknown> = Promise.resolve()
   #cancelCheck = (): void => undefined
   #isOpen = false
-  /** Why the connection was lost, as far as it is known. */
+  /** Why the connection was lost, as far as known. */
   #fault: unknown
 
   constructor(options: PgSessionOptions) {
@@ -48,12 +48,12 @@ export class PgSession implements Session {
     })
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
-    // Without a listener an error would end the process, also one that comes after the end.
+    // Without a listener, an error ends the process, even one that arrives after the end of the connection.
     this.#client.on('error', (error) => {
       this.#fault ??= error
       this.destroy()
     })
-    // A connection with TLS ends in the socket above this one.
+    // With TLS, the end of the connection shows only in the socket above this one.
     this.#client.once('end', () => this.destroy())
     this.#socket.once('close', () => {
       this.#isOpen = false
@@ -82,7 +82,7 @@ export class PgSession implements Session {
     return this.#fault
   }
 
-  /** The process of the server, as it was said when the connection was made: a pooler says a number of its own. */
+  /** Process id of the server, as announced when the connection was made. A pooler announces an id of its own. */
   get announcedPid(): unknown {
     return 'processID' in this.#client ? this.#client.processID : undefined
   }
@@ -102,13 +102,13 @@ export class PgSession implements Session {
     this.#client.on('notification', ({ channel, payload }) => listener(channel, payload ?? ''))
   }
 
-  /** Whether the process waits for this connection before it ends by itself. */
+  /** If true, the open connection keeps the process alive. */
   holdProcess(isHeld: boolean): void {
     if (isHeld) this.#socket.ref()
     else this.#socket.unref()
   }
 
-  /** Ends the connection after the statements that were asked for. If they are not answered in time, destroys it. */
+  /** Ends the connection after pending statements. Destroys it if they are not answered in time. */
   async end(): Promise<void> {
     const { clock, answerMs } = this.#options
     this.holdProcess(true)
@@ -130,8 +130,8 @@ export class PgSession implements Session {
   }
 
   /**
-   * Destroys the connection if the server does not answer in time. The time is taken in two halves: a process that was
-   * stopped for long finds the first one over, and reads the answer in the second one.
+   * Destroys the connection if the server does not answer in time. Waits in two halves: a process that was stopped for long finds
+   * the first half over, and can still read the answer in the second.
    */
   #check(): void {
     const { clock, answerMs } = this.#options
@@ -146,7 +146,7 @@ export class PgSession implements Session {
         this.#cancelCheck()
         if (this.#isOpen) this.#awaitCheck()
       },
-      // The end of the connection tells more.
+      // The end of the connection reports the better reason.
       () => this.destroy(),
     )
   }

@@ -4,7 +4,7 @@ import type { Pool } from './pool.ts'
 import type { PostgresClient } from './pool-types.ts'
 import { buildingParts } from './postgres-dialect.ts'
 
-/** Kysely over connections of a pool: for migrations. What a store does all day goes through `PostgresConnection`. */
+/** Kysely dialect for connections of a pool, for migrations only. Other work of a store uses `PostgresConnection`. */
 export function poolDialect(pool: Pool): Dialect {
   return { ...buildingParts, createDriver: () => new PoolDriver(pool) }
 }
@@ -17,7 +17,7 @@ class PoolDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // Connections are made when they are needed.
+    // The pool connects on demand.
   }
 
   async acquireConnection(): Promise<PoolConnection> {
@@ -41,7 +41,7 @@ class PoolDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    // The pool is closed by those who made it.
+    // The owner of the pool closes it.
   }
 }
 
@@ -60,7 +60,7 @@ class PoolConnection implements DatabaseConnection {
     return { rows: rows as R[] }
   }
 
-  // oxlint-disable-next-line require-yield -- no migration reads so much
+  // oxlint-disable-next-line require-yield -- no migration streams rows
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new TypeError('Migrations do not stream.')
   }

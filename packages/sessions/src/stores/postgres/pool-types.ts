@@ -5,7 +5,7 @@ export interface PostgresPool {
   connect(): Promise<PostgresClient>
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
-  /** Counted by the package: all connections, those without work, and callers that wait for one. */
+  /** Counts of the package: all connections, idle ones, and callers waiting for one. */
   readonly totalCount?: number
   readonly idleCount?: number
   readonly waitingCount?: number
@@ -13,21 +13,21 @@ export interface PostgresPool {
 
 /** The methods of a `pg` connection that the store uses. */
 export interface PostgresClient {
-  /** The socket, where the package tells it. */
+  /** Socket of the connection, if the package exposes it. */
   readonly connection?: { readonly stream?: Pick<Writable, 'cork' | 'uncork'> }
-  /** The process of the server, as it was said when the connection was made. */
+  /** Process id of the server, as announced when the connection was made. */
   readonly processID?: unknown
   query(query: PostgresQuery): Promise<PostgresResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
-  /** With true the connection is closed. */
+  /** Returns the connection to the pool. `true` closes it. */
   release(destroy?: boolean): void
 }
 
 /** A statement in the form of the package `pg`. */
 export interface PostgresQuery {
   text: string
-  /** The statement is prepared under this name. */
+  /** Name of the prepared statement. */
   name?: string
   values?: unknown[]
   types?: { getTypeParser(type: number, format?: string): (text: string) => unknown }

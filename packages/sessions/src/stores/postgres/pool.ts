@@ -4,15 +4,18 @@ import type { PostgresClient, PostgresPool } from './pool-types.ts'
 import type { Queries } from './pg-session.ts'
 import { connectionError, storeError } from './postgres-errors.ts'
 
-/** Where connections come from. */
+/** Source of connections. */
 export interface Pool {
-  /** Whether a connection keeps what was prepared on it: behind a pooler it may be another one of the server each time. */
+  /**
+   * True if a connection keeps its prepared statements. Through a pooler, each transaction may get another connection of the
+   * server.
+   */
   canPrepare: boolean
-  /** Rejects with `store-unavailable` if there is none in time. */
+  /** Rejects with `store-unavailable` if no connection is free in time. */
   acquire(): Promise<PostgresClient>
-  /** What it has done so far. */
+  /** Counts since the pool was opened. */
   metrics(): PoolMetrics
-  /** Waits until all that is under way is answered. */
+  /** Waits until every statement in progress is answered. */
   close(): Promise<void>
 }
 
@@ -20,35 +23,35 @@ export interface Pool {
 export interface PoolMetrics {
   readonly connections: number
   readonly idle: number
-  /** Callers that wait for a connection now. */
+  /** Number of callers that are waiting for a connection now. */
   readonly waiting: number
-  /** Callers that had to wait so far, and for how long in sum. */
+  /** Number of callers that had to wait so far, and their total wait in ms. */
   readonly waits: number
   readonly waitedMs: number
 }
 
 const longestWaitMs = 10_000
 
-/** A pool of this store alone. Its idle connections let the process end. */
+/** Creates a pool for this store alone. Idle connections do not keep the process alive. */
 export async function ownPool(connectionString: string, size: number): Promise<Pool> {
   const { Pool } = await loadPg()
   const pool = new Pool({
-    // `acquire` gives up before that, with a text of its own.
+    // Longer than `acquire` waits, which rejects with a clearer error.
     ...{ connectionString, max: size, connectionTimeoutMillis: 2 * longestWaitMs, application_name: 'bowline', keepAlive: true },
     ...{ pipeline: true, allowExitOnIdle: true, idleTimeoutMillis: 30_000 },
   })
-  // It keeps its listener: the server may end a connection that is being closed.
+  // Keeps the error listener: the server may end a connection while it is being closed.
   return openPool(pool, () => pool.end())
 }
 
-/** A pool of the user, who closes it. */
+/** Wraps a pool of the user, who closes it. */
 export function givenPool(pool: PostgresPool): Pool {
   return openPool(pool, async (onError) => void pool.removeListener('error', onError))
 }
 
-/** `end` is called when no connection is taken any more. */
+/** `end` is called once every connection has been returned. */
 function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void>): Pool {
-  // Without a listener the process would end when an idle connection is lost: the pool has dropped it already.
+  // Without a listener, the loss of an idle connection ends the process. The pool has already dropped that connection.
   const onError = (): void => undefined
   pool.on('error', onError)
   const taken = new Set<Promise<void>>()
@@ -60,7 +63,7 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
       const { totalCount: connections } = pool
       const askedAt = performance.now()
       const connecting = pool.connect()
-      // With room for one more connection, the pool has begun to open it.
+      // A caller does not wait if `connect` has just started a new connection.
       const isWaiting = !hasIdle && pool.totalCount === connections
       const client = await inTime(connecting)
       if (isWaiting) {
@@ -69,7 +72,7 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
       }
       const { promise, resolve } = Promise.withResolvers<void>()
       taken.add(promise)
-      // As above: the pool listens to idle connections alone.
+      // A connection in use needs a listener too: the pool listens to idle ones only.
       client.on('error', onError)
       return pipelined(client, () => {
         client.removeListener('error', onError)
@@ -85,7 +88,7 @@ function openPool(pool: PostgresPool, end: (onError: () => void) => Promise<void
   }
 }
 
-/** Single statements on any connection of the pool. */
+/** Runs single statements on any connection of the pool. */
 export function poolQueries(pool: Pool): Queries {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[] = []) {
@@ -102,7 +105,7 @@ export function poolQueries(pool: Pool): Queries {
   }
 }
 
-/** Sends statements without waiting for those before them, also on connections that do not do so by themselves. */
+/** Sends statements without waiting for earlier ones, also on connections that do not pipeline by default. */
 function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: () => void): PostgresClient {
   const before = client.pipeline
   client.pipeline = true
@@ -123,7 +126,7 @@ function pipelined(client: PostgresClient & { pipeline?: boolean }, onRelease: (
   }
 }
 
-/** Returns what lets all that is sent in one go leave in one packet. A statement alone would leave in several. */
+/** Returns a function that collects the writes of one tick into one packet. Otherwise even a single statement takes several. */
 function gathering({ connection }: PostgresClient): () => void {
   const stream = connection?.stream
   if (!stream) return () => undefined
@@ -150,7 +153,7 @@ async function inTime(connecting: Promise<PostgresClient>): Promise<PostgresClie
     throw storeError(error, 'get a connection')
   } finally {
     clearTimeout(timer)
-    // One that comes after all goes back at once.
+    // A connection that arrives too late is returned at once.
     if (isLate) connecting.then((client) => client.release(), () => undefined)
   }
 }
@@ -162,7 +165,7 @@ function usedUp(): SessionError {
 /** Loads the package `pg`, which only this store needs. */
 export async function loadPg(): Promise<Pick<typeof pg, 'Pool' | 'Client'>> {
   try {
-    // Where the package is bundled there is nothing but its default export.
+    // A bundled package has a default export only.
     return (await import('pg')).default
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error

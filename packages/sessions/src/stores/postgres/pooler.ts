@@ -1,17 +1,17 @@
 import type { PgSession } from './pg-session.ts'
 
 /**
- * A busy pooler may give the process of the first transaction to a third client before the second one asks: with three busy
- * clients in one round of three. Only a pooler in session mode is asked all rounds.
+ * Number of rounds. A busy pooler may give the process of the first connection to a third client before the second one asks, so
+ * that a round shows no change: with three busy clients, one round in three. Only a pooler in session mode takes all rounds.
  */
 const rounds = 40
 
 /**
- * Returns whether a pooler gives this connection another process of the server for each transaction: then a lock of the
- * session, LISTEN and settings would belong to another client. Must be asked before anything is set or locked.
+ * Returns true if a pooler may run each transaction in another process of the server. Session locks, LISTEN and settings would then
+ * belong to another client. Must be called before anything is set or locked.
  */
 export async function isPooledByTransaction(session: PgSession, newSession: () => PgSession): Promise<boolean> {
-  // Only a server announces the number of its own process.
+  // Only a server announces the id of its own process.
   if ((await backendOf(session)) === session.announcedPid) return false
   const second = newSession()
   try {
@@ -23,13 +23,16 @@ export async function isPooledByTransaction(session: PgSession, newSession: () =
   }
 }
 
-/** A transaction keeps its process. It gets the one that `session` has just used, or `session` has to take another one. */
+/**
+ * Returns true if `second` gets the process that `session` used, or `session` gets another one meanwhile. A transaction keeps its
+ * process.
+ */
 async function changesBackend(session: PgSession, second: PgSession): Promise<boolean> {
   const before = await backendOf(session)
   try {
     await second.query('begin')
   } catch (error) {
-    // A pooler that gives out a process for each statement refuses transactions.
+    // A pooler in statement mode refuses transactions.
     if (second.isOpen) return true
     throw error
   }

@@ -10,18 +10,18 @@ import { isLockTimeout, isLost, isPassing, violatesConstraint } from './postgres
 
 const usualLockWaitMs = 20_000
 
-/** The server ends an idle transaction after the first limit, and a wait for locked rows after the second. */
+/** Limits in ms: the server ends an idle transaction after the first, and a wait for locked rows after the second. */
 function beginWrite(lockWaitMs: number): string {
   return `begin isolation level read committed; set local idle_in_transaction_session_timeout = 10000; set local lock_timeout = ${lockWaitMs}`
 }
 
 const beginRead = 'begin isolation level repeatable read read only'
 
-/** How often work is done again after a deadlock, and how often after a connection was lost before the end of it. */
+/** Attempts after a deadlock, and after a connection that was lost before the commit was sent. */
 const mostTries = { passing: 10, lost: 3 }
 const longestPauseMs = 50
 
-/** The outcome of a commit is not known: its answer was lost. */
+/** The result of a commit is unknown: its answer was lost. */
 class LostCommit extends Error {
   constructor(cause: unknown) {
     super('The answer to a commit was lost.', { cause })
@@ -29,15 +29,15 @@ class LostCommit extends Error {
 }
 
 /**
- * Runs steps on a connection of a pool. Writes are sent without waiting for their answers, so that a transaction takes as
- * many round trips as it has groups of reads, and one more. When a write violates a constraint, all is taken back and the
- * steps run again with a wait after each of them: then they fail where they would on any other database.
+ * Runs steps on a connection of a pool. Writes are sent without waiting for their answers, so a transaction takes one round trip
+ * per group of reads and one more. If a write violates a constraint, the transaction is rolled back and the steps run again with a
+ * wait after each: then they fail at the same step as on any other database.
  */
 export class PostgresConnection {
   readonly #pool: Pool
   readonly #statements: Statements
 
-  /** `builder` builds statements and executes none. */
+  /** `builder` only builds statements. */
   constructor(pool: Pool, builder: Database, dialect: SqlDialect) {
     this.#pool = pool
     const forms = new WeakMap<Statement<object, unknown>, Map<string, CompiledStatement>>()
@@ -61,7 +61,10 @@ export class PostgresConnection {
     }
   }
 
-  /** All of it or, when it throws, nothing; unless the answer of the commit was lost. */
+  /**
+   * Runs the steps as one transaction, which is rolled back if anything throws. If the answer of the commit is lost, the outcome is
+   * unknown.
+   */
   transaction<T>(makeSteps: () => Steps<T>, lockWaitMs = usualLockWaitMs): Promise<T> {
     let isCareful = false
     return this.#withRetries(async () => {
@@ -75,7 +78,7 @@ export class PostgresConnection {
     })
   }
 
-  /** Each statement by itself. The one that writes is done once: it is not repeated when its answer was lost. */
+  /** Runs each statement by itself. Does not retry after a lost answer: the write may have been made. */
   statement<T>(makeSteps: () => Steps<T>): Promise<T> {
     return this.#withRetries(
       () => this.#fly((flight) => walk(flight, makeSteps())),
@@ -83,7 +86,7 @@ export class PostgresConnection {
     )
   }
 
-  /** Reads that all see the same. */
+  /** Runs reads on one snapshot. */
   snapshot<T>(makeSteps: () => Steps<T>): Promise<T> {
     return this.#withRetries(() =>
       this.#fly(async (flight) => {
@@ -110,14 +113,15 @@ export class PostgresConnection {
       result = await (isCareful ? walkCarefully(flight, steps) : walk(flight, steps))
     } catch (error) {
       const takenBack = takeBack(flight)
-      // What is done again must not meet locks of its own: a claim passes over them. Any other caller need not wait.
+      // Waits for the rollback before a retry, which must not meet its own locks: a claim skips locked rows. Other callers need not
+      // wait.
       if (isPassing(error) || isLockTimeout(error)) await takenBack
       throw error
     }
     return commit(flight, result)
   }
 
-  /** The connection is given back when all is answered; the result need not wait for that. */
+  /** Returns the connection once everything is answered. The result does not wait for that. */
   async #fly<T>(work: (flight: Flight) => Promise<T>): Promise<T> {
     const flight = new Flight(await this.#pool.acquire(), this.#statements)
     try {
@@ -166,7 +170,7 @@ async function walk<T>(flight: Flight, steps: Steps<T>): Promise<T> {
   return step.value
 }
 
-/** A statement that fails throws at the step that sent it. */
+/** Waits after each statement, so that a failure throws at the step that sent it. */
 async function walkCarefully<T>(flight: Flight, steps: Steps<T>): Promise<T> {
   let step = steps.next([])
   while (!step.done) step = await answer(flight, steps, step.value)
@@ -178,7 +182,7 @@ async function answer<T>(flight: Flight, steps: Steps<T>, request: Request): Pro
   try {
     answers = await flight.read('write' in request ? [request.write] : request.reads)
   } catch (error) {
-    // What the steps do next may succeed, such as going back to a savepoint.
+    // The next steps may succeed, for instance a rollback to a savepoint.
     flight.forget()
     return steps.throw(error)
   }

@@ -1,10 +1,10 @@
 import { SessionError } from '../../errors.ts'
 import type { SessionErrorCode } from '../../errors.ts'
 
-/** What became of a connection or a statement, without the values that were in it. */
+/** Failure of a connection or statement, without the values in it. */
 class PostgresFault extends Error {
   override readonly name = 'PostgresFault'
-  /** The code of Postgres (SQLSTATE) or of the system. */
+  /** SQLSTATE of Postgres, or code of the system. */
   readonly code: string | undefined
 
   constructor(code: string | undefined) {
@@ -13,35 +13,35 @@ class PostgresFault extends Error {
   }
 }
 
-/** The code of Postgres (five characters) or of the system, such as `ECONNREFUSED`. */
+/** Returns the SQLSTATE (five characters) or a code of the system, such as `ECONNREFUSED`. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
   return error.code
 }
 
 function isSqlState(code: string | undefined): boolean {
-  // Codes of the system, such as EPIPE, have no digit.
+  // Codes of the system, such as EPIPE, contain no digit.
   return code !== undefined && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)
 }
 
-/** A reference to nothing, or a second row of one key. */
+/** True for a missing referenced row or a duplicate key. */
 export function violatesConstraint(error: unknown): boolean {
   return codeOf(error)?.startsWith('23') === true
 }
 
-/** What was done was taken back and may succeed when it is done again: a deadlock, or writers that met. */
+/** True if the work was rolled back and a retry may succeed: after a deadlock or a serialization conflict. */
 export function isPassing(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error) ?? '')
 }
 
-/** Another transaction kept a row for longer than the lock wait. */
+/** True if another transaction held a row for longer than the lock wait. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
 const connectionClasses = ['08', '57P']
 
-/** The connection is gone: what was sent and not answered may have been done or not. */
+/** True if the connection is lost: statements without an answer may have been executed or not. */
 export function isLost(error: unknown): boolean {
   if (SessionError.isInstance(error)) return false
   const code = codeOf(error)
@@ -69,7 +69,7 @@ const mistakes: Readonly<Record<string, Meaning>> = {
   XX002: { code: 'store-corrupt', text: 'Postgres found a damaged index.' },
 }
 
-/** What became of a connection or a statement that serves no call of the store. `what` is a sentence without its full stop. */
+/** Creates the error for a connection or statement that serves no call of the store. `what` is a sentence without its full stop. */
 export function connectionError(what: string, error: unknown): SessionError {
   const code = faultCode(error)
   const text = mistakes[code ?? '']?.text
@@ -81,7 +81,7 @@ function faultCode(error: unknown): string | undefined {
   return SessionError.isInstance(error) ? faultCode(error.cause) : codeOf(error)
 }
 
-/** Errors of Postgres as errors of the store. `doing` says what was to be done. No text holds a value or where the server is. */
+/** Turns an error of Postgres into one of the store. `doing` names the attempted work. No text contains a value or an address. */
 export function storeError(error: unknown, doing: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error)) return error
   const code = codeOf(error)
@@ -99,7 +99,7 @@ function meaningOf(code: string | undefined, error: Error): Meaning {
   return { code: 'store-unavailable', text: `Postgres failed with the code ${code}.` }
 }
 
-/** The package `pg` has no codes for these. */
+/** Recognises errors of `pg` that have no code. */
 function isConnectionText(message: string): boolean {
   return /connection|timeout|not queryable|SSL|client was closed|pool/i.test(message)
 }

@@ -11,7 +11,7 @@ import { createProcessTable } from './process-table.ts'
 import { lockClass, postgresDialect } from './postgres-dialect.ts'
 import { codeOf, storeError } from './postgres-errors.ts'
 
-/** Versions with one number work side by side. It rises with a change that older processes could not bear. */
+/** Processes with the same major version can work together. Raised by a change that older processes cannot handle. */
 const major = 1
 
 const lockTimeoutMs = 5000
@@ -20,7 +20,7 @@ function migrationsOf(schema: string): readonly Migration[] {
   return [createTables, addState, (connection, dialect) => addProcesses(connection, dialect, schema), addSearch]
 }
 
-/** What several processes need of each other. The deltas are lost with a crash of the server. */
+/** Adds the tables for several processes. The deltas are unlogged: a crash of the server loses them. */
 async function addProcesses(connection: Connection, { types, changesOften }: SqlDialect, schema: string): Promise<void> {
   for (const statement of createProcessTable(schema)) await sql.raw(statement).execute(connection)
   await changesOften(connection.schema.createTable('delta').modifyFront(sql`unlogged`))
@@ -35,7 +35,7 @@ async function addProcesses(connection: Connection, { types, changesOften }: Sql
     .execute()
 }
 
-/** Words of state records. A search in one group reads the group or the index, as the server sees fit. */
+/** Adds the words of state records. For a search in one group the server chooses between the group and the index. */
 async function addSearch(connection: Connection, dialect: SqlDialect): Promise<void> {
   await addSearchColumns(connection, dialect, sql`tsvector`)
   await connection.schema.createIndex('state_words').on('state').using('gin').column('words').where(sql.ref('words'), 'is not', null).execute()
@@ -44,12 +44,12 @@ async function addSearch(connection: Connection, dialect: SqlDialect): Promise<v
 export interface MigrateSchemaOptions {
   readonly pool: Pool
   readonly schema: string
-  /** False: throws if the tables are older than this version. */
+  /** If false, throws if the tables are older than this version. */
   readonly migrate: boolean
   readonly steps?: readonly Migration[]
 }
 
-/** Brings the tables to the present version, one transaction per step. Refuses those of a newer major version, unchanged. */
+/** Migrates the tables to the current version, one transaction per step. Refuses a newer major version and changes nothing then. */
 export async function migrateSchema({ pool, schema, migrate, steps = migrationsOf(schema) }: MigrateSchemaOptions): Promise<void> {
   const db = new Kysely<Tables>({ dialect: poolDialect(pool) })
   try {
@@ -66,7 +66,7 @@ export async function migrateSchema({ pool, schema, migrate, steps = migrationsO
   }
 }
 
-/** One step, if another process has not made it meanwhile. */
+/** Applies one step, unless another process has applied it meanwhile. */
 async function apply(connection: Connection, schema: string, steps: readonly Migration[]): Promise<void> {
   await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
   await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${`migrate ${schema}`}))`.execute(connection)

@@ -6,31 +6,33 @@ import type { PostgresPool } from './pool-types.ts'
 
 /** Server, schema and credentials of a Postgres store. */
 export interface PostgresOptions {
-  /** `postgresql://user:password@host:port/database`. A pooler may be in between. */
+  /** `postgresql://user:password@host:port/database`, of a server or a pooler. */
   readonly connectionString?: string
-  /** A pool of the package `pg`, in place of a connection string. The store never closes it. */
+  /** Pool of the package `pg`, instead of a connection string. The store never closes it. */
   readonly pool?: PostgresPool
-  /** Schema of the tables, created if it is missing. Default `bowline`. */
+  /** Schema of the tables, created if missing. Default `bowline`. */
   readonly schema?: string
 }
 
 /** Connections, migration and clock of a Postgres session store. */
 export interface PostgresStoreOptions extends PostgresOptions {
-  /** Address for connections that must keep their session: the server itself, or a pooler in session mode. Default: `connectionString`. */
+  /**
+   * Address for connections that need a session of their own: the server, or a pooler in session mode. Default: `connectionString`.
+   */
   readonly directConnectionString?: string
   /**
-   * True (default): keeps two connections in addition to the pool, hears other processes' writes within milliseconds, and
-   * takes over dead processes at once. False, for hosts that freeze processes: polls each second, and notices the death of a
-   * process when its leases end.
+   * If true (default), keeps two connections besides the pool, sees writes of other processes within milliseconds, and takes over
+   * dead processes at once. If false, for hosts that freeze processes, polls each second and detects a dead process when its leases
+   * end.
    */
   readonly listen?: boolean
-  /** False: `open` throws if the tables are not of this version. Default true: it brings them there. */
+  /** If true (default), `open` migrates older tables. If false, it throws for them. */
   readonly migrate?: boolean
-  /** How many connections to the server the pool may have. Default 8. */
+  /** Maximum number of connections in the pool. Default 8. */
   readonly poolSize?: number
-  /** Called with conditions that slow the store, and with failures that are retried. Default: a warning of the process. */
+  /** Called with conditions that slow the store, and with failures that are retried. Default: a process warning. */
   readonly onWarning?: (message: string) => void
-  /** For tests: replaces the time of the server. */
+  /** For tests: clock instead of the server's. */
   readonly clock?: Pick<Clock, 'now'>
 }
 
@@ -38,17 +40,17 @@ export interface PostgresStoreOptions extends PostgresOptions {
 export interface PostgresStateStoreOptions extends PostgresOptions {
   /** Default: the variable `DATABASE_URL`. */
   readonly connectionString?: string
-  /** Namespace of the records; others are invisible. Default `default`, as for a runtime. */
+  /** Namespace of the records; others are invisible. Default `default`, like a runtime. */
   readonly namespace?: string
-  /** False: the first call rejects if the tables are not of this version. Default true: it brings them there. */
+  /** If true (default), the first call migrates older tables. If false, it rejects for them. */
   readonly migrate?: boolean
-  /** How many connections to the server the pool may have. Default 8. */
+  /** Maximum number of connections in the pool. Default 8. */
   readonly poolSize?: number
-  /** Called with conditions that slow the store. Default: a warning of the process. */
+  /** Called with conditions that slow the store. Default: a process warning. */
   readonly onWarning?: (message: string) => void
-  /** For tests: replaces the time of the server. */
+  /** For tests: clock instead of the server's. */
   readonly clock?: Pick<Clock, 'now'>
-  /** Environment variables. Default: those of the process. */
+  /** Environment variables. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -56,7 +58,7 @@ const schemaForm = /^[a-z_][a-z0-9_]{0,62}$/
 const mostConnections = 1000
 export const maxRecordBytes = 16 * 1024 * 1024
 
-/** Names the server of states. */
+/** Variable with the connection string of the state store. */
 export const stateVariable = 'DATABASE_URL'
 
 const optionsOfServer = {
@@ -99,7 +101,7 @@ const checkEachForStates = configChecks.optionalRecord<PostgresStateStoreOptions
   environment: configChecks.checkObject,
 })
 
-/** Returns the options with the server that they or the environment name. Throws if there is none. */
+/** Returns the options with the server from the options or the environment. Throws if there is none. */
 export function checkedStateOptions(options: PostgresStateStoreOptions): PostgresStateStoreOptions {
   checkEachForStates('postgresStateStore.options', options)
   const { environment = process.env, pool, connectionString = pool ? undefined : environment[stateVariable] } = options
@@ -128,7 +130,7 @@ function isUrl(text: string | undefined): text is string {
 
 function checkSource(name: string, { connectionString, pool }: PostgresOptions, orElse = ''): void {
   if (connectionString !== undefined && pool) throw new SessionError('invalid-config', `${name}.options has both connectionString and pool: give one of them.`)
-  // It may hold a password: no error shows it.
+  // Errors never show the connection string, which may contain a password.
   if (pool || isUrl(connectionString)) return
   throw new SessionError('invalid-config', `${name} needs a server: give it a connectionString of ${urlForm}, or a pool${orElse}.`)
 }

@@ -6,8 +6,8 @@ import { checkedStateOptions, maxRecordBytes } from './postgres-options.ts'
 import type { PostgresStateStoreOptions } from './postgres-options.ts'
 
 /**
- * Creates a state store on Postgres, for many processes and without a runtime. Its records are those of
- * `postgresStore(…).state` of a runtime with the same database, schema and namespace. Throws `invalid-config`.
+ * Creates a state store on Postgres, for many processes and without a runtime. It shares its records with `postgresStore(…).state`
+ * of a runtime with the same database, schema and namespace. Throws `invalid-config`.
  */
 export function postgresStateStore(options: PostgresStateStoreOptions = {}): OpenableStateStore {
   const complete = checkedStateOptions(options)

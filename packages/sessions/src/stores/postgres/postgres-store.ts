@@ -13,16 +13,16 @@ import type { PostgresOptions, PostgresStoreOptions } from './postgres-options.t
 export interface PostgresStore extends SessionStore {
   /** Returns the counts of this process since the store was opened. Throws `store-unavailable` if it is not open. */
   metrics(): PostgresMetrics
-  /** Queries the database once for waiting work and for conditions that an operator should mend. */
+  /** Queries the database once for waiting work and for conditions that an operator should fix. */
   check(): Promise<PostgresReport>
 }
 
-/** Counts of this process since its store was opened. */
+/** Counts of this process since the store was opened. */
 export interface PostgresMetrics extends DatabaseMetrics {
-  /** Runs that were claimed here, and how many of them other processes had lost, by death or by the end of a lease. */
+  /** Runs that this process claimed, and how many of them other processes had lost by death or by the end of a lease. */
   readonly claims: number
   readonly recovered: number
-  /** Leases of this process that had passed to another one when it renewed them. */
+  /** Leases of this process that another one already held when this one renewed them. */
   readonly lostLeases: number
 }
 
@@ -78,7 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   })
 }
 
-/** Migrates the tables to the version of this package, as `postgresStore` does with `migrate: true`. Repeatable. */
+/** Migrates the tables to the version of this package, like `postgresStore` with `migrate: true`. Can be repeated. */
 export async function migratePostgres(options: PostgresOptions): Promise<void> {
   checkMigrateOptions(options)
   await migrateDatabase(options)

@@ -6,16 +6,16 @@ import { hashIn } from './scope.ts'
 import type { Queries } from './pg-session.ts'
 import type { ProcessScope } from './scope.ts'
 
-/** How long a process waits for the lock of another one before it looks again which one that is. */
+/** Wait in ms for the lock of the next process before the ring is read again. */
 export const lockWaitMs = 1000
 
 /**
- * Returns the statements of the migration that adds what liveness needs to a schema. Leases are those of an owner; a process
- * has another name each time that it gets another lock.
+ * Returns the statements of the migration that adds the table of processes to a schema. Leases belong to an owner; a process gets a
+ * new name each time it takes a new lock.
  *
- * The table holds the processes that hold a lock, or have died and are not taken over yet. A statement that waits keeps a
- * snapshot, and no row that became garbage since can be removed from any table: so the function waits for a short time,
- * and gives up without an error, which the server would log.
+ * The table holds the processes that hold a lock, or have died and are not taken over yet. A waiting statement keeps a snapshot,
+ * which prevents vacuum from removing newer dead rows of all tables. So the function waits only briefly, and returns false instead
+ * of raising an error, which the server would log.
  */
 export function createProcessTable(schema: string): readonly string[] {
   const { table, lockFunction } = namesIn(schema)
@@ -46,38 +46,38 @@ interface ProcessSlots {
   readonly name: string
 }
 
-/** Claims of one process hold this lock together, those who take that process over hold it alone. */
+/** Claims of a process share this lock; a takeover of the process holds it exclusively. */
 const keepProcess = statement((db, { name }: ProcessSlots) => db.selectNoFrom(sql`pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${name}))`.as('kept')))
 
 const findProcess = statement((db, { namespace, name }: ProcessSlots) => db.selectFrom('process').select('name').where('namespace', '=', namespace).where('name', '=', name))
 
-/** Returns what keeps a process from claiming once others have taken it over. */
+/** Returns the check that stops a process from claiming after it was taken over. */
 export function processCheck(slots: ProcessSlots): ProcessCheck {
   return { keep: ask(keepProcess, slots), find: ask(findProcess, slots) }
 }
 
 /**
- * Takes over all that a dead process has: removes its row and ends its leases. Resolves with the keys of the sessions that can
- * be claimed now. Undefined: it has left, or another process was first.
+ * Takes over a dead process: removes its row and ends its leases. Resolves with the keys of the sessions that can be claimed now.
+ * Undefined: the process has left, or another one took it over first.
  */
 export async function takeOver(session: Queries, { schema, namespace }: ProcessScope, name: string): Promise<readonly string[] | undefined> {
   const { table } = namesIn(schema)
   await session.query('begin')
   try {
-    // Claims that are under way come to their end, and their leases are seen below.
+    // Waits for claims in progress, so that the statements below see their leases.
     await session.query(`select pg_advisory_xact_lock(${lockClass}, hashtext($1))`, [name])
     const [dead] = await session.query<{ readonly owner: string }>(`delete from ${table} where namespace = $1 and name = $2 returning owner`, [namespace, name])
     const runs = dead && (await session.query<{ readonly key: string }>(endLeases(schema), [namespace, dead.owner]))
     await session.query('commit')
     return runs?.map(({ key }) => key)
   } catch (error) {
-    // Without a connection there is nothing to roll back, and the first failure tells more.
+    // Ignored: without a connection there is nothing to roll back, and the first failure tells more.
     await session.query('rollback').catch(() => undefined)
     throw error
   }
 }
 
-/** All leases of an owner, unless it lives under another name. They are locked in the order of those who renew several. */
+/** Ends all leases of an owner, unless it is registered under another name. Locks them in the order in which leases are renewed. */
 function endLeases(schema: string): string {
   const within = quoted(schema)
   return `with lost as (
@@ -101,8 +101,8 @@ export function namesIn(schema: string): { readonly table: string; readonly lock
 }
 
 /**
- * Returns the key of an advisory lock: 64 bits, as many as there are, of a hash. If another lock of the database has this key,
- * the next `attempt` gives another one.
+ * Returns the key of an advisory lock: the first 64 bits of a hash. If another lock of the database has this key, the next
+ * `attempt` gives another one.
  */
 export function lockKeyOf(scope: ProcessScope, name: string, attempt: number): string {
   return hashIn(scope, 'process', name, String(attempt)).readBigInt64BE(0).toString()

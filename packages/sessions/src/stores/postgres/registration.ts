@@ -7,25 +7,25 @@ import type { SessionUser } from './session-connection.ts'
 /** A place in the ring of processes, which is ordered by `lockKey`. */
 export interface RingPlace {
   readonly name: string
-  /** A whole number of 64 bits. */
+  /** 64-bit integer. */
   readonly lockKey: string
 }
 
 export interface RegistrationOptions extends ProcessScope {
-  /** In whose name this process has leases. */
+  /** Owner of the leases of this process. */
   readonly owner: string
-  /** A new text each time. */
+  /** Returns a new string on each call. */
   readonly newId: () => string
-  /** Called when this process must not claim any more. Must not throw. */
+  /** Called when this process must stop claiming. Must not throw. */
   readonly onFenced: () => void
-  /** Called when this process may claim, with its present name. Must not throw. */
+  /** Called with the current name when this process may claim. Must not throw. */
   readonly onRegistered: (name: string) => void
 }
 
-/** Another holder of one of so many keys is a fault of the database, or of what else uses it. */
+/** After this many taken keys, the database is at fault or is used by something else. */
 const mostAttempts = 8
 
-/** Says of this process that it lives: it holds a lock on its direct connection, and a row says which one. */
+/** Registers this process as alive: a lock on its direct connection, and a row that names the lock. */
 export class Registration implements SessionUser {
   readonly #options: RegistrationOptions
   readonly #table: string
@@ -37,12 +37,12 @@ export class Registration implements SessionUser {
     this.#table = namesIn(options.schema).table
   }
 
-  /** The present name of this process. Undefined: it must not claim. */
+  /** Current name of this process. Undefined if it must not claim. */
   get name(): string | undefined {
     return this.#isHeld ? this.#place?.name : undefined
   }
 
-  /** The place that this process has, or had before it lost its connection. */
+  /** Current place, or the last one before the connection was lost. */
   get place(): RingPlace | undefined {
     return this.#place
   }
@@ -63,7 +63,7 @@ export class Registration implements SessionUser {
     this.#options.onFenced()
   }
 
-  /** The row goes before the lock: a watcher that gets the lock finds nothing to take over. */
+  /** Deletes the row before it releases the lock: a watcher that gets the lock then finds nothing to take over. */
   async closing(session: Session): Promise<void> {
     const place = this.#place
     if (!place || !this.#isHeld) return
@@ -73,8 +73,8 @@ export class Registration implements SessionUser {
   }
 
   /**
-   * Returns the place from before the connection was lost, if no watcher has taken it: that takes the lock first and removes
-   * the row at the end. After a restart of the server, all processes go on under their names.
+   * Returns the place from before the connection was lost, unless a watcher has taken it: a watcher takes the lock first and
+   * removes the row last. So all processes keep their names after a restart of the server.
    */
   async #takeBack(session: Queries): Promise<RingPlace | undefined> {
     const place = this.#place
@@ -86,8 +86,8 @@ export class Registration implements SessionUser {
   }
 
   /**
-   * The lock comes before the row, so that a watcher never finds the lock of a living process free. With its former row the
-   * process keeps its leases from being ended.
+   * Takes the lock before it inserts the row, so that a watcher never finds the lock of a living process free. Replaces the former
+   * row in the same statement: a process with a row keeps its leases.
    */
   async #register(session: Queries): Promise<RingPlace> {
     const { namespace, owner, newId } = this.#options

@@ -5,11 +5,11 @@ import { PgSession } from './pg-session.ts'
 import type { NewClient, Queries, Session } from './pg-session.ts'
 import { isPooledByTransaction } from './pooler.ts'
 
-/** A part of this process that needs a connection of its own. */
+/** Part of this process that needs a connection of its own. */
 export interface SessionUser {
-  /** Called each time a connection has been made. If it rejects, the connection is closed and made again. */
+  /** Called after each connect. If it rejects, the connection is closed and retried. */
   opened(session: Session): Promise<void>
-  /** Called once for each call of `opened`, when that connection is gone. Must not throw. */
+  /** Called once per call of `opened`, after that connection is lost. Must not throw. */
   lost?(): void
   /** Called before the connection is closed on purpose. */
   closing?(session: Session): Promise<void>
@@ -18,44 +18,44 @@ export interface SessionUser {
 export interface SessionConnectionOptions {
   readonly newClient: NewClient
   readonly clock: Clock
-  /** At least 0 and below 1. */
+  /** Returns a number from 0 (included) to 1 (excluded). */
   readonly random: () => number
-  /** Told in this order that there is a connection, and in the opposite order that it is closed. */
+  /** Notified of an open connection in this order, and of its end in reverse order. */
   readonly users: readonly SessionUser[]
-  /** Told the first failure of each outage. Must not throw. */
+  /** Called with the first failure of each outage. Must not throw. */
   readonly onError: (error: SessionError) => void
-  /** Told once if a pooler in transaction mode is in between: then no connection is opened any more. */
+  /** Called once if a pooler in transaction mode is detected. No further connection is opened. */
   readonly onPooler: () => void
-  /** Default 5,000: within this time a connection must be made and a check be answered. */
+  /** Timeout in ms for a connection to be made and for a check to be answered. Default 5,000. */
   readonly answerMs?: number
-  /** Default 5,000. */
+  /** Interval between checks in ms. Default 5,000. */
   readonly checkMs?: number
 }
 
 /**
- * State of the direct connection. `down`: it is being opened again. `pooled`: a pooler prevents session state, so another
- * process is not heard.
+ * State of the direct connection. `down`: it is being reopened. `pooled`: a pooler prevents session state, so hints of other
+ * processes are not received.
  */
 export type ConnectionState = 'closed' | 'opening' | 'open' | 'down' | 'pooled'
 
-/** The first wait before a connection is opened again. It doubles with each attempt, up to the longest one. */
+/** Wait before the first reconnect, in ms. Doubles with each attempt, up to `longestRetryMs`. */
 const firstRetryMs = 100
 const longestRetryMs = 1000
 
 const defaultAnswerMs = 5000
 const defaultCheckMs = 5000
 
-/** The fewest settings with which the connection of an idle session lives, and the server notices soon when its client is gone. */
+/** Settings that keep an idle session connected and let the server detect a lost client soon. */
 const settings = {
   ...{ statement_timeout: '0', transaction_timeout: '0', lock_timeout: '0', idle_session_timeout: '0', idle_in_transaction_session_timeout: '0' },
   ...{ tcp_keepalives_idle: '5', tcp_keepalives_interval: '2', tcp_keepalives_count: '3', tcp_user_timeout: '10000' },
-  // What is written here is about living processes: none of them outlives the server.
+  // These writes concern living processes only, and no connection outlives a crash of the server.
   synchronous_commit: 'off',
 }
 
 const applySettings = 'select set_config(given.key, given.value, false) from json_each_text($1::json) as given join pg_settings on pg_settings.name = given.key'
 
-/** A connection that keeps its session, opened again whenever it is lost. No failure of it ends the process. */
+/** Connection that keeps its session and is reopened whenever it is lost. Its failures never end the process. */
 export class SessionConnection implements Queries {
   readonly #options: SessionConnectionOptions
   #state: ConnectionState = 'closed'
@@ -75,12 +75,12 @@ export class SessionConnection implements Queries {
     return this.#state
   }
 
-  /** How often the connection was opened again. */
+  /** Number of reconnects. */
   get reconnects(): number {
     return Math.max(0, this.#openings - 1)
   }
 
-  /** Tries once to open the connection. If that fails, goes on trying in the background. */
+  /** Tries once to open the connection. If that fails, keeps trying in the background. */
   async open(): Promise<ConnectionState> {
     if (this.#state !== 'closed') throw new TypeError('This connection was opened before: make another one.')
     this.#state = 'opening'
@@ -93,12 +93,12 @@ export class SessionConnection implements Queries {
     return this.#session.query<Row>(text, values)
   }
 
-  /** Gives up the present connection and opens another one. */
+  /** Drops the current connection and opens another one. */
   drop(): void {
     this.#session?.destroy()
   }
 
-  /** Lets the users take leave, and ends the connection. */
+  /** Lets the users clean up, then ends the connection. */
   async close(): Promise<void> {
     this.#isClosing = true
     this.#cancelRetry()
@@ -117,7 +117,7 @@ export class SessionConnection implements Queries {
     try {
       await user.closing?.(session)
     } catch (error) {
-      // Without a connection there is nothing to take leave of.
+      // A lost connection needs no cleanup.
       if (session.isOpen) this.#options.onError(connectionError('A connection to Postgres was not closed cleanly', error))
     }
   }
@@ -169,7 +169,7 @@ export class SessionConnection implements Queries {
 
   #lost(session: PgSession, told: readonly SessionUser[]): void {
     for (const user of told.toReversed()) user.lost?.()
-    // While it is being opened, the attempt fails.
+    // If the connection is still being opened, the attempt itself fails.
     if (this.#state !== 'open' || this.#isClosing) return
     const { clock, onError } = this.#options
     if (clock.now() - this.#openedAt >= longestRetryMs) this.#failures = 0

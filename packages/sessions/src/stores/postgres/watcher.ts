@@ -7,15 +7,17 @@ import type { SessionUser } from './session-connection.ts'
 
 export interface WatcherOptions extends ProcessScope {
   readonly clock: Clock
-  /** The place of this process in the ring. Undefined: it has none yet. */
+  /** Place of this process in the ring. Undefined if it has none yet. */
   readonly place: () => RingPlace | undefined
-  /** Called when this process has taken over another one, with the keys of the sessions that can be claimed now. Must not throw. */
+  /**
+   * Called after this process has taken over another one, with the keys of the sessions that can be claimed now. Must not throw.
+   */
   readonly onTakenOver: (name: string, keys: readonly string[]) => void
-  /** Cancels the statement of a process of the server. */
+  /** Cancels the current statement of a server process. */
   readonly cancel: (backend: number) => Promise<unknown>
-  /** Called if the row of this place is gone. Must not throw. */
+  /** Called if the row of this process is gone. Must not throw. */
   readonly onMissing: (place: RingPlace) => void
-  /** Must not throw. */
+  /** Called with failures, which are retried. Must not throw. */
   readonly onError: (error: unknown) => void
 }
 
@@ -24,13 +26,13 @@ interface Ring {
   readonly next: RingPlace | undefined
 }
 
-/** How long a cancelled wait may take to end before it is cancelled again. */
+/** Wait in ms for a cancelled statement to end before it is cancelled again. */
 const cancelMs = 50
 
-/** After an outage the other processes have so much time to take their locks back. */
+/** Time in ms for other processes to take their locks back after an outage. */
 const graceMs = 2000
 
-/** Waits for the lock of the next process in the ring, and takes over what that has when its lock falls free. */
+/** Waits for the lock of the next process in the ring, and takes that process over when its lock is released. */
 export class Watcher implements SessionUser {
   readonly #options: WatcherOptions
   readonly #table: string
@@ -38,7 +40,7 @@ export class Watcher implements SessionUser {
   #wasOpen = false
   #isClosing = false
   #takeovers = 0
-  /** The process of the server that waits for a lock. */
+  /** Id of the server process that waits for a lock. */
   #backend: number | undefined
   #isWaiting = false
   #loop: Promise<void> = Promise.resolve()
@@ -51,7 +53,7 @@ export class Watcher implements SessionUser {
     this.#lockFunction = lockFunction
   }
 
-  /** How many processes this one has taken over. */
+  /** Number of processes that this one has taken over. */
   get takeovers(): number {
     return this.#takeovers
   }
@@ -60,7 +62,7 @@ export class Watcher implements SessionUser {
     const [row] = await session.query<{ readonly backend: number }>('select pg_backend_pid() as backend')
     this.#backend = row?.backend
     const before = this.#loop
-    // One that was taking over when its connection was lost may not have come to its end.
+    // The former loop may still be in a takeover that began before its connection was lost.
     this.#loop = this.#watch(session, this.#wasOpen ? graceMs : 0).then(() => before)
     this.#wasOpen = true
   }
@@ -73,11 +75,11 @@ export class Watcher implements SessionUser {
     this.#isClosing = true
     this.#wake()
     while (this.#isWaiting && (await this.#cancelWait())) await this.#endsWithin(cancelMs)
-    // The wait is short: if it cannot be cancelled, it comes to its end.
+    // If the wait cannot be cancelled, it ends soon by itself.
     await this.#loop
   }
 
-  /** A cancel that comes before the statement has begun does nothing. Returns whether it can be tried again. */
+  /** Cancels the wait. Has no effect if the statement has not started yet. Returns false if a retry is useless. */
   async #cancelWait(): Promise<boolean> {
     if (this.#backend === undefined) return false
     try {
@@ -111,7 +113,7 @@ export class Watcher implements SessionUser {
     }
   }
 
-  /** Returns whether there is a process to watch. */
+  /** Watches the next process once. Returns false if there is none. */
   async #watchNext(session: Session): Promise<boolean> {
     const place = this.#options.place()
     if (!place) return false
@@ -157,7 +159,7 @@ from (select) as one left join lateral (
     return { isMember: row?.isMember === true, next }
   }
 
-  /** Ends early when the connection is lost or closed. */
+  /** Waits. Ends early if the connection is lost or closed. */
   async #pause(ms: number): Promise<void> {
     if (ms === 0 || this.#isClosing) return
     const { clock } = this.#options

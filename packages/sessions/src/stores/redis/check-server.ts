@@ -4,7 +4,7 @@ import type { RedisClient } from './client.ts'
 
 const leastVersion = [6, 2] as const
 
-/** Looks at the settings of a server: of each node of a cluster that holds records. */
+/** Checks the settings of a server, or of every node with records in a cluster. */
 export class ServerCheck {
   readonly #onWarning: (message: string) => void
   readonly #warned = new Set<string>()
@@ -13,7 +13,7 @@ export class ServerCheck {
     this.#onWarning = onWarning
   }
 
-  /** Throws a `SessionError` if the server would lose records by itself, or is not ready. */
+  /** Throws a `SessionError` if the server is not ready, or would delete records on its own. */
   async run(client: RedisClient): Promise<void> {
     for (const node of await nodesOf(client)) this.#checkNode(fieldsOf(await infoOf(node)))
   }

@@ -6,7 +6,7 @@ export interface RedisClient {
   evalSha(sha: string, options: ScriptArguments): Promise<unknown>
   eval(text: string, options: ScriptArguments): Promise<unknown>
   info(section?: string): Promise<unknown>
-  /** Master nodes, only for a cluster. */
+  /** Primary nodes. Only a cluster has this. */
   readonly masters?: readonly object[]
   nodeClient?(master: never): Promise<Pick<RedisClient, 'info'>>
 }
@@ -17,11 +17,11 @@ export interface ScriptArguments {
   arguments: string[]
 }
 
-/** Where a client comes from. */
+/** Source of a client. */
 export interface ClientSource {
-  /** Returns a client that is connected and checked. Rejects with a `SessionError` if there is none at that time. */
+  /** Returns a connected and checked client. Rejects with a `SessionError` if there is none by `untilMs`. */
   ready(untilMs: number): Promise<RedisClient>
-  /** The client has failed: it is not returned again. */
+  /** Reports that the client has failed: it is not returned again. */
   drop(client: RedisClient): void
   close(): Promise<void>
 }

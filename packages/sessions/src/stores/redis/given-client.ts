@@ -12,7 +12,7 @@ export interface GivenClientOptions {
   readonly check: ServerCheck
 }
 
-/** A client or cluster of the user, who closes it. It connects again by itself, as it is configured. */
+/** Client or cluster of the user, who closes it. It reconnects as it is configured. */
 export class GivenClient implements ClientSource {
   readonly #options: GivenClientOptions
   #checked: Promise<void> | undefined
@@ -20,7 +20,7 @@ export class GivenClient implements ClientSource {
 
   constructor(options: GivenClientOptions) {
     this.#options = options
-    // Without a listener the process would end at a lost connection.
+    // Without a listener, a lost connection ends the process.
     options.client.on('error', () => undefined)
   }
 

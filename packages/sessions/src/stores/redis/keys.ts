@@ -3,12 +3,12 @@ import { configChecks } from '../../arguments.ts'
 
 const form = /^[A-Za-z0-9._:/-]{1,64}$/
 
-/** Refuses a prefix of keys with other characters: braces would decide about the slot in a cluster. */
+/** Refuses a key prefix with other characters. Braces, for instance, would change the slot of a cluster. */
 export const prefixCheck: ArgumentCheck = configChecks.optional((path, value) =>
   configChecks.checkRequired(path, value, 'a text of 1 to 64 letters, digits and . _ : / -', (given) => typeof given === 'string' && form.test(given)),
 )
 
-/** The names of all keys. What is between braces decides about the slot in a cluster: all keys of a space share one. */
+/** Returns the names of all keys. The part between braces selects the slot of a cluster: all keys of a space share one. */
 export function redisKeys(prefix: string) {
   const inSpace = (space: string, name: string): string => `${prefix}:{${encodeSpace(space)}}:${name}`
   return {
@@ -16,7 +16,7 @@ export function redisKeys(prefix: string) {
     records: (space: string) => inSpace(space, 'records'),
     ids: (space: string) => inSpace(space, 'ids'),
     value: (space: string, id: string) => inSpace(space, `value:${id}`),
-    /** Those of a record in the order in which scripts expect them. */
+    /** Keys of a record, in the order that scripts expect. */
     record: (space: string, id: string): readonly string[] => [
       ...[inSpace(space, 'records'), inSpace(space, `value:${id}`), inSpace(space, 'ids')],
       ...[inSpace(space, 'due'), inSpace(space, 'gone')],
@@ -27,7 +27,7 @@ export function redisKeys(prefix: string) {
 
 export type RedisKeys = ReturnType<typeof redisKeys>
 
-/** Without braces: spaces stay apart, and the part that decides about the slot is never empty. */
+/** Replaces braces. Different spaces stay different, and the part that selects the slot is never empty. */
 function encodeSpace(space: string): string {
   return space.replace(/[%{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
 }

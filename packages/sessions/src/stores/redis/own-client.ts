@@ -24,8 +24,8 @@ const shortestWaitMs = 25
 const longestWaitMs = 2_000
 
 /**
- * One connection, opened when it is needed. A lost one is opened again by the next call, after a wait that doubles with each
- * failure. An idle one lets the process end.
+ * One connection, opened on demand. If it is lost, the next call reopens it after a wait that doubles with each failure. An idle
+ * connection does not keep the process alive.
  */
 export class OwnClient implements ClientSource {
   readonly #options: OwnClientOptions
@@ -67,7 +67,7 @@ export class OwnClient implements ClientSource {
     this.#client = undefined
     if (!client?.isOpen) return
     const { clock, timeoutMs } = this.#options
-    // Waits for the answers of calls under way.
+    // Waits for calls in progress.
     await answeredUntil(clock, clock.now() + timeoutMs, client.close()).catch(() => client.destroy())
   }
 
@@ -76,7 +76,7 @@ export class OwnClient implements ClientSource {
       const client = await this.#connect()
       this.#failures = 0
       this.#client = client
-      // Not while it was opened.
+      // The store may have been closed meanwhile.
       if (this.#closed) await this.close()
       return client
     } catch (error) {
@@ -95,11 +95,11 @@ export class OwnClient implements ClientSource {
     const { createClient } = await loadRedis('redisStateStore')
     const client = createClient({
       url,
-      // Calls end at a time of their own, and this class connects again.
+      // Each call has its own deadline, and this class reconnects.
       ...{ disableOfflineQueue: true, commandOptions: { timeout: 0 }, maintNotifications: 'disabled' },
       socket: { connectTimeout: timeoutMs, reconnectStrategy: false },
     })
-    // Without a listener the process would end. The call that meets the error says it.
+    // Without a listener, an error ends the process. The failing call reports it.
     client.on('error', () => undefined)
     client.unref()
     try {
@@ -118,12 +118,12 @@ function connectionError(error: unknown): SessionError {
   return code === undefined ? unreachable((error as NodeJS.ErrnoException).code) : replyError('Redis', code)
 }
 
-/** The text of the error of the connection may hold its address. */
+/** Shows the code only: the error text may contain the address. */
 export function unreachable(code?: string): SessionError {
   return new SessionError('store-unavailable', `Redis cannot be reached${code === undefined ? '' : ` (${code})`}. Start it, or correct its URL.`)
 }
 
-/** May be over at the next try. */
+/** True if a retry may succeed. */
 function isPassing(error: unknown): boolean {
   return error instanceof LostAnswer || (SessionError.isInstance(error) && error.code === 'store-unavailable')
 }

@@ -11,7 +11,7 @@ export interface RedisServerOptions {
   readonly timeoutMs: number
 }
 
-/** Executes scripts over a connection to Redis. */
+/** Runs scripts over a connection to Redis. */
 export class RedisServer implements ScriptServer {
   readonly name = 'Redis'
   readonly #options: RedisServerOptions
@@ -39,7 +39,7 @@ export class RedisServer implements ScriptServer {
     } catch (error) {
       if (isMistake(error)) throw error
       const code = replyCode(error)
-      // The server that takes over from this one is found by a new connection.
+      // A new connection finds the server that replaces a failed or demoted one.
       if (code === undefined || code === 'READONLY') source.drop(client)
       throw code === undefined ? new LostAnswer('The connection was lost.') : replyError(this.name, code)
     }

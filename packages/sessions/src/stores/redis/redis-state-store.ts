@@ -15,19 +15,19 @@ import { scriptStateStore } from './script-state-store.ts'
 export interface RedisStateStoreOptions {
   /** `redis://` or, with TLS, `rediss://`. Default: the variable `REDIS_URL`. */
   readonly url?: string
-  /** A client or cluster of the package `redis`, in place of a URL. The store connects it if it is not open, and never closes it. */
+  /** Client or cluster of the package `redis`, instead of a URL. The store connects it if needed, and never closes it. */
   readonly client?: RedisClient
-  /** Begins every key: stores with different ones share a server. Default `bowline`. */
+  /** Prefix of every key. Stores with different prefixes can share a server. Default `bowline`. */
   readonly prefix?: string
-  /** Larger values are refused with `entry-too-large`. Default 16 MiB. */
+  /** Largest value in bytes. A larger one is refused with `entry-too-large`. Default 16 MiB. */
   readonly maxRecordBytes?: number
-  /** How long one request may take, its wait for a connection included. Default 5,000. */
+  /** Timeout of one request in ms, including the wait for a connection. Default 5,000. */
   readonly timeoutMs?: number
-  /** Told about settings of the server with which records can be lost. Default: a warning of the process. */
+  /** Called with settings of the server that can lose records. Default: a process warning. */
   readonly onWarning?: (message: string) => void
-  /** For tests: replaces the time of the server. */
+  /** For tests: clock instead of the server's. */
   readonly clock?: Clock
-  /** Environment variables. Default: those of the process. */
+  /** Environment variables. Default: `process.env`. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -59,7 +59,7 @@ export function redisStateStore(options: RedisStateStoreOptions = {}): OpenableS
   })
 }
 
-/** A URL may hold a password: no error shows it. */
+/** Returns the URL. Errors never show it, since it may contain a password. */
 function urlOf({ url, environment = process.env }: RedisStateStoreOptions): string {
   const found = url ?? environment['REDIS_URL']
   if (found === undefined || found === '') {

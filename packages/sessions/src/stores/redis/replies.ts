@@ -3,10 +3,10 @@ import type { CasResult, StateRead, Versioned } from '../../contract/state-store
 import { SessionError } from '../../errors.ts'
 import { parseStored } from '../../json.ts'
 
-/** What a script returned: what happened, then its facts as texts. */
+/** Reply of a script: an outcome, then details as texts. */
 export type Reply = readonly [outcome: string, ...facts: string[]]
 
-/** The texts that a script returned; null in the place of one that is not there. Clients can be set to give bytes. */
+/** Returns the texts of a reply; null for a missing value. Converts bytes, which clients can be configured to return. */
 export function textsOf(returned: unknown): readonly (string | null)[] {
   if (!Array.isArray(returned)) throw unreadable()
   return (returned as readonly (string | number | Buffer | null | undefined)[]).map((item) => (item == null ? null : item.toString()))
@@ -34,7 +34,7 @@ export function casResultOf(reply: Reply): CasResult {
   throw refusalOf(outcome)
 }
 
-/** Each stored text begins with its version. */
+/** Parses a stored text, which starts with its version. */
 export function valueOf(text: string): { readonly version: number; readonly value: JSONValue } {
   const colon = text.indexOf(':')
   return { version: Number(text.slice(0, colon)), value: parseStored<JSONValue>(text.slice(colon + 1), 'A state record') }

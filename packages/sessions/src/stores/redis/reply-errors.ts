@@ -1,6 +1,6 @@
 import { SessionError, type SessionErrorCode } from '../../errors.ts'
 
-/** Codes with which servers begin the text of an error. The text itself may hold arguments: it is never shown. */
+/** Meanings of the codes at the start of error texts. The text itself may contain arguments, so it is never shown. */
 const meanings: Readonly<Record<string, { readonly code: SessionErrorCode; readonly text: string }>> = {
   OOM: { code: 'store-full', text: 'is full: raise its maxmemory, or delete records' },
   WRONGPASS: { code: 'invalid-config', text: 'refuses the user or the password. Correct them' },
@@ -14,18 +14,18 @@ const meanings: Readonly<Record<string, { readonly code: SessionErrorCode; reado
 
 const passing = 'cannot execute scripts now'
 
-/** The code of an error that the server answered with. Undefined for a failure of the connection. */
+/** Returns the code of an error reply. Undefined for a failure of the connection. */
 export function replyCode(error: unknown): string | undefined {
   return error instanceof Error ? /^([A-Z][A-Z0-9]+)(?: |$)/.exec(error.message)?.[1] : undefined
 }
 
-/** For an error that the server answered with: it has executed nothing. */
+/** Creates the error for an error reply. The server has executed nothing. */
 export function replyError(name: string, code: string): SessionError {
   const { code: sessionCode, text } = meanings[code] ?? { code: 'store-unavailable' as const, text: passing }
   return new SessionError(sessionCode, `${name} ${text} (${code}).`)
 }
 
-/** A mistake in code, of this package or of the client: it is thrown as it is. */
+/** True for a programming error of this package or the client. It is rethrown unchanged. */
 export function isMistake(error: unknown): boolean {
   return [TypeError, ReferenceError, RangeError, SyntaxError].some((kind) => error instanceof kind)
 }

@@ -1,22 +1,22 @@
 import type { Script } from './scripts.ts'
 
-/** Executes scripts on a server. */
+/** Runs scripts on a server. */
 export interface ScriptServer {
-  /** How errors name it. */
+  /** Name in errors. */
   readonly name: string
-  /** Rises when the server has lost the scripts that were loaded: it may have lost everything else too. */
+  /** Increases when the server has lost loaded scripts: it may have lost all other data too. */
   readonly losses: number
-  /** Connects and checks the server, if that is not done. */
+  /** Connects and checks the server, unless that is done. */
   open(): Promise<void>
   /**
-   * Returns what the script returned. Rejects with a `SessionError` if it was not executed, and with a `LostAnswer` if this is
-   * not known.
+   * Runs a script and returns its result. Rejects with a `SessionError` if it was not executed, and with `LostAnswer` if that is
+   * unknown.
    */
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown>
   close(): Promise<void>
 }
 
-/** The script was sent, and there is no answer. It may have been executed, or may be executed at any time. */
+/** A script was sent and not answered. It may have been executed, or may still be. */
 export class LostAnswer extends Error {
   override readonly name = 'LostAnswer'
 }

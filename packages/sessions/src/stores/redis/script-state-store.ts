@@ -14,11 +14,11 @@ export interface ScriptStateStoreOptions {
   readonly server: ScriptServer
   readonly prefix: string
   readonly maxRecordBytes: number
-  /** Time of records. Default: that of the server. */
+  /** Clock of records. Default: the server's. */
   readonly now?: () => number
 }
 
-/** The rules of versions, lives and order, as scripts of a server. */
+/** Implements versions, time to live and order of records with scripts on a server. */
 export function scriptStateStore(options: ScriptStateStoreOptions): OpenableStateStore {
   const { server, prefix, maxRecordBytes, now } = options
   const keys = redisKeys(prefix)
@@ -64,7 +64,7 @@ export function scriptStateStore(options: ScriptStateStoreOptions): OpenableStat
 
 const mostTries = 3
 
-/** Sends scripts, again if an answer is lost. */
+/** Runs scripts. Retries after a lost answer. */
 class ScriptCalls {
   readonly #server: ScriptServer
   readonly #keys: RedisKeys
@@ -77,7 +77,7 @@ class ScriptCalls {
     this.#keys = keys
   }
 
-  /** For scripts that change nothing, or nothing more the second time. */
+  /** Runs a script that changes nothing or is idempotent. */
   async run(script: Script, keys: readonly string[], args: readonly string[], most = mostTries): Promise<unknown> {
     for (let tries = 1; ; tries++) {
       try {
@@ -93,8 +93,8 @@ class ScriptCalls {
   }
 
   /**
-   * Executes a change once. After a lost answer the script looks for the marks of the tries before: it returns the outcome of
-   * the one that was made, or sees to it that none of them will be made, and then makes the change.
+   * Executes a change once. After a lost answer, the next attempt passes the marks of the earlier ones. The script then returns the
+   * outcome of the one that was executed, or blocks all of them and makes the change.
    */
   async change(script: Script, space: string, id: string, args: readonly string[]): Promise<Reply> {
     const marks: string[] = []
@@ -111,7 +111,7 @@ class ScriptCalls {
     }
   }
 
-  /** Makes the space known to `sweep`, before its first record. */
+  /** Registers the space for `sweep`, before its first record. */
   async addSpace(space: string): Promise<void> {
     const { losses } = this.#server
     if (losses !== this.#losses) this.#spaces = new Set()
@@ -131,7 +131,7 @@ function unknownOutcome(name: string): SessionError {
   return new SessionError('store-unavailable', `${name} has not answered: a change may have been made or not. Read the record to find out.`)
 }
 
-/** Makes names for tries of changes that no other process has. */
+/** Returns a function that makes unique names for attempts, also across processes. */
 function markMaker(): () => string {
   const own = randomBytes(6).toString('base64url')
   let made = 0
@@ -163,7 +163,7 @@ async function listRecords(parts: ListParts, space: string, query: StateQuery): 
 
 type Head = Omit<Listed, 'value'>
 
-/** Records of a page without their values. The server looks at a part of the space at a time. */
+/** Returns the records of a page without their values. The server scans a part of the space per request. */
 async function headsOf({ calls, keys, time }: ListParts, space: string, { prefix = '', page = '' }: StateQuery, wanted: number): Promise<readonly Head[]> {
   const end = behindPrefix(prefix)
   const highest = end === undefined ? '+' : `(${end}`
@@ -181,7 +181,7 @@ function headOf([id = '', version = '', usedAt = '', expiresAt = '']: readonly s
   return { id, version: Number(version), usedAt: Number(usedAt), expiresAt: expiryOf(expiresAt) }
 }
 
-/** Undefined if the record was changed or is gone since. */
+/** Adds the value. Undefined if the record was changed or removed since. */
 function withValue(head: Head, text: string | null | undefined): Listed | undefined {
   if (text == null) return undefined
   const { version, value } = valueOf(text)
@@ -199,7 +199,7 @@ async function sweepSpace(calls: ScriptCalls, keys: readonly string[], time: () 
   let swept = 0
   while (swept < limit) {
     const most = Math.min(sweepStep, limit - swept)
-    // Sent once: how many a lost try has removed is not known.
+    // Sent once: after a lost answer, the number of removed records is unknown.
     const [count] = replyOf(await calls.run(scripts.sweep, keys, [time(), String(most)], 1))
     swept += Number(count)
     if (Number(count) < most) break

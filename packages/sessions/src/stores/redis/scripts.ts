@@ -1,24 +1,23 @@
 import { createHash } from 'node:crypto'
 
-/** A program that the server executes as one step: nothing comes between its commands, and all of them happen or none. */
+/** Script that the server executes atomically. */
 export interface Script {
   readonly text: string
-  /** By which the server knows the text once it has seen it. */
+  /** Hash by which the server knows the text once it has loaded it. */
   readonly sha: string
 }
 
 /**
- * Keys of a record, in this order: the hash of all records of its space, its value, the ids of the space in order, when records
- * expire, what was deleted. Then come the keys of the marks: that of this try first, then those of the tries before it. The
- * name of each is an argument too. All of them are in one slot of a cluster.
+ * Keys of a record, in this order: hash of all records of its space, value, sorted ids of the space, expiry times, deleted ids.
+ * Then the keys of the marks: of this attempt first, then of earlier ones; the name of each mark is an argument too. All keys are
+ * in one slot of a cluster.
  *
- * The hash has for each id `version usedAt expiresAt marks`: `never` or `gone` in the place of a time, and after it the newest
- * changes as `;mark=version;…`. Under the empty id it has the highest version of all ids that are forgotten. A value begins
- * with its version.
+ * The hash maps an id to `version usedAt expiresAt marks`. `expiresAt` can be `never` or `gone`; the newest changes follow it as
+ * `;mark=version;…`. The empty id holds the highest version of all forgotten ids. A value starts with its version.
  *
- * A deleted or swept record is `gone` for ten minutes, so that a try whose answer was lost finds its mark. Of a forgotten id
- * only the highest version is left: versions of new records begin above it. Each write forgets a few ids, so that a space does
- * not grow if nobody sweeps it; an expired record is shown as expired for a day.
+ * A deleted or swept record stays `gone` for ten minutes, so that a retry after a lost answer finds its mark. Then the id is
+ * forgotten; new records get versions above the highest forgotten one. Each write forgets a few ids, so that a space stays small
+ * without `sweep`. An expired record is reported as expired for a day.
  */
 const common = `
 local graceMs, markMs, expiredMs, marksLength = 60000, 600000, 86400000, 320
@@ -97,7 +96,7 @@ local function forgetSome(at, most)
 end
 `
 
-/** Arguments: id, time, expected version (empty: none), time to live, value, marks. */
+/** Arguments: id, time, expected version (empty: none), TTL, value, marks. */
 const compareAndSet = script(`${common}${ofChanges}
 local id, at, expected, ttl, value = ARGV[1], now(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local record = find(id)
@@ -144,7 +143,7 @@ forgetSome(at, 2)
 return { 'ok', whole(record.version) }
 `)
 
-/** Arguments: id, time, time to live, marks. It has no mark in the record: a second touch does what the first one did. */
+/** Arguments: id, time, TTL, marks. Stores no mark in the record: touching twice has the effect of touching once. */
 const touch = script(`${common}${ofChanges}
 local id, at, ttl = ARGV[1], now(ARGV[2]), ARGV[3]
 local record = find(id)
@@ -173,9 +172,9 @@ return { 'found', whole(record.version), record.usedAt, record.expiresAt, value 
 `)
 
 /**
- * Keys: records, ids. Arguments: time, lowest and highest id, how many. Returns id, version, usedAt and expiresAt of each live
- * record, one after the other; before them the id after which the list goes on, or an empty text. It looks at so many
- * ids at most, however many of them have expired: the server does nothing else meanwhile.
+ * Keys: records, ids. Arguments: time, lowest id, highest id, count. Returns the id after which the list continues, or an empty
+ * text; then id, version, usedAt and expiresAt of each live record. Limits the number of scanned ids, expired ones included, since
+ * the server does nothing else meanwhile.
  */
 const list = script(`${common}
 local at, lowest, highest, wanted = now(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -198,10 +197,10 @@ while true do
 end
 `)
 
-/** Keys: values. Returns them; nothing in the place of one that is not there. */
+/** Keys: values. Returns the values; nil for a missing one. */
 const values = script(`return redis.call('MGET', unpack(KEYS))`)
 
-/** Keys as of a record, without marks; the value is not looked at. Arguments: time, how many. Returns how many had expired. */
+/** Keys: those of a record without marks; the value is not read. Arguments: time, limit. Returns the number of expired records. */
 const sweep = script(`${common}${ofChanges}
 local at, most = now(ARGV[1]), tonumber(ARGV[2])
 local ids = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', whole(at), 'LIMIT', 0, most)
@@ -216,7 +215,7 @@ forgetSome(at, most)
 return { tostring(#ids) }
 `)
 
-/** Key: the spaces. Argument: one that has records from now on. */
+/** Key: the spaces. Argument: a space that gets records. */
 const addSpace = script(`return { tostring(redis.call('SADD', KEYS[1], ARGV[1])) }`)
 
 /** Key: the spaces. */

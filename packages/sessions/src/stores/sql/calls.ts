@@ -6,7 +6,7 @@ import { all, first, statement } from './statement.ts'
 import type { Steps } from './statement.ts'
 import type { Database, ToolCallTable } from './tables.ts'
 
-/** The record of a row: what is no column of its own stands in `rest`. */
+/** Returns the record of a row. Fields without a column are in `rest`. */
 function callRecord(row: ToolCallTable & { readonly run_id: string; readonly session_key: string }): ToolCallRecord {
   const { run_id: runId, step, tool_call_id: toolCallId } = row
   const where = `The call ${toolCallId} of run ${runId}`
@@ -54,7 +54,7 @@ export function callRow(call: ToolCallRecord, run: number, session: number, outc
   }
 }
 
-/** As the loop makes it: not stored where it can be made again. */
+/** Returns the default idempotency key, which is derived and not stored. */
 export function usualKey({ runId, step, toolCallId }: Pick<ToolCallRecord, 'runId' | 'step' | 'toolCallId'>): string {
   return `${runId}/${step}/${toolCallId}`
 }
@@ -68,7 +68,7 @@ const ofRun = statement((db, slots: { readonly namespace: string; readonly runId
     .orderBy('tool_call.index'),
 )
 
-/** Goes back through the runs of the session: who asks is answering one of the newest calls. */
+/** Searches the runs of the session backwards: an answer usually belongs to one of the newest calls. */
 const newestOfSession = statement((db, slots: { readonly namespace: string; readonly key: string; readonly toolCallId: string }) =>
   selectCalls(db, slots.namespace)
     .where('session.key', '=', slots.key)

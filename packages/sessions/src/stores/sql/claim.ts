@@ -18,28 +18,28 @@ import type { Database, RunRow, SessionRow, SessionStateTable } from './tables.t
 import { statusColumns, updateRunStatus } from './write-runs.ts'
 import { atMost, numberValue, textValue } from './values.ts'
 
-/** How a run is known to be lost: by its lease, or, in a store of one process, by its owner. */
+/** Way of detecting the loss of a run: by its lease or, in a store of one process, by its owner. */
 export type ClaimContext = StoreView & {
   readonly loss: 'lease' | 'owner'
   readonly processCheck?: ProcessCheck | undefined
-  /** Whether to wait for named sessions to which other processes are writing. A claim always passes over other sessions. */
+  /** Whether to wait for or skip named sessions that other processes are writing to. A claim always skips other locked sessions. */
   readonly kept: Kept
 }
 
 export type Kept = 'wait' | 'skip'
 
-/** Keeps a process from claiming that another one holds for dead. */
+/** Stops a process from claiming after another one has declared it dead. */
 export interface ProcessCheck {
-  /** Waits while another process takes over what this one has. From then on that waits until the claim is stored. */
+  /** Waits for a takeover of this process that is in progress. A later takeover waits until the claim is stored. */
   readonly keep: Call
-  /** Gives no row if this process was taken over. */
+  /** Returns no row if this process was taken over. */
   readonly find: Call
 }
 
 interface CandidateSlots {
   readonly namespace: string
   readonly agents: readonly string[]
-  /** Null: any. */
+  /** Id of the only run to claim. Null: any run. */
   readonly runId: string | null
   readonly now: number | null
   readonly max: number
@@ -47,7 +47,7 @@ interface CandidateSlots {
 
 type QueuedSlots = CandidateSlots & { readonly fullTenants: readonly string[] }
 
-/** Each by an index that holds the runs of this status alone, in the order of acceptance. */
+/** Uses an index of queued runs only, in order of acceptance. The statements below use one of running runs. */
 const queuedSessions = statement((db, slots: QueuedSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('queued'))
@@ -70,14 +70,14 @@ const queuedSessions = statement((db, slots: QueuedSlots, dialect) =>
 
 type OwnerSlots = CandidateSlots & { readonly owner: string; readonly holds: readonly string[] }
 
-/** A running run holds its session: it is the first, whatever the place of those that wait. */
+/** A running run holds its session, so it is the first open one, whatever the place of the queued runs. */
 const sessionsOfOthers = statement((db, slots: OwnerSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('running'))
     .where((where) => where.or([where('run_state.owner', 'is distinct from', slots.owner), where.not(dialect.isOneOf(where.ref('run.id'), slots.holds, 'text'))])),
 )
 
-/** Those of the owner too, if it does not know of them: the answer to its claim was lost. */
+/** Includes runs of the caller that it does not know of: the answer to its claim was lost. */
 const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
   selectCandidates(db, slots, dialect)
     .where('run.status', '=', sql.lit('running'))
@@ -91,7 +91,10 @@ const sessionsWithoutLease = statement((db, slots: OwnerSlots, dialect) =>
 
 type NamedSlots = Pick<CandidateSlots, 'namespace' | 'agents'> & { readonly keys: readonly string[] }
 
-/** Whether they have anything to claim is seen under their locks. The order is that of all who keep several. */
+/**
+ * Locks the named sessions, in the order that every transaction with several sessions uses. Whether they can be claimed is checked
+ * after.
+ */
 const namedSessions = {
   wait: statement((db, slots: NamedSlots, dialect) => dialect.lock(selectNamed(db, slots, dialect), 'session_state')),
   skip: statement((db, slots: NamedSlots, dialect) => dialect.lock(selectNamed(db, slots, dialect), 'session_state', 'skip')),
@@ -108,7 +111,7 @@ function selectNamed(db: Database, { namespace, agents, keys }: NamedSlots, { is
     .orderBy('session.row')
 }
 
-/** Sessions that live, those of the oldest runs first, without those that others keep. */
+/** Selects sessions that have not expired and are not locked by others, those with the oldest runs first. */
 function selectCandidates(db: Database, { namespace, runId, agents, now, max }: CandidateSlots, { isOneOf, lock, time }: SqlDialect) {
   const candidates = db
     .selectFrom('run')
@@ -143,7 +146,7 @@ interface LeaseSlots {
   readonly leaseMs: number
 }
 
-/** No lease that is given now ends later: one that does is from before the clock was set back, and ends its length after now. */
+/** Shortens leases that end later than one given now: they were given before the clock was set back. */
 const boundLeases = statement((db, slots: LeaseSlots, { time }) =>
   db
     .updateTable('run_state')
@@ -156,7 +159,7 @@ function untilFrom(now: ReturnType<SqlDialect['time']>, ms: number) {
   return sql<number>`${now} + ${numberValue(ms)}`
 }
 
-/** In the order of those who renew several leases. */
+/** Locks in the order in which leases are renewed. */
 const holdingRuns = statement((db, { sessions }: { readonly sessions: readonly number[] }, { isOneOf, lock }) =>
   lock(
     selectOpen(db)
@@ -178,7 +181,7 @@ const nextRun = statement((db, { session }: { readonly session: number }, { lock
   ),
 )
 
-/** To be locked: from then on no lease of these runs is renewed. */
+/** Selects open runs to be locked: the leases of locked runs cannot be renewed. */
 function selectOpen(db: Database) {
   return selectRuns(db)
     .innerJoin('run_input', 'run_input.run', 'run.row')
@@ -186,7 +189,7 @@ function selectOpen(db: Database) {
     .where('run.ended_at', 'is', null)
 }
 
-/** Claims are decided by what is there under the lock of the sessions. */
+/** Claims runs. Reads the candidates again under the lock of their sessions, which decides. */
 export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<readonly Claim[]> {
   const { max, agents, maxRunsPerTenant } = request
   if (max < 1 || agents.length === 0) return []
@@ -199,7 +202,7 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
     if (sessions.length === 0) return claims
     const { states, runs, waiting } = yield* together({
       runs: [ask(holdingRuns, { sessions }), ...sessions.map((session) => ask(nextRun, { session }))],
-      // Behind the locks.
+      // Read after the locks are taken.
       states: askSessionRows(context.now, sessions),
       waiting: askWaiting(sessions),
     })
@@ -207,7 +210,7 @@ export function* claimRuns(request: ClaimRequest, context: ClaimContext): Steps<
     const inOrder = found.sort((a, b) => a.run.created_at - b.run.created_at || a.run.row - b.run.row)
     const taken = inOrder.filter(({ run }) => tenants?.take(run) ?? true).slice(0, max - claims.length)
     for (const each of taken) claims.push(yield* claimOne(each, request, waiting))
-    // Runs behind those of a tenant that has become full were not looked at.
+    // If a tenant has reached its limit, runs queued after those of the tenant were not considered yet.
     if (claims.length === max || taken.length === inOrder.length) return claims
   }
 }
@@ -223,9 +226,9 @@ function* candidates(request: ClaimRequest, { namespace, now, loss, processCheck
   if (loss === 'lease' && others) yield* execute(boundLeases, { namespace, now, leaseMs })
   if (processCheck) yield* executeAll([processCheck.keep])
   const { named, lost, queued, living } = yield* together({
-    // First: while a claim waits for these it has locked no other session.
+    // First, so that the claim holds no other session locked while it waits for these.
     named: keys?.length ? ask(namedSessions[kept], { namespace, agents, keys }) : undefined,
-    // A lost run may have to wait: it must keep no other one back.
+    // Without a limit: a lost run may have to wait for its backoff, and must not hide others.
     lost: others ? ask(loss === 'lease' ? sessionsWithoutLease : sessionsOfOthers, { ...slots, owner, holds, max: Number.MAX_SAFE_INTEGER }) : undefined,
     queued: others ? ask(queuedSessions, { ...slots, fullTenants }) : undefined,
     living: processCheck?.find,
@@ -243,7 +246,7 @@ interface Claimable {
   readonly now: number
 }
 
-/** The first open run of the session, if it can be claimed. */
+/** Returns the first open run of the session, if it can be claimed. */
 function claimable(session: SessionRow & { readonly now: number }, runs: readonly OpenRunRow[], request: ClaimRequest, context: ClaimContext): readonly Claimable[] {
   const { now } = session
   const open = runs.filter((row) => row.session === session.row)
@@ -294,7 +297,7 @@ const runningRuns = statement((db, slots: { readonly namespace: string; readonly
       .where('run.namespace', '=', slots.namespace)
       .where((where) => isOneOf(where.ref('run.id'), slots.ids, 'text'))
       .where('run.status', '=', sql.lit('running'))
-      // A run that ends at the same time has no owner any more: the lock shows this row as it is then, and no other one.
+      // Excludes runs that end concurrently: they have no owner, and after a wait for the lock only the locked row is read again.
       .where('run_state.owner', 'is not', null)
       .orderBy('run.row'),
     'run_state',

@@ -19,10 +19,7 @@ import type { Applied, CommitContext, HeldRun, Work } from './work.ts'
 import { callState } from './write-calls.ts'
 import { applyWrites } from './writes.ts'
 
-/**
- * A batch, to be run as one transaction: what it depends on is read at once, then all is decided, then all is written. A
- * refusal is thrown.
- */
+/** Runs a batch as one transaction: reads everything it depends on, then decides, then writes. A refusal is thrown. */
 export function* commitBatch(batch: Batch, context: CommitContext): Steps<CommitResult> {
   const deliveries = (batch.deliver ?? []).map(partOf)
   const known = yield* learn(context, needsOf([batch, ...deliveries.map(({ part }) => part)]))
@@ -36,7 +33,7 @@ export function* commitBatch(batch: Batch, context: CommitContext): Steps<Commit
   const written = new Set([batch.key])
   let { noticesPut } = work
   for (const { part } of deliveries) {
-    // What was written since is not known yet.
+    // Reads again what was written since.
     const latest = written.has(part.key) ? yield* learn(context, needsOf([part])) : known
     noticesPut += yield* deliver(context, latest, part)
     written.add(part.key)
@@ -48,14 +45,14 @@ function partOf({ to, when = [], writes, notify }: Delivery): { readonly part: P
   return { part: { key: to, expect: when, writes, notify } }
 }
 
-/** The answer that this batch got before, when it is the last one of its session or of a run that it writes for. */
+/** Returns the earlier result of this batch if it was the last one of its session or of a run that it writes to. */
 function repeatOf(work: Work, batch: Batch): CommitResult | undefined {
   const { session } = work
   if (session?.batchId === batch.id) return answerBefore(batch, session)
   return answerBefore(batch, runsNamedBy(work, batch).find((run) => run.batchId === batch.id))
 }
 
-/** The answer to an input that was accepted before under its id. */
+/** Returns the result for an input whose id was accepted before. */
 function existingInput({ session, known }: Work, batch: Batch): CommitResult | undefined {
   for (const input of session ? namedInputs(batch) : []) {
     const existing = session && acceptedInput(known, session.row, input)
@@ -72,7 +69,7 @@ function acceptedInput(known: Known, session: number, { inputId, rowId }: NamedI
   return known.inputs.get(nameIn(session, inputId)) ?? (body === undefined ? undefined : parseStored<InboxSteering | InboxTaken>(body, `The inbox row ${rowId}`))
 }
 
-/** Decides all that the part does, and what it is answered. */
+/** Decides all writes of the part. Returns its result. */
 function* decide(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'>): Steps<Applied> {
   applyWrites(work, writes)
   const session = sessionOf(work)
@@ -87,7 +84,7 @@ function* decide(work: Work, { expect, writes }: Pick<Batch, 'expect' | 'writes'
   return result
 }
 
-/** The run that holds the session, else the next one of its queue. Seldom the head of the queue is not known yet. */
+/** Returns the run that holds the session, or else the next one of its queue. Seldom has to read the head of the queue. */
 function* nextRun(work: Work): Steps<RunState | undefined> {
   const { key, context, known, runs } = work
   if (known.heads.has(key) || work.session?.isNew || isHeld(work)) return firstOpenRun(work)
@@ -102,7 +99,7 @@ const savepoint = command('savepoint delivery')
 const release = command('release savepoint delivery')
 const takeBack = command('rollback to savepoint delivery')
 
-/** Applied to the session it is for, if that is there and as the delivery expects it. Gives how many notices it puts. */
+/** Applies a delivery to its session, if that exists and meets the conditions. Returns the number of added notices. */
 function* deliver(context: CommitContext, known: Known, part: Part): Steps<number> {
   const work = beginWork(context, known, part)
   try {
@@ -137,7 +134,7 @@ function isThere(work: Work, refers: NonNullable<NewEvent['refers']>): boolean {
   return 'runInput' in refers || callState(work, run, refers.call) === 'settled'
 }
 
-/** A run that has ended has no call without an outcome, also none that this batch put there. */
+/** Refuses a batch after which an ended run has calls without an outcome, calls of this batch included. */
 function checkEndedRuns(work: Work): void {
   for (const run of work.runs.values()) refuseUnless(!run?.changed || isOpen(run.state.status) || run.openCalls === 0, 'open-calls')
 }

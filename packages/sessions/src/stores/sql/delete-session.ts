@@ -7,7 +7,7 @@ import type { Work } from './work.ts'
 
 type OfSession = { readonly session: number }
 
-/** In an order in which nothing refers to what is gone. */
+/** In this order no row refers to a deleted one. */
 const deletions: readonly Statement<OfSession, unknown>[] = [
   statement((db, slots: OfSession) => db.deleteFrom('event').where('session', '=', slots.session)),
   statement((db, slots: OfSession) => db.deleteFrom('entry').where('session', '=', slots.session)),
@@ -30,13 +30,13 @@ export const deleteTombstone = statement((db, slots: { readonly namespace: strin
   db.deleteFrom('tombstone').where('namespace', '=', slots.namespace).where('key', '=', slots.key),
 )
 
-/** Takes all of it away; what stays are the numbers from which a later session under the key goes on. */
+/** Deletes a session. Keeps only the numbers that a later session with this key continues. */
 export function deleteSession(work: Work, { at, leavesNothing }: Extract<Write, { op: 'session.delete' }>): void {
   const session = sessionOf(work)
   for (const deletion of deletions) write(work, deletion, { session: session.row })
   const { version, nextSeq, nextRun } = session.record
   const { key, context } = work
-  // The number of the event with which readers end is used up.
+  // One number is consumed by the event that ends readers.
   const numbers = { version: version + 1, next_seq: nextSeq + 1, next_run: nextRun }
   if (!leavesNothing) write(work, insertTombstone, { namespace: context.namespace, key, ...numbers, deleted_at: at })
   session.isGone = true

@@ -19,7 +19,7 @@ interface DeltaSlots {
   readonly body: string
 }
 
-/** Those of a run that has lost its claim are left out. One that was taken over may count from the same place again. */
+/** Inserts deltas unless the run has lost its claim. After a takeover a run may number its deltas from the same base again. */
 const insertDelta = statement((db, { namespace, runId, epoch, base, n, events, body }: DeltaSlots) =>
   db
     .insertInto('delta')
@@ -71,13 +71,13 @@ export function* removeLeftDeltas(): Steps<void> {
   yield* execute(deleteLeftDeltas, {})
 }
 
-/** Of several runs, in one round trip. */
+/** Inserts deltas of several runs in one round trip. */
 export function* pushDeltas(namespace: string, batches: readonly DeltaBatch[]): Steps<void> {
   const rows = batches.map(({ runId, epoch, base, n, events }) => ({ namespace, runId, epoch, base, n, events: events.length, body: JSON.stringify(events) }))
   yield* together({ pushed: rows.map((row) => ask(insertDelta, row)) })
 }
 
-/** Those of the newest claim alone. */
+/** Returns the deltas of the newest claim only. */
 export function* readDeltas(namespace: string, key: string, after: DeltaPlace): Steps<readonly DeltaBatch[]> {
   const rows = yield* all(deltasAfter, { namespace, key, ...after })
   const last = rows.at(-1)?.runId
@@ -87,7 +87,7 @@ export function* readDeltas(namespace: string, key: string, after: DeltaPlace): 
     .map(({ body, ...place }) => ({ key, ...place, events: parseStored<DeltaEvent[]>(body, `Deltas of the run ${place.runId}`) }))
 }
 
-/** What a run commits replaces its deltas so far. */
+/** Deletes the deltas so far of a run that commits: the commit replaces them. */
 export function replaceDeltas(work: Work, { expect }: Pick<Batch, 'expect'>): void {
   const { session, context } = work
   const replaces = session?.isGone === true || expect.some(({ that }) => that === 'fence')

@@ -6,49 +6,51 @@ import type { Tables } from './tables.ts'
 type DataType = 'text' | 'integer' | RawBuilder<unknown>
 type RowTable = 'session' | 'run'
 
-/** What differs between the databases that these statements are for. */
+/** Differences between the databases for which these statements are written. */
 export interface SqlDialect {
   readonly types: {
-    /** Ordered by the bytes of UTF-8. */
+    /** Text, ordered by its UTF-8 bytes. */
     readonly text: DataType
     /** Whole numbers up to 2^53. */
     readonly number: DataType
   }
-  /** The column of the number of a row. */
+  /** Column with the number of a row. */
   readonly rowNumber: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder
-  /** Whether the database sees to it that what a row refers to is there. Without it, nothing but these statements does. */
+  /** True if the database checks references. If false, only these statements keep them valid. */
   readonly hasReferences: boolean
   readonly refersTo: (column: ColumnDefinitionBuilder, target: `${RowTable}.row`) => ColumnDefinitionBuilder
-  /** How a table is kept of which each commit changes a row. */
+  /** Storage settings of a table of which each commit changes a row. */
   readonly changesOften: <Table extends string>(table: CreateTableBuilder<Table, string>) => CreateTableBuilder<Table, string>
-  /** Whether the value is one of a list of texts or numbers. A statement has one form for lists of any length, or two. */
+  /**
+   * True if the value is in a list of texts or numbers. A statement has one form for lists of any length, or a second for one item.
+   */
   readonly isOneOf: <T extends string | number>(value: Expression<T>, list: readonly T[], type: 'text' | 'number') => RawBuilder<SqlBool>
-  /** The values of a list of texts as rows. */
+  /** Values of a list of texts, as rows. */
   readonly rowsOf: (list: readonly string[]) => RawBuilder<{ readonly value: string }>
-  /** Numbers for so many new rows as the list has items: 1, 2, 3 … */
+  /** Row numbers for as many new rows as the list has items: 1, 2, 3 … */
   readonly newRows: (table: RowTable, list: readonly number[]) => RawBuilder<{ readonly row: number }>
-  /** The time of the store: what is given or, without that, what the clock of the server says. */
+  /** Time of the store: the given one, or else the server's. */
   readonly time: (given: number | null) => RawBuilder<number>
-  /** How the words of a state record, apart by spaces, are kept in its row. Null: none. */
+  /** Form in which a row keeps the words of a state record, which are separated by spaces. Null: no words. */
   readonly indexedWords: (words: string | null) => RawBuilder<string | null>
-  /** Whether a state record matches a query of the search of this database. */
+  /** True if a state record matches a search query of this database. */
   readonly matches: (query: string) => RawBuilder<SqlBool>
-  /** Keeps others from writing these rows. `skip`: leaves out what another one keeps. */
+  /** Locks these rows against other writers. `skip` leaves out rows that another transaction has locked. */
   readonly lock: <From extends keyof Tables, Row>(
     query: SelectQueryBuilder<Tables, From, Row>,
     table: From,
     others?: 'wait' | 'skip',
   ) => SelectQueryBuilder<Tables, From, Row>
-  /** Waits while definitions with this hash are looked for that can be removed. */
+  /** Waits while definitions with this hash are being removed. */
   readonly keepDefinition: (hash: string) => RawBuilder<unknown>
-  /** Whether no commit that puts this definition is under way. From then on, commits that put it wait. */
+  /** True if no commit in progress adds this definition. Commits that add it later wait. */
   readonly isUnusedDefinition: (hash: Expression<string>) => RawBuilder<SqlBool>
 }
 
-/** How a database searches. */
+/** Search index of a database. */
 export interface WordIndex {
   readonly kind: StateSearch['kind']
-  /** The query for records of the group that have a word which begins with one of these. */
+  /** Returns the query for records of the group with a word that starts with one of these. */
   readonly queryFor: (group: string, words: readonly string[]) => string
 }
 
@@ -70,7 +72,7 @@ export const sqliteDialect: SqlDialect = {
   isUnusedDefinition: () => sql`1 = 1`,
 }
 
-/** Searches of SQLite. A group is one word beside the words of its records, so that a search reads no other group. */
+/** Search index of SQLite. The group is indexed as one more word, so that a search reads no other group. */
 export const sqliteWordIndex: WordIndex = {
   kind: 'fts5',
   queryFor: (group, words) => `place : "${Buffer.from(group).toString('hex')}" AND words : (${words.map((word) => `"${word}" *`).join(' OR ')})`,

@@ -5,44 +5,44 @@ import type { Steps } from './statement.ts'
 type Run = <T>(makeSteps: () => Steps<T>) => T | Promise<T>
 
 /**
- * How a database runs steps: at once or in time. Fails with errors of the store. The steps may be made more than once, for
- * another attempt.
+ * Runs steps on a database, synchronously or not. Rejects with errors of the store. `makeSteps` may be called again for another
+ * attempt.
  */
 export interface SqlDriver {
   readonly namespace: string
-  /** The time, where the clock of this process is that of the store. Null: the clock of the server is. */
+  /** Time of the store, if the clock of this process is its clock. Null: the server's clock is. */
   readonly now: () => number | null
-  /** When it will be `at` for the store, by the clock of this process. */
+  /** Converts a time of the store to the clock of this process. `now` is the present time of the store. */
   readonly localTime: (at: number, now: number) => number
-  /** Whether others write at the same time. */
+  /** True if other processes may write at the same time. */
   readonly isShared: boolean
-  /** How a run is known to be lost. */
+  /** Way of detecting the loss of a run: by its lease or by its owner. */
   readonly loss: 'lease' | 'owner'
-  /** Whether this process may claim now. */
+  /** True if this process may claim now. */
   readonly mayClaim: () => boolean
-  /** What a claim depends on besides. */
+  /** Additional condition of a claim. */
   readonly processCheck: () => ProcessCheck | undefined
-  /** Tells other processes what was committed. */
+  /** Notifies other processes of a commit. */
   readonly tell: (hints: readonly StoreHint[], seq: number) => void
-  /** All of it or, when it throws, nothing. */
+  /** Runs the steps as one transaction, which is rolled back if anything throws. */
   readonly transaction: Run
   /**
    * Like `transaction`, but a power failure of this machine may undo it: it need not wait for the local disk, and the next
-   * transaction makes it durable. A database server must wait: it may fail while this process lives, and a forgotten claim
-   * would give its epoch twice.
+   * transaction makes it durable. A database server must wait: it may fail while this process lives, and the epoch of a lost claim
+   * would be given twice.
    */
   readonly provisional: Run
   /**
-   * Like `provisional`, for steps that wait for rows which others keep. If that takes long, all is undone and the steps are
-   * made again, to pass over such rows.
+   * Like `provisional`, for steps that wait for locked rows. If that takes long, everything is undone and the steps run again and
+   * skip such rows.
    */
   readonly patient: <T>(makeSteps: (kept: Kept) => Steps<T>) => T | Promise<T>
-  /** One statement that writes. Reads after it see what is stored by then. */
+  /** Runs one writing statement. Reads after it see what is stored by then. */
   readonly statement: Run
-  /** Reads that all see the same. */
+  /** Runs reads on one snapshot. */
   readonly snapshot: Run
-  /** Reads that need not see the same, or one read. */
+  /** Runs a single read, or reads that need no common snapshot. */
   readonly read: Run
-  /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
+  /** True for a missing referenced row or a duplicate key; false for other failures of the database. */
   readonly violatesConstraint: (error: unknown) => boolean
 }

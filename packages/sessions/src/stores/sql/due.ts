@@ -59,7 +59,7 @@ const firstEnd = statement((db, { namespace }: DueSlots) =>
     .limit(sql.lit(1)),
 )
 
-/** Begins at the few rows of the inbox, whatever the number of sessions: the order of cross joins is kept. */
+/** Starts from the few inbox rows, whatever the number of sessions: the order of cross joins is kept. */
 const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly kinds: readonly InboxKind[] }, { isOneOf }) =>
   db
     .selectFrom('inbox')
@@ -79,7 +79,7 @@ const unread = statement((db, { namespace, limit, kinds }: DueSlots & { readonly
     .limit(atMost(limit)),
 )
 
-/** Queued until a time, and next in their session. */
+/** Time of the next delayed run that is first in its session. */
 const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
   db
     .selectFrom('run')
@@ -104,7 +104,7 @@ const nextStart = statement((db, { namespace, now }: DueSlots, { time }) =>
     .limit(sql.lit(1)),
 )
 
-/** Taken up anew by its owner after it was lost: the others can be claimed as soon as they are lost. */
+/** Runs that were lost before and claimed again: only these have a backoff. Others can be claimed as soon as they are lost. */
 const lostBefore = statement((db, { namespace }: DueSlots) =>
   selectRuns(db)
     .where('run.namespace', '=', namespace)
@@ -124,7 +124,7 @@ const firstNotice = statement((db, { namespace }: DueSlots) =>
 
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
-/** What time alone brings about: now, and when next. With what time it is. */
+/** Returns what is due by time alone, when the next is due, and the time of the store. */
 export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport & { readonly now: number }> {
   const slots = { namespace, now, limit }
   const isWanted = limit > 0

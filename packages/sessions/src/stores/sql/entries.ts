@@ -20,7 +20,7 @@ const parentOf = statement((db, slots: { readonly session: number; readonly id: 
 
 const nodeColumns = ['id', 'parent_id', 'n', 'type', 'at', 'run', 'run_id', 'call_run', 'call_step', 'call_id', 'body'] as const
 
-/** From an entry to the root, found by following the parents, in any order. Each entry is looked up once. */
+/** Follows the parents from an entry to the root. Looks up each entry once; the order of the ids does not matter. */
 const pathFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
   db
     .withRecursive('path', (path) =>
@@ -51,7 +51,7 @@ const pathFrom = statement((db, { session, start, limit }: { readonly session: n
     .select((select) => select.fn.coalesce('path.body', 'tool_call.outcome').as('body')),
 )
 
-/** With their bodies: that of a tool result is the outcome of its call. */
+/** Selects entries with their bodies. The body of a tool result is the outcome of its call. */
 export function selectEntries(db: Database) {
   return db
     .selectFrom('entry')
@@ -64,7 +64,7 @@ export function selectEntries(db: Database) {
     .select((select) => select.fn.coalesce('entry.body', 'tool_call.outcome').as('body'))
 }
 
-/** From an entry back in the order of their ids: ids that begin with their time mostly stand as they were appended. */
+/** Reads backwards by id from an entry. Ids that start with a time are mostly in the order of appending. */
 const backFrom = statement((db, { session, start, limit }: { readonly session: number; readonly start: string; readonly limit: number }) =>
   selectEntries(db)
     .leftJoin('run', 'run.row', 'entry.run')
@@ -89,7 +89,7 @@ export function* readPath(view: StoreView, key: string, options: PathOptions): S
   return pageOf(path.map((row) => entryRecord(row, key)), limit, (last) => last.id)
 }
 
-/** The parents are followed through what stands together; where that ends, each is looked up. */
+/** Follows the parents within the entries that were read by id, then looks up the remaining ones. */
 function* rowsOfPath(session: number, start: string, limit: number): Steps<readonly PathRow[]> {
   const path: PathRow[] = []
   let next: string | null = start
@@ -117,7 +117,7 @@ function unknownEntry(id: string, key: string): SessionError {
   return new SessionError('unknown-entry', `There is no entry ${id} in the session ${key}`)
 }
 
-/** The field in which an entry of each type holds its content: that is its body. */
+/** Field that holds the content of each type of entry, which is stored as its body. */
 const contentOf = {
   message: 'message',
   compaction: 'compaction',
@@ -127,7 +127,7 @@ const contentOf = {
   label: 'label',
 } as const satisfies Readonly<Record<EntryRecord['type'], string>>
 
-/** What stands in the body of an entry: a message has the id of its entry. */
+/** Returns the body of an entry. Leaves out the message id if it equals the id of the entry. */
 export function storedContent(entry: NewEntry): unknown {
   const content: unknown = Reflect.get(entry, contentOf[entry.type])
   if (entry.type !== 'message' || !('message' in entry) || entry.message.id !== entry.id) return content
@@ -135,7 +135,7 @@ export function storedContent(entry: NewEntry): unknown {
   return message
 }
 
-/** The content that has this body; `where` names the place in errors. */
+/** Restores the content from a body. `where` names the place in errors. */
 export function contentFrom({ id, type, body }: Pick<PathRow, 'id' | 'type' | 'body'>, where: string): unknown {
   const content = parseStored<{ id?: string }>(body ?? '', where)
   if (type === 'message') content.id ??= id

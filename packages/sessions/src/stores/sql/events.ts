@@ -11,7 +11,7 @@ import { all, ask, statement, together } from './statement.ts'
 import type { Steps } from './statement.ts'
 import { atMost } from './values.ts'
 
-/** A row holds all events of a commit: seldom more than this many rows make a page. */
+/** Limit of rows per read. A row holds all events of a commit, so a page seldom needs more. */
 const rowsAtOnce = 200
 
 interface RowsSlots {
@@ -48,7 +48,7 @@ interface OutcomesSlots {
   readonly to: number
 }
 
-/** Events that follow each other are of steps that follow each other. */
+/** Selects a range of steps: consecutive events belong to consecutive steps. */
 const outcomesOf = statement((db, slots: OutcomesSlots, { isOneOf }) =>
   db
     .selectFrom('run')
@@ -69,7 +69,7 @@ const inputsOf = statement((db, slots: { readonly namespace: string; readonly id
     .where((where) => isOneOf(where.ref('run.id'), slots.ids, 'text')),
 )
 
-/** One snapshot: what is committed meanwhile belongs to the next page. */
+/** Reads one snapshot: later commits belong to the next page. */
 export function* readEvents(view: StoreView, key: string, after: number, limit: number): Steps<EventPage> {
   const { namespace } = view
   let most = Math.min(Math.max(0, limit), rowsAtOnce)
@@ -78,7 +78,7 @@ export function* readEvents(view: StoreView, key: string, after: number, limit: 
   if (!session) return noEvents(tombstone)
   const { firstSeq, nextSeq } = sessionRecord(session)
   const found: Numbered[] = []
-  // A row may hold events before the first one that is kept.
+  // A row may also hold events from before the first kept one.
   const take = (rows: readonly EventRow[]) => {
     for (const row of rows) found.push(...numbered(row, key).filter(({ seq }) => seq > after && seq >= firstSeq))
   }
@@ -115,7 +115,7 @@ function numbered({ seq, body, run_id: runId }: EventRow, key: string): readonly
   return events.map((event, index) => ({ ...event, seq: seq - events.length + 1 + index }))
 }
 
-/** The texts that references stand for. */
+/** Texts that references resolve to. */
 interface Referred {
   readonly messages: ReadonlyMap<string, string | null>
   readonly outcomes: ReadonlyMap<string, string | null>

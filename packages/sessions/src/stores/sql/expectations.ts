@@ -10,7 +10,7 @@ import type { Work } from './work.ts'
 
 type Expectations = { readonly [T in Expect['that']]: (work: Work, expect: Extract<Expect, { that: T }>) => void }
 
-/** Each refuses the batch when it does not hold. */
+/** Each check refuses the batch if its expectation does not hold. */
 const expectations: Expectations = {
   session(work, { id, version, alive }) {
     if (id === null) return refuseUnless(!work.session, 'conflict')
@@ -68,7 +68,7 @@ function countOpenRuns({ session, known }: Work, counts: (run: Known['openRuns']
   return known.openRuns.filter((each) => each.session === session?.row && counts(each)).reduce((sum, { runs }) => sum + runs, 0)
 }
 
-/** How many runs other than this one are open. */
+/** Counts the open runs except this one. */
 function countOtherRuns(work: Work, runId: string): number {
   const run = findRun(work, runId)?.state
   return countOpenRuns(work, () => true) - (run && isOpen(run.status) ? 1 : 0)

@@ -31,7 +31,7 @@ export function* readInbox(namespace: string, key: string, kinds: readonly Inbox
   return (yield* all(ofKey, { namespace, key, kinds })).map(inboxRecord)
 }
 
-/** Rows that wait for a run, each with its session, in the order of acceptance. */
+/** Asks for the rows that wait for a run, with their sessions, in order of acceptance. */
 export function askWaiting(sessions: readonly number[]): Call<WaitingRow> {
   return ask(ofSessions, { sessions, kinds: waitingKinds })
 }

@@ -19,7 +19,10 @@ interface KeysSlots {
 
 type IdsSlots = KeysSlots & { readonly ids: readonly string[] }
 
-/** Commits of one session follow each other: each keeps its row. The order is that of all who keep several. */
+/**
+ * Locks the sessions, so that commits of one session run one after the other. All transactions with several sessions use this
+ * order.
+ */
 const keepSessions = statement((db, slots: KeysSlots, dialect) =>
   dialect.lock(
     db
@@ -31,7 +34,7 @@ const keepSessions = statement((db, slots: KeysSlots, dialect) =>
   ),
 )
 
-/** In any session: the id of a run is its own in the whole namespace. One that was forgotten has no state. */
+/** Finds runs of any session: run ids are unique in a namespace. A forgotten run has no state. */
 const runsById = statement((db, { namespace, ids }: { readonly namespace: string; readonly ids: readonly string[] }, { isOneOf }) =>
   db
     .selectFrom('run')
@@ -97,7 +100,7 @@ const openCounts = statement((db, slots: KeysSlots, dialect) =>
     .select((select) => ['run.session', 'run.status', 'run.kind', select.fn.countAll<number>().as('runs')])
     .where((where) => isOfSessions(where.ref('run.session'), db, slots, dialect))
     .where('run.ended_at', 'is', null)
-    // By an index that holds the open runs alone.
+    // Uses an index of open runs only.
     .where('run.status', 'in', openStatuses.map((status) => sql.lit(status)))
     .groupBy(['run.session', 'run.status', 'run.kind']),
 )
@@ -136,8 +139,8 @@ const runNumbers = statement((db, { rows }: { readonly rows: readonly number[] }
 )
 
 /**
- * Whether this is the row of one of the sessions. The row of one session alone is looked up first: a join of tables that the
- * server has not counted may go through an index of all sessions instead.
+ * True if this is the row of one of the sessions. A single session is looked up first: while the server has no statistics, a join
+ * may scan the index of all sessions.
  */
 function isOfSessions(session: Expression<number>, db: Database, { namespace, keys }: KeysSlots, { isOneOf }: SqlDialect): RawBuilder<SqlBool> {
   const rows = db
@@ -148,30 +151,30 @@ function isOfSessions(session: Expression<number>, db: Database, { namespace, ke
   return isOnlyItem(keys) ? sql`${session} = ${rows}` : sql`${session} in ${rows}`
 }
 
-/** What a commit knows of the database, under the lock of its sessions. Every lookup was asked for before. */
+/** Data of the database that a commit needs, read under the lock of its sessions. All lookups were requested before. */
 export interface Known {
   readonly places: ReadonlyMap<string, Place>
-  /** By id. A run that was forgotten is known by its row alone. */
+  /** By run id. A forgotten run has only its row. */
   readonly runs: ReadonlyMap<string, RunRow | 'forgotten'>
   /** By session and input id. */
   readonly inputs: ReadonlyMap<string, { readonly runId: string; readonly hash: string }>
-  /** The bodies by session and id. */
+  /** Bodies by session and row id. */
   readonly inbox: ReadonlyMap<string, string>
   readonly entries: ReadonlySet<string>
-  /** When each is due. */
+  /** Due times. */
   readonly timers: ReadonlyMap<string, number | null>
-  /** By run, step and id. */
+  /** States by run, step and call id. */
   readonly calls: ReadonlyMap<string, string>
   readonly openRuns: readonly { readonly session: number; readonly status: RunStatus; readonly kind: RunKind; readonly runs: number }[]
   readonly inboxCounts: readonly { readonly session: number; readonly kind: InboxKind; readonly rows: number }[]
-  /** Ids of the run that holds a session and of the next ones in its queue, by key. */
+  /** By key: ids of the run that holds the session and of the next ones in its queue. */
   readonly heads: ReadonlyMap<string, readonly string[]>
-  /** Numbers of new rows, each to be used once. */
+  /** Numbers for new rows. Each may be used once. */
   readonly newSessions: number[]
   readonly newRuns: number[]
 }
 
-/** Whether others write at the same time: then the sessions are kept from them. */
+/** `isShared` is true if other processes may write at the same time: then the sessions are locked. */
 export type KnownContext = StoreView & { readonly isShared: boolean }
 
 export function* learn(context: KnownContext, needs: Needs): Steps<Known> {
@@ -180,7 +183,7 @@ export function* learn(context: KnownContext, needs: Needs): Steps<Known> {
     const places = placesOf(answers.places)
     const kept = new Set(answers.kept.map(({ session }) => session))
     const isKept = [...places.values()].every(({ session }) => !session || kept.has(session.row))
-    // A session that was created meanwhile is not kept from others yet.
+    // A session that was created meanwhile is not locked yet: read again.
     if (isKept || !context.isShared) return knownFrom(answers, places, needs)
   }
 }
@@ -192,7 +195,7 @@ function reads({ namespace, now, isShared }: KnownContext, needs: Needs) {
   const heads = [...needs.heads.keys()]
   return {
     kept: isShared ? ask(keepSessions, { namespace, keys }) : undefined,
-    // Behind the lock: what others have stored meanwhile is seen.
+    // After the lock, so that earlier commits of others are visible.
     places: askPlaces({ namespace, now }, keys),
     runs: needs.runs.size > 0 ? ask(runsById, { namespace, ids: [...needs.runs] }) : undefined,
     inputs: inputs && ask(runsOfInputs, inputs),
@@ -230,7 +233,7 @@ function knownFrom(rows: Rows, places: Known['places'], needs: Needs): Known {
   }
 }
 
-/** The name of something in a session. */
+/** Returns a map key for something within a session. */
 export function nameIn(session: number, id: string): string {
   return `${session} ${id}`
 }

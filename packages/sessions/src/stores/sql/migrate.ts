@@ -4,7 +4,7 @@ import { migrations } from './schema.ts'
 import type { Migration } from './schema.ts'
 import type { Database } from './tables.ts'
 
-/** Brings the tables to the present version, one transaction per step. Refuses tables of a newer version, unchanged. */
+/** Migrates the tables to the current version, one transaction per step. Refuses a newer version and changes nothing then. */
 export async function migrate(
   db: Database,
   dialect: SqlDialect,
@@ -34,7 +34,7 @@ export function checkSchemaVersion(version: number, where: string, steps: readon
   }
 }
 
-/** 0: there are no tables yet. */
+/** Returns the version. 0 if there are no tables yet. */
 async function readSchemaVersion(db: Database): Promise<number> {
   const tables = await db.introspection.getTables()
   if (tables.length === 0) return 0

@@ -3,7 +3,7 @@ import type { NoticeHook } from '../../contract/notices.ts'
 import type { InboxKind } from '../../contract/records.ts'
 import { namedInputs } from '../named-inputs.ts'
 
-/** What concerns one session: the batch itself, or a delivery. */
+/** The part of a batch that concerns one session: the batch itself or a delivery. */
 export interface Part {
   readonly key: string
   readonly expect: readonly Expect[]
@@ -11,7 +11,7 @@ export interface Part {
   readonly notify?: readonly NoticeHook[] | undefined
 }
 
-/** What has to be known of the database before a commit can decide. */
+/** Data that must be read before a commit can decide. */
 export interface Needs {
   readonly keys: Set<string>
   readonly runs: Set<string>
@@ -19,16 +19,16 @@ export interface Needs {
   readonly inboxRows: Set<string>
   readonly entries: Set<string>
   readonly timers: Set<string>
-  /** Runs and steps of calls: steps that follow each other are asked for as a range. */
+  /** Runs and steps of calls. Consecutive steps are read as a range. */
   readonly callRuns: Set<string>
   readonly callSteps: Set<number>
-  /** How many open runs there are. */
+  /** The number of open runs is needed. */
   countsRuns: boolean
-  /** How many rows of these kinds the inbox has. */
+  /** Kinds of inbox rows whose number is needed. */
   readonly inboxKinds: Set<InboxKind>
-  /** By session: how many runs at the head of the queue this may change. One more has to be known. */
+  /** By session: how many runs at the head of the queue this may change. One more is read. */
   readonly heads: Map<string, number>
-  /** How many rows it may add. */
+  /** Rows that this may add. */
   readonly newSessions: number[]
   readonly newRuns: number[]
 }

@@ -17,7 +17,7 @@ import type { Work } from './work.ts'
 
 type NewNotice = Pick<NoticeTable, 'namespace' | 'session' | 'n' | 'hook' | 'type' | 'at' | 'body'>
 
-/** Due at once, unless one before it is pending: then when that one is settled. */
+/** Inserts a notice, due at once. If an earlier one of its hook is pending, it becomes due when that one is settled. */
 const insertNotice = statement((db, slots: NewNotice) =>
   db
     .insertInto('notice')
@@ -39,12 +39,12 @@ const insertNotice = statement((db, slots: NewNotice) =>
     ),
 )
 
-/** Those of a line: of one session and hook. */
+/** Selects the pending notices of one session and hook. */
 function pendingOf(db: Database, { session, hook }: Pick<NoticeTable, 'session' | 'hook'>) {
   return db.selectFrom('notice as other').select('other.n').where('other.session', '=', session).where('other.hook', '=', hook).where('other.settled_at', 'is', null)
 }
 
-/** Puts what the change of a session has to tell, once for each hook that is told of it. */
+/** Adds the notices of a change to a session, one for each subscribed hook. */
 export function putNotices(work: Work, draftsOf: (session: SessionRecord) => readonly NoticeDraft[]): void {
   const session = sessionOf(work)
   if (work.notify.length === 0 && !session.record.settings.notify) return
@@ -88,7 +88,7 @@ interface DueSlots {
   readonly hooks: readonly string[]
 }
 
-/** Of two that claim at once each gets others. */
+/** Concurrent claims get different notices. */
 const dueNotices = statement((db, { namespace, now, hooks, max }: DueSlots & { readonly max: number }, { isOneOf, lock, time }) =>
   lock(
     selectNotices(db)
@@ -122,7 +122,7 @@ const nextDue = statement((db, { namespace, now, hooks }: DueSlots, { isOneOf, t
     .limit(sql.lit(1)),
 )
 
-/** With what time it is, by the clock of the store. */
+/** Returns the time too, by the clock of the store. */
 export function* claimNotices({ max, leaseMs, hooks }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
   const slots = { namespace, now, hooks }
   const rows = max > 0 ? yield* all(dueNotices, { ...slots, max }) : []
@@ -141,7 +141,7 @@ interface PlaceSlots {
   readonly key: string
 }
 
-/** What settles a notice calls the next one, and what a commit puts may have to wait for it: they follow each other. */
+/** Locks the session: settling a notice makes the next one due, and a commit may add one that waits. The two must not overlap. */
 const keepSession = statement((db, { namespace, key }: PlaceSlots, { lock }) =>
   lock(
     db
@@ -285,7 +285,7 @@ const forgetQueued = statement((db, slots: { readonly session: number; readonly 
   db.deleteFrom('notice').where('session', '=', slots.session).where('hook', '=', slots.hook).where('settled_at', 'is', null).where('queued_at', '<', slots.before),
 )
 
-/** Removes from at most `limit` sessions, and says whether there may be more. */
+/** Removes old notices from at most `limit` sessions. Returns true if there may be more. */
 export function* pruneNotices({ runsEndedBefore, noticesQueuedBefore }: PruneRules, limit: number, { namespace, now }: StoreView): Steps<boolean> {
   const settled = yield* all(settledLongAgo, { namespace, before: runsEndedBefore, limit: limit + 1 })
   const sessions = settled.slice(0, limit).map(({ session }) => session)

@@ -2,21 +2,21 @@ import type { CallKey, NewEvent, PartialEvent } from '../../contract/batch.ts'
 import { parseStored } from '../../json.ts'
 import { usualKey } from './calls.ts'
 
-/** Most references name what the event itself names: then only their kind is kept. */
+/** Most references name what the event itself names. Then only their kind is stored. */
 type PackedReference = 'entry' | 'call' | 'input' | NonNullable<NewEvent['refers']>
 type Fields = Readonly<Record<string, unknown>>
 type PackedEvent = readonly [Fields] | readonly [Fields, PackedReference]
 
-/** What the events of one commit have in common, and each event without that. */
+/** Fields that all events of a commit share, and each event without them. */
 type Packed = readonly [common: Fields, ...PackedEvent[]]
 
-/** The run that all of these events name. */
+/** Returns the id of the run if all events name the same. */
 export function runNamedIn([first, ...others]: readonly NewEvent[]): string | undefined {
   const runId = first?.event.runId
   return typeof runId === 'string' && others.every(({ event }) => event.runId === runId) ? runId : undefined
 }
 
-/** The events of one commit as one text, without what all of them have and is kept elsewhere. */
+/** Packs the events of one commit into a text. Leaves out the fields that are stored `elsewhere`. */
 export function packEvents(events: readonly NewEvent[], elsewhere: readonly string[]): string {
   const common = commonFields(events.map(({ event }) => event))
   const names = [...Object.keys(common), ...elsewhere]
@@ -28,7 +28,7 @@ export function packEvents(events: readonly NewEvent[], elsewhere: readonly stri
   return JSON.stringify([common, ...packed])
 }
 
-/** `elsewhere`: what was left out of all of them. */
+/** Restores packed events. `elsewhere` holds the fields that were left out. */
 export function unpackEvents(text: string, elsewhere: Fields, where: string): readonly NewEvent[] {
   const [common, ...packed] = parseStored<Packed>(text, where)
   return packed.map(([fields, reference]) => {
@@ -43,7 +43,7 @@ function commonFields(events: readonly PartialEvent[]): Record<string, unknown> 
   if (!first || others.length === 0) return {}
   const shared: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(first)) {
-    // An absent field is not one that all have.
+    // A field that is absent here is not shared.
     if (value === undefined || typeof value === 'object') continue
     if (others.every((other) => other[name] === value)) shared[name] = value
   }
@@ -56,7 +56,7 @@ function without(event: PartialEvent, names: readonly string[]): Fields {
   return left
 }
 
-/** Stands for the key that is made of what the event names. */
+/** Marks a key that can be derived from the other fields. */
 const asUsual = 0
 
 function withoutUsualKey(event: PartialEvent, fields: Fields): Fields {

@@ -15,7 +15,7 @@ interface CutSlots {
   readonly limit: number
 }
 
-/** Sessions whose first run that is there has ended before then. */
+/** Sessions whose oldest run ended before that time. */
 const sessionsToCut = statement((db, { namespace, before, limit }: CutSlots) =>
   db
     .selectFrom('run')
@@ -43,7 +43,7 @@ interface SessionsSlots {
   readonly sessions: readonly number[]
 }
 
-/** Leaves out sessions that are being written to: the next time is soon enough. */
+/** Locks the sessions and skips those in use: a later call prunes them. */
 const keepSessions = statement((db, { sessions }: SessionsSlots, { isOneOf, lock }) =>
   lock(
     db
@@ -72,7 +72,7 @@ interface RowsSlots {
 
 const forgetStates = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_state').where((where) => isOneOf(where.ref('run'), rows, 'number')))
 const forgetInputs = statement((db, { rows }: RowsSlots, { isOneOf }) => db.deleteFrom('run_input').where((where) => isOneOf(where.ref('run'), rows, 'number')))
-/** The row stays: rows of the ledger and of the transcript refer to it. */
+/** Keeps the row: the ledger and the transcript refer to it. */
 const forgetNames = statement((db, { rows }: RowsSlots, { isOneOf }) =>
   db
     .updateTable('run')
@@ -104,7 +104,7 @@ const unusedDefinitions = statement((db, { namespace }: { readonly namespace: st
     .where((where) => isUnusedDefinition(where.ref('definition.hash'))),
 )
 
-/** Looks again: a commit may have used one in the meantime. From the statement before on, no other one can. */
+/** Checks again that they are unused: a commit may have used one before the statement above locked them. */
 const forgetDefinitions = statement((db, { namespace, hashes }: { readonly namespace: string; readonly hashes: readonly string[] }, { isOneOf }) =>
   db
     .deleteFrom('definition')
@@ -122,7 +122,7 @@ function usedIn(db: Database, namespace: string) {
     .where('run_state.definition', 'is not', null)
 }
 
-/** Removes what nobody needs any more, from at most `limit` sessions. */
+/** Removes data that is no longer needed from at most `limit` sessions. */
 export function* pruneTables(rules: PruneRules, limit: number, { namespace, isShared, now }: Pick<SqlDriver, 'namespace' | 'isShared' | 'now'>): Steps<PruneReport> {
   const { runsEndedBefore } = rules
   if (isShared) yield* removeLeftDeltas()
@@ -142,7 +142,7 @@ export function* pruneTables(rules: PruneRules, limit: number, { namespace, isSh
   return { ...report, more: toCut.length > limit || moreNotices }
 }
 
-/** Forgets the runs before the first one that is kept, and the log before its first event. */
+/** Forgets the runs before the first one that is kept, and the events before its first event. */
 function* cutSession(row: SessionRow, inOrder: readonly RowOf<typeof runsOf>[], endedBefore: number): Steps<Pick<PruneReport, 'runs' | 'events'>> {
   const record = sessionRecord(row)
   const session = row.row

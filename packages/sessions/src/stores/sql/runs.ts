@@ -12,7 +12,7 @@ import type { Steps } from './statement.ts'
 import type { Database, RunRow, RunStateTable } from './tables.ts'
 import { atMost } from './values.ts'
 
-/** The record of a row, without its input: what is no column of its own stands in `body`. */
+/** Returns the record of a row, without its input. Fields without a column are in `body`. */
 export function runState(row: RunRow, session: string): RunState {
   const where = `The run ${row.id}`
   return {
@@ -38,15 +38,15 @@ export function runState(row: RunRow, session: string): RunState {
   } as RunState
 }
 
-/** Fields of the record that are columns, of `run` or of `run_state`. */
+/** Fields of the record with a column in `run` or `run_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof RunState>([
   ...(['id', 'session', 'n', 'firstSeq', 'kind', 'place', 'status', 'inputId', 'inputHash', 'createdAt', 'endedAt', 'notBefore'] as const),
   ...(['epoch', 'owner', 'leaseUntil', 'stop', 'attempts', 'definition'] as const),
 ])
 
-/** What each commit of a run writes. */
+/** Columns that each commit of a run writes. */
 export type RunProgress = Pick<RunStateTable, 'stop' | 'attempts' | 'definition' | 'body'>
-/** What a claim changes, and the end of it. Between them the lease belongs to those who renew it. */
+/** Columns that a claim and its end change. In between, only renewals write the lease. */
 export type RunLease = Pick<RunStateTable, 'epoch' | 'owner' | 'lease_until'>
 
 export function progressColumns(run: RunState): RunProgress {
@@ -74,7 +74,7 @@ const listOldest = statement((db, slots: ListSlots, dialect) => selectOf(db, slo
 
 const listNewest = statement((db, slots: ListSlots, dialect) => selectOf(db, slots, dialect).where('run.n', '<', slots.beyond).orderBy('run.n', 'desc'))
 
-/** By an index that holds the open runs alone. */
+/** Uses an index of open runs only. */
 const listOpen = statement((db, slots: ListSlots, dialect) =>
   selectOf(db, slots, dialect).where('run.ended_at', 'is', null).where('run.n', '>', slots.beyond).orderBy('run.n'),
 )
@@ -87,7 +87,7 @@ function selectOf(db: Database, slots: ListSlots, { isOneOf }: SqlDialect) {
     .limit(atMost(slots.limit))
 }
 
-/** Named one by one: a column that a later version adds must not change what a prepared statement gives. */
+/** Columns by name: a column that a later version adds must not change the result of a prepared statement. */
 export const runColumns = [
   ...(['run.row', 'run.session', 'run.namespace', 'run.id', 'run.n', 'run.first_seq', 'run.kind', 'run.place', 'run.status'] as const),
   ...(['run.not_before', 'run.tenant', 'run.parent_run', 'run.parent_session', 'run.input_id', 'run.input_hash', 'run.created_at', 'run.ended_at'] as const),

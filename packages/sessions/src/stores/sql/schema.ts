@@ -3,10 +3,10 @@ import type { SqlDialect } from './dialect.ts'
 import { addSqliteSearch } from './search-schema.ts'
 import type { Connection } from './tables.ts'
 
-/** One step of the schema's history. Steps that were published never change. */
+/** One step of the schema's history. Published steps never change. */
 export type Migration = (connection: Connection, dialect: SqlDialect) => Promise<void>
 
-/** Those of SQLite. */
+/** Migrations of SQLite. */
 export const migrations: readonly Migration[] = [createTables, addState, addSqliteSearch]
 
 export async function createTables(connection: Connection, dialect: SqlDialect): Promise<void> {
@@ -108,7 +108,7 @@ async function createRun({ schema }: Connection, { types, rowNumber, refersTo, c
   await createRunIndexes(schema)
 }
 
-/** Partial ones, so that they hold a handful of rows whatever the length of the history. */
+/** Creates partial indexes, which hold a handful of rows however long the history is. */
 async function createRunIndexes(schema: Connection['schema']): Promise<void> {
   await schema.createIndex('run_open').on('run').columns(['session', 'status', 'place']).where(sql.ref('ended_at'), 'is', null).execute()
   for (const status of ['queued', 'running']) {
@@ -203,7 +203,7 @@ async function createTranscript({ schema }: Connection, { types, refersTo, hasRe
     .execute()
 }
 
-/** What belongs to no conversation, or is left of one. */
+/** Creates the tables for data outside conversations and for remains of deleted ones. */
 async function createRest({ schema }: Connection, { types, refersTo }: SqlDialect): Promise<void> {
   await schema
     .createTable('timer')
@@ -247,7 +247,7 @@ async function createRest({ schema }: Connection, { types, refersTo }: SqlDialec
     .execute()
 }
 
-/** What webhooks are to be told. The index of what is due, and that of each line, leave out what is settled. */
+/** Creates the table of webhook notices. Its two indexes, of due ones and of each hook, leave out settled notices. */
 async function createNotice({ schema }: Connection, { types, refersTo, changesOften }: SqlDialect): Promise<void> {
   await changesOften(schema.createTable('notice'))
     .addColumn('namespace', types.text, (column) => column.notNull())
@@ -271,7 +271,7 @@ async function createNotice({ schema }: Connection, { types, refersTo, changesOf
   await schema.createIndex('notice_list').on('notice').columns(['namespace', 'at']).execute()
 }
 
-/** Records with a version and a time to live. The indexes leave out what is gone. */
+/** Adds the table of state records. Its indexes leave out deleted ones. */
 export async function addState({ schema }: Connection, { types }: SqlDialect): Promise<void> {
   await schema
     .createTable('state')

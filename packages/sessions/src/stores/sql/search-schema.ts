@@ -2,7 +2,10 @@ import { sql } from 'kysely'
 import type { SqlDialect } from './dialect.ts'
 import type { Connection } from './tables.ts'
 
-/** What both databases have: the group of a record that can be searched, its words, and its place among the newest of the group. */
+/**
+ * Adds the parts of the search that both databases share: the group and words of a record, and an index of the newest in each
+ * group.
+ */
 export async function addSearchColumns({ schema }: Connection, { types }: SqlDialect, wordsType: Parameters<ReturnType<Connection['schema']['alterTable']>['addColumn']>[1]): Promise<void> {
   await schema.alterTable('state').addColumn('search_group', types.text).execute()
   await schema.alterTable('state').addColumn('words', wordsType).execute()
@@ -20,8 +23,9 @@ const index = `insert into state_row (namespace, space, id) select new.namespace
   insert into state_words (rowid, place, words) select row, lower(hex(new.search_group)), new.words from state_row where ${isNew};`
 
 /**
- * The index of SQLite, which triggers keep: a record and its words change in one step. It splits at spaces and nowhere else, and what is
- * deleted leaves no words behind (`secure-delete`). Rows of `state` have no number that stays: `state_row` gives them one.
+ * The search index of SQLite, kept up to date by triggers: a record and its words change in one step. It splits words at spaces
+ * only, and keeps no words of deleted records (`secure-delete`). Rows of `state` have no stable number, so `state_row` gives them
+ * one.
  */
 const sqliteSearch = [
   'create table state_row (row integer primary key, namespace text not null, space text not null, id text not null, unique (namespace, space, id))',

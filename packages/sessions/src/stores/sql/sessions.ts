@@ -12,7 +12,7 @@ import type { Call, RowOf, Steps } from './statement.ts'
 import type { Database, SessionRow, SessionStateTable } from './tables.ts'
 import { atMost, numberValue, textValue } from './values.ts'
 
-/** The record of a row: what is no column of its own stands in `body`. */
+/** Returns the record of a row. Fields without a column are in `body`. */
 export function sessionRecord(row: SessionRow): SessionRecord {
   const where = `The session ${row.key}`
   return {
@@ -34,18 +34,18 @@ export function sessionRecord(row: SessionRow): SessionRecord {
 
 export type SessionState = Omit<SessionStateTable, 'session' | 'namespace' | 'next_entry' | 'batch_id' | 'batch'>
 
-/** Fields of the record that are columns, of `session` or of `session_state`. */
+/** Fields of the record with a column in `session` or `session_state`. */
 const columnFields: ReadonlySet<string> = new Set<keyof SessionRecord>([
   ...(['key', 'id', 'agent', 'owner', 'metadata', 'createdAt', 'parent', 'status', 'version', 'activeAt', 'expiresAt', 'expiredAt'] as const),
 ])
 
-/** What every commit writes. */
+/** Returns the columns that every commit writes. */
 export function sessionState(record: SessionRecord): SessionState {
   const { status = null, version, activeAt, expiresAt = null, expiredAt = null } = record
   return { status, version, active_at: activeAt, expires_at: expiresAt, expired_at: expiredAt, body: bodyText(record, columnFields) }
 }
 
-/** Named one by one: a column that a later version adds must not change what a prepared statement gives. */
+/** Columns by name: a column that a later version adds must not change the result of a prepared statement. */
 const columns = [
   ...(['session.row', 'session.namespace', 'session.key', 'session.id', 'session.agent', 'session.owner', 'session.metadata'] as const),
   ...(['session.parent', 'session.created_at', 'session_state.status', 'session_state.version', 'session_state.active_at'] as const),
@@ -61,7 +61,7 @@ interface PlacesSlots {
   readonly now: number | null
 }
 
-/** One row for each of these keys, whether there is a session or not. */
+/** Selects one row per key, whether it has a session or not. */
 const byKeys = statement((db, { namespace, keys, now }: PlacesSlots, dialect) =>
   db
     .selectFrom(dialect.rowsOf(keys).as('wanted'))
@@ -72,16 +72,16 @@ const byKeys = statement((db, { namespace, keys, now }: PlacesSlots, dialect) =>
     .select(dialect.time(now).as('now')),
 )
 
-/** What there is under a key. */
+/** Content of a key. */
 export interface Place {
   readonly session?: SessionRow
-  /** What an earlier session left. */
+  /** Remains of an earlier session. */
   readonly tombstone?: Numbers & { readonly deletedAt: number }
-  /** By the clock of the store. */
+  /** Present time, by the clock of the store. */
   readonly now: number
 }
 
-/** Whose sessions are meant, and the time if it is given: else that of the server. */
+/** Namespace to read, and the time. Null: the server's time. */
 export interface StoreView {
   readonly namespace: string
   readonly now: number | null
@@ -100,7 +100,7 @@ export function placesOf(rows: readonly PlaceRow[]): ReadonlyMap<string, Place> 
 function placeOf(row: PlaceRow): Place {
   const { now, last_version: version, next_seq: nextSeq, next_run: nextRun, deleted_at: deletedAt } = row
   const tombstone = version === null || nextSeq === null || nextRun === null || deletedAt === null ? {} : { tombstone: { version, nextSeq, nextRun, deletedAt } }
-  // Nothing of a joined row is null but what may be.
+  // If the row exists, only its nullable columns are null.
   return { now, ...tombstone, ...(row.row === null ? {} : { session: row as SessionRow }) }
 }
 
@@ -114,7 +114,7 @@ const byRow = statement((db, slots: { readonly row: number; readonly now: number
   selectSessions(db).select(dialect.time(slots.now).as('now')).where('session.row', '=', slots.row),
 )
 
-/** Each by itself: for a list of rows the server may read the whole table, as long as it has not counted it. */
+/** Reads rows one by one: for a list, the server may scan the whole table while it has no statistics. */
 export function askSessionRows(now: number | null, rows: readonly number[]): readonly Call<SessionRow & { readonly now: number }>[] {
   return rows.map((row) => ask(byRow, { row, now }))
 }
@@ -133,15 +133,15 @@ export function* readSession(view: StoreView, key: string): Steps<Read<SessionRe
 interface ListSlots {
   readonly namespace: string
   readonly agent: string | null
-  /** 1: any status; `statuses` is left out. */
+  /** 1: any status; `statuses` is ignored. */
   readonly anyStatus: number
   readonly statuses: readonly Status[]
-  /** 1: sessions that had a run are left out. */
+  /** 1: only sessions that never had a run. */
   readonly noRuns: number
-  /** Null: any; else 0 or 1. */
+  /** 0 or 1. Null: both. */
   readonly expired: number | null
   readonly parent: string | null
-  /** 1: sessions with a parent are left out. */
+  /** 1: only sessions without a parent. */
   readonly noChildren: number
   readonly activeSince: number
   readonly now: number | null
@@ -163,7 +163,7 @@ const list = statement((db, slots: ListSlots, dialect) =>
     .where((where) => where.or([where(textValue(slots.parent), 'is', null), where('session.parent', '=', slots.parent)]))
     .where((where) => where.or([where(numberValue(slots.noChildren), '=', sql.lit(0)), where('session.parent', 'is', null)]))
     .where('session_state.active_at', '>=', slots.activeSince)
-    // Not LIKE: it is blind to case and gives some characters of keys a meaning.
+    // Not LIKE: it ignores case and treats some characters of keys as wildcards.
     .where(sql<string>`substr(${sql.ref('session.key')}, 1, cast(${slots.prefixLength} as integer))`, '=', slots.prefix)
     .where((where) =>
       where.or([
@@ -176,7 +176,7 @@ const list = statement((db, slots: ListSlots, dialect) =>
     .limit(atMost(slots.limit)),
 )
 
-/** A session whose time is over has expired, whether it is marked or not. */
+/** Selects 1 for an expired session, whether its expiry was recorded or not. */
 function hasExpired({ time }: SqlDialect, now: number | null) {
   return sql<number>`case when ${sql.ref('session_state.expired_at')} is not null or ${sql.ref('session_state.expires_at')} <= ${time(now)} then 1 else 0 end`
 }

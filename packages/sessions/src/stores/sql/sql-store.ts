@@ -27,7 +27,7 @@ import type { CommitContext } from './work.ts'
 
 type SqlOperations = Omit<SessionStore, 'name' | 'capabilities' | 'open' | 'close'>
 
-/** The operations of a store over a database that is open. `driver` throws when it is not. `listeners` are told of commits. */
+/** Creates the operations of a store. `driver` throws if the database is not open. `listeners` are notified of commits. */
 export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, index: WordIndex, listeners = new Set<(hint: StoreHint) => void>()): SqlOperations {
   async function transaction<T>(steps: (driver: SqlDriver) => Steps<T>): Promise<T> {
     const open = driver()
@@ -67,7 +67,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
       const open = driver()
       if (!open.mayClaim()) return []
       const steps = (kept: Kept): Steps<readonly Claim[]> => claimRuns(request, { ...viewOf(open), loss: open.loss, processCheck: open.processCheck(), kept })
-      // Nothing follows from a claim before the run's first commit.
+      // May be lost: nothing depends on a claim before the first commit of its run.
       return request.keys?.length ? open.patient(steps) : open.provisional(() => steps('skip'))
     },
     async renew(leases, leaseMs) {
@@ -96,7 +96,7 @@ export function sqlOperations(driver: () => SqlDriver, maxRecordBytes: number, i
     },
     async claimNotices(request) {
       const open = driver()
-      // What a power failure takes back is sent once more.
+      // May be lost: then the notices are sent once more.
       const { now, nextAt, notices } = await open.provisional(() => claimNotices(request, viewOf(open)))
       return { notices, nextAt: nextAt === null ? null : open.localTime(nextAt, now) }
     },

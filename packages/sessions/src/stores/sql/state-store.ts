@@ -10,7 +10,7 @@ export type StateDriver = Pick<SqlDriver, 'namespace' | 'now' | 'statement' | 'r
 
 /** Creates a state store over a SQL driver. `driver` throws if the database is not open. */
 export function sqlStateStore(driver: () => StateDriver, maxRecordBytes: number, index: WordIndex): StateStore {
-  /** By the one clock of all who share the database. */
+  /** Runs a write at the time of the store, by the clock that all its processes share. */
   async function write<T>(steps: (namespace: string, now: number | null) => Steps<T>): Promise<T> {
     const open = driver()
     return open.statement(() => steps(open.namespace, open.now()))

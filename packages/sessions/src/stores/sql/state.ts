@@ -19,12 +19,12 @@ interface Now {
   readonly now: number | null
 }
 
-/** Null: for ever. */
+/** Null: no expiry. */
 interface Life extends Now {
   readonly ttlMs: number | null
 }
 
-/** Words apart by spaces. Null: the record cannot be searched. */
+/** Words separated by spaces. Null: the record cannot be searched. */
 interface Indexed {
   readonly group: string | null
   readonly words: string | null
@@ -36,7 +36,7 @@ const columns = ['namespace', 'space', 'id', 'version', 'value', 'used_at', 'exp
 
 const find = statement((db, slots: StatePlace & Now, { time }) => db.selectFrom('state').select(columns).select(time(slots.now).as('now')).where(at(slots)))
 
-/** Takes the place of what is gone or over, under the version behind its last. */
+/** Creates a record, or replaces a deleted or expired one under its next version. */
 const create = statement((db, slots: NewState, { time, indexedWords }) =>
   db
     .insertInto('state')
@@ -73,7 +73,7 @@ const removeVersion = statement((db, slots: StatePlace & Now & { readonly expect
 interface ListSlots extends Now {
   readonly namespace: string
   readonly space: string
-  /** The first id that may be in the page; the one that the page before ended with is left out. */
+  /** First id that the page may contain. `behind` is the last id of the page before, which is left out. */
   readonly from: string
   readonly behind: string
   readonly limit: number
@@ -91,7 +91,7 @@ interface GroupSlots extends Now {
 
 const newestOfGroup = statement((db, slots: GroupSlots & { readonly limit: number }, { time }) => selectGroup(db, slots, time))
 
-/** `query`: in the words of the database. */
+/** `query` has the syntax of the database. */
 const findInGroup = statement((db, slots: GroupSlots & { readonly query: string; readonly limit: number }, { time, matches }) =>
   selectGroup(db, slots, time).where(matches(slots.query)),
 )
@@ -115,7 +115,7 @@ const sweep = statement((db, slots: Now & { readonly namespace: string; readonly
     .limit(atMost(slots.limit))
   return empty(db)
     .where((where) => sql<boolean>`${where.refTuple('namespace', 'space', 'id')} in ${over}`)
-    // Once more: a record may begin to live anew between the two.
+    // Checks again: the record may have been renewed in between.
     .where('value', 'is not', null)
     .where('expires_at', '<=', time(slots.now))
     .returning('id')
@@ -158,7 +158,7 @@ export function* listStates(
   return pageOf(items, limit, (last) => last.id)
 }
 
-/** Without a query: all of the group. The newest first. */
+/** Returns the records that match the query, or all of the group. Newest first. */
 export function* findStates(slots: GroupSlots & { readonly limit: number }, query: string | undefined): Steps<readonly (Versioned & { readonly id: string })[]> {
   const rows = query === undefined ? yield* all(newestOfGroup, slots) : yield* all(findInGroup, { ...slots, query })
   return rows.map((row) => ({ id: row.id, ...versioned(row, row.value ?? '') }))
@@ -172,7 +172,7 @@ export function* sweepStates(slots: Now & { readonly namespace: string; readonly
   return (yield* all(sweep, slots)).length
 }
 
-/** When nothing was written: why, as it stands now. */
+/** Returns the result of a write. If nothing was written, reads the record to find out why. */
 function* answer(written: { readonly version: number } | undefined, { namespace, space, id, now }: StatePlace & Now): Steps<CasResult> {
   if (written) return { ok: true, version: written.version }
   const read = yield* readState({ namespace, space, id, now })
@@ -203,12 +203,12 @@ function indexOf({ group, words }: Indexed, indexedWords: SqlDialect['indexedWor
   return { search_group: group, words: indexedWords(words) }
 }
 
-/** Only the version is left. */
+/** Keeps the version only. */
 function empty(db: Database) {
   return db.updateTable('state').set({ value: null, expires_at: null, search_group: null, words: null })
 }
 
-/** One lower bound, so that a page far behind costs what the first one does. */
+/** Uses one lower bound, so that a later page costs as much as the first. */
 function selectLive(db: Database, slots: ListSlots, time: SqlDialect['time']) {
   return db
     .selectFrom('state')

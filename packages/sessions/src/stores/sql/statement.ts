@@ -3,12 +3,12 @@ import type { Compilable } from 'kysely'
 import type { SqlDialect } from './dialect.ts'
 import type { Database } from './tables.ts'
 
-/** A statement with slots for its values. It is built once per store, however often it is executed. */
+/** A statement with slots for its values. Built once per store, however often it is executed. */
 export interface Statement<P, R> {
   build(this: void, db: Database, slots: P, dialect: SqlDialect): Compilable<R>
 }
 
-/** The row that a statement gives. */
+/** Row that a statement returns. */
 export type RowOf<S> = S extends Statement<infer _P, infer R> ? R : never
 
 /** A statement with its values. */
@@ -17,13 +17,13 @@ export interface Call<R = unknown> {
   readonly values: object
 }
 
-/** What a generator asks its driver to execute: reads, whose rows it needs before it goes on, or a write. */
+/** Request of the steps to their driver: reads, whose rows they wait for, or a write. */
 export type Request = { readonly reads: readonly Call[] } | { readonly write: Call }
 
 /**
- * Work on the database, written once for all drivers. A driver that answers at once runs it in one go. One behind a
- * network sends reads that are asked for together in one round trip, and does not wait for writes: if one fails, the driver
- * takes all back and runs the work again, with a wait after each statement.
+ * Work on the database, written once for all drivers. A driver that answers at once runs it in one go. A driver over a network
+ * sends reads that are requested together in one round trip, and does not wait for writes. If a write fails, it rolls back and runs
+ * the work again, with a wait after each statement.
  */
 export type Steps<T> = Generator<Request, T, readonly (readonly unknown[])[]>
 
@@ -33,7 +33,7 @@ export function statement<P extends object, R>(
   return { build }
 }
 
-/** A read to be asked for together with others. */
+/** Creates a read to be requested together with others. */
 export function ask<P extends object, R>(wanted: Statement<P, R>, values: P): Call<R> {
   return { statement: wanted, values }
 }
@@ -42,7 +42,9 @@ type Asked = Call | readonly Call[] | undefined
 type RowsOf<A> = A extends Call<infer R> ? R : A extends readonly Call<infer R>[] ? R : never
 type Answers<T> = { readonly [K in keyof T]: readonly RowsOf<Exclude<T[K], undefined>>[] }
 
-/** Asks for all of these at once, in this order. Several reads under one name give their rows together, undefined gives none. */
+/**
+ * Requests all these reads at once, in this order. Several reads under one name return their rows together; undefined returns none.
+ */
 export function* together<T extends Readonly<Record<string, Asked>>>(wanted: T): Steps<Answers<T>> {
   const asked = Object.entries(wanted).map(([name, reads]) => ({ name, reads: [reads ?? []].flat() as readonly Call[] }))
   const reads = asked.flatMap((each) => each.reads)
@@ -68,7 +70,7 @@ export function* executeAll(calls: readonly Call[]): Steps<void> {
   for (const write of calls) yield { write }
 }
 
-/** The text of a statement and what to bind to it: the name of a slot, or a value that never changes. */
+/** Text of a statement and its parameters: the name of a slot, or a constant. */
 export interface CompiledStatement {
   readonly sql: string
   readonly parameters: readonly Parameter[]
@@ -78,7 +80,7 @@ export type Parameter = { readonly slot: string; readonly isOnly: boolean } | { 
 
 class Slot {
   readonly name: string
-  /** True if the slot is a list of one item. Then the item is bound, not the list. */
+  /** True if the slot is a list of one item. Then the item is bound instead of the list. */
   readonly isOnly: boolean
 
   constructor(name: string, isOnly: boolean) {
@@ -87,19 +89,19 @@ class Slot {
   }
 }
 
-/** Returns whether a list of the statement that is being built is bound as its only item. */
+/** Returns true if a list of the statement being built is bound as its only item. */
 export function isOnlyItem(list: unknown): boolean {
   return list instanceof Slot && list.isOnly
 }
 
-/** `only`: the slots of lists with one item, if the dialect has another text for these. */
+/** `only` names the slots of lists with one item, if the dialect has another text for these. */
 export function compileStatement({ build }: Statement<object, unknown>, db: Database, dialect: SqlDialect, only: readonly string[] = []): CompiledStatement {
   const slots = new Proxy({}, { get: (_target, name) => new Slot(String(name), only.includes(String(name))) })
   const { sql, parameters } = build(db, slots, dialect).compile()
   return { sql, parameters: parameters.map((value) => (value instanceof Slot ? { slot: value.name, isOnly: value.isOnly } : { value })) }
 }
 
-/** What to bind. Throws if a slot has no value. */
+/** Returns the values to bind. Throws if a slot has no value. */
 export function boundValues({ parameters }: CompiledStatement, values: object): readonly unknown[] {
   return parameters.map((parameter) => {
     if ('value' in parameter) return parameter.value
@@ -109,12 +111,12 @@ export function boundValues({ parameters }: CompiledStatement, values: object): 
   })
 }
 
-/** These columns of a row as the slots of a statement. */
+/** Returns these columns of a row as slots of a statement. */
 export function columnsOf<P extends object, K extends keyof P>(row: P, names: readonly K[]): Pick<P, K> {
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<P, K>
 }
 
-/** A command that has no builder. */
+/** Creates a statement from a text, for commands without a builder. */
 export function command(text: string): Statement<object, unknown> {
   return { build: (db) => ({ compile: () => sql.raw(text).compile(db) }) }
 }

@@ -29,8 +29,8 @@ export type Connection = Transaction<Tables>
 type Json = string
 
 /**
- * What seldom changes of a session; every commit writes its `session_state`. Rows of other tables refer to `row`: it is
- * shorter than the key, and no other namespace has it.
+ * Columns of a session that seldom change; every commit writes its `session_state`. Other tables refer to `row`, which is shorter
+ * than the key and unique across namespaces.
  */
 interface SessionTable {
   readonly row: Generated<number>
@@ -44,10 +44,10 @@ interface SessionTable {
   readonly created_at: number
 }
 
-/** `body` holds the fields of the record that are no column. */
+/** `body` holds the fields of the record without a column. */
 interface SessionStateTable {
   readonly session: number
-  /** Here once more, to be found by with the end of its life. */
+  /** Copy of the column in `session`, for the index by expiry. */
   readonly namespace: string
   readonly status: Status | null
   readonly version: number
@@ -61,8 +61,8 @@ interface SessionStateTable {
 }
 
 /**
- * Either `body` or the ledger row of `call_…` holds the message; a compaction is its `body`. Of a run of this session
- * `run` is the row, of another one `run_id` the id.
+ * The message is in `body`, or in the outcome of the call that `call_…` names; a compaction is in `body`. `run` is the row of a run
+ * of this session; `run_id` is the id of a run of another one.
  */
 interface EntryTable {
   readonly session: number
@@ -79,7 +79,7 @@ interface EntryTable {
   readonly call_id: string | null
 }
 
-/** All events of one commit. `seq` is the number of the last one, `run` the row of the run that all of them name. */
+/** All events of one commit. `seq` is the number of the last one, `run` the row of the run if all name the same. */
 interface EventTable {
   readonly session: number
   readonly seq: number
@@ -87,7 +87,7 @@ interface EventTable {
   readonly body: Json
 }
 
-/** What seldom changes of a run; a commit of the run writes its `run_state`. */
+/** Columns of a run that seldom change; a commit of the run writes its `run_state`. */
 interface RunTable {
   readonly row: Generated<number>
   readonly session: number
@@ -99,7 +99,7 @@ interface RunTable {
   readonly place: number
   readonly status: RunStatus
   readonly not_before: number | null
-  /** Null: it is of no tenant, or has a parent. */
+  /** Null: no tenant, or the run has a parent. */
   readonly tenant: string | null
   readonly parent_run: string | null
   readonly parent_session: string | null
@@ -109,7 +109,7 @@ interface RunTable {
   readonly ended_at: number | null
 }
 
-/** `body` holds the fields of the record that are no column, here or in `run`. */
+/** `body` holds the fields of the record without a column here or in `run`. */
 interface RunStateTable {
   readonly run: number
   readonly epoch: number
@@ -129,7 +129,7 @@ interface RunInputTable {
   readonly body: Json
 }
 
-/** `rest` holds the fields of the record that are no column; null: there are none. */
+/** `rest` holds the fields of the record without a column. Null: none. */
 interface ToolCallTable {
   readonly run: number
   readonly step: number
@@ -138,7 +138,7 @@ interface ToolCallTable {
   readonly index: number
   readonly name: string
   readonly effect: ToolCallRecord['effect']
-  /** Null: it is made of run, step and id. */
+  /** Null: derived from run, step and id. */
   readonly idempotency_key: string | null
   readonly input_hash: string
   readonly state: ToolCallRecord['state']
@@ -146,13 +146,13 @@ interface ToolCallTable {
   readonly attempt: number
   readonly started_at: number | null
   readonly deadline_at: number | null
-  /** That of the approval, to be found by. */
+  /** Id of the approval, for lookups. */
   readonly approval_id: string | null
   readonly rest: Json | null
   readonly outcome: Json | null
 }
 
-/** In the order of `version` and `place`: that of the commits that put the rows there. */
+/** Ordered by `version` and `place`: the order of the commits that added the rows. */
 interface InboxTable {
   readonly session: number
   readonly id: string
@@ -172,7 +172,7 @@ interface TimerTable {
   readonly body: Json
 }
 
-/** `due_at` is null for one that is settled, or waits for one before it. */
+/** `due_at` is null if the notice is settled or waits for an earlier one. */
 interface NoticeTable {
   readonly namespace: string
   readonly session: number
@@ -189,7 +189,7 @@ interface NoticeTable {
   readonly error: string | null
 }
 
-/** Numbers of a deleted session, so that a new session with its key goes on from them. */
+/** Numbers of a deleted session, which a new session with its key continues. */
 interface TombstoneTable {
   readonly namespace: string
   readonly key: string
@@ -205,7 +205,7 @@ interface DefinitionTable {
   readonly body: Json
 }
 
-/** Without a value only the version is left, so that it is not used again. */
+/** Without a value, only the version remains, so that it is not used again. */
 export interface StateTable {
   readonly namespace: string
   readonly space: string
@@ -214,12 +214,12 @@ export interface StateTable {
   readonly value: Json | null
   readonly used_at: number
   readonly expires_at: number | null
-  /** Only of records that can be searched. */
+  /** Set only if the record can be searched. */
   readonly search_group: string | null
   readonly words: string | null
 }
 
-/** Processes that are alive, or died and are not taken over yet. Only where several processes share a database. */
+/** Processes that are alive, or died and are not taken over yet. Used only if several processes share a database. */
 interface ProcessTable {
   readonly namespace: string
   readonly name: string
@@ -228,14 +228,14 @@ interface ProcessTable {
   readonly started_at: number
 }
 
-/** Live deltas of runs that are executed now. Only where several processes share a database. */
+/** Live deltas of running runs. Used only if several processes share a database. */
 interface DeltaTable {
   readonly session: number
   readonly base: number
   readonly n: number
   readonly run: number
   readonly epoch: number
-  /** How many events the body has. */
+  /** Number of events in the body. */
   readonly events: number
   readonly body: Json
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 
-/** A value that stands alone tells a database nothing about its type. */
+/** Casts a value: a database cannot infer the type of a bare parameter. */
 export function textValue<T extends string | null>(value: T) {
   return sql<T>`cast(${value} as text)`
 }
@@ -9,7 +9,7 @@ export function numberValue<T extends number | null>(value: T) {
   return sql<T>`cast(${value} as bigint)`
 }
 
-/** The limit of a list. SQLite would compile a statement again for each bare number. */
+/** Limit of a list. Cast, since SQLite would recompile the statement for each bare number. */
 export function atMost(limit: number) {
   return numberValue(limit)
 }

@@ -16,49 +16,49 @@ import { ask, columnsOf, statement } from './statement.ts'
 import type { Call, Statement } from './statement.ts'
 import type { RunStateTable, SessionStateTable } from './tables.ts'
 
-/** What a commit is told beside its batch. */
+/** Inputs of a commit besides its batch. */
 export interface CommitContext extends KnownContext {
   readonly maxRecordBytes: number
-  /** Tells a reference to nothing, or a second row of one key, from a fault of the database. */
+  /** True for a missing referenced row or a duplicate key; false for other failures of the database. */
   readonly violatesConstraint: (error: unknown) => boolean
 }
 
-/** A batch, or a delivery, on its way into the tables: what it is decided by, and the statements that store it. */
+/** A batch or delivery in progress: the data that it is decided by, and the statements that store it. */
 export interface Work {
   readonly context: CommitContext
   known: Known
   readonly now: number
   readonly key: string
-  /** What a repeat is known by; null for what is delivered. */
+  /** Id that reveals a repeat. Null for a delivery. */
   readonly batchId: string | null
-  /** As it will be after the batch. Undefined: there is none. */
+  /** State after the batch. Undefined if there is no session. */
   session: HeldSession | undefined
-  /** Runs that this batch looked at, as they will be; undefined: not in this session. */
+  /** Runs that the batch has looked up, in their state after it. Undefined: not in this session. */
   readonly runs: Map<string, HeldRun | undefined>
-  /** A run was added, or changed its status. */
+  /** True if a run was added or changed its status. */
   runsMoved: boolean
-  /** What this batch has put there, so that what refers to it need not be looked up. */
+  /** Added by this batch, so that references to it need no lookup. */
   readonly entriesPut: Set<string>
   readonly callsPut: Map<string, string>
   readonly inputsPut: Set<string>
-  /** Whether rows of the inbox that it has put or taken are there. */
+  /** Inbox rows that this batch has added (true) or taken (false). */
   readonly inboxRows: Map<string, boolean>
-  /** How many rows it has put into the inbox. */
+  /** Number of inbox rows that this batch has added. */
   inboxPut: number
-  /** Told besides the webhook of the session. */
+  /** Hooks to notify besides the webhook of the session. */
   readonly notify: readonly NoticeHook[]
   noticesPut: number
-  /** Of entries and events: what they name must be there when the batch is done. */
+  /** References of entries and events. Their targets must exist when the batch is done. */
   readonly references: NonNullable<NewEvent['refers']>[]
-  /** Executed in this order when all is decided. */
+  /** Statements to execute in this order after all decisions. */
   readonly writes: Call[]
 }
 
 export interface HeldSession {
   readonly row: number
-  /** There is no row of its state yet. */
+  /** Its state has no row yet. */
   readonly isNew: boolean
-  /** This batch has deleted it. */
+  /** This batch deletes it. */
   isGone?: true
   record: SessionRecord
   nextEntry: number
@@ -68,7 +68,7 @@ export interface HeldSession {
 
 export interface HeldRun {
   readonly row: number
-  /** As it was before the batch. Undefined: there is no row of its state yet. */
+  /** State before the batch. Undefined if it has no row yet. */
   readonly before: RunState | undefined
   state: RunState
   openCalls: number
@@ -100,12 +100,12 @@ export function placeOf({ places }: Known, key: string) {
   return place
 }
 
-/** Stores this when all is decided. */
+/** Adds a statement to be executed after all decisions. */
 export function write<P extends object>({ writes }: Work, wanted: Statement<P, unknown>, values: P): void {
   writes.push(ask(wanted, values))
 }
 
-/** What the batch was answered before, when it was the last one of this session or run. */
+/** Returns the earlier result of this batch, if it was the last one of this session or run. */
 export function answerBefore(batch: Pick<Batch, 'id' | 'key'>, held: HeldSession | HeldRun | undefined): Applied | undefined {
   if (held?.batchId !== batch.id || held.lastResult === null) return undefined
   return parseStored<Applied>(held.lastResult, `The session ${batch.key}`)
@@ -116,7 +116,7 @@ export function sessionOf({ session, known, key }: Work): HeldSession {
   return session
 }
 
-/** The run, if it belongs to the session of the batch. */
+/** Returns the run if it belongs to the session of the batch. */
 export function findRun(work: Work, runId: string): HeldRun | undefined {
   const { session, runs, known, key } = work
   if (!session || runs.has(runId)) return runs.get(runId)
@@ -140,18 +140,18 @@ export function hasEntry(work: Work, id: string): boolean {
   return id === record.leaf || work.entriesPut.has(id) || work.known.entries.has(nameIn(row, id))
 }
 
-/** Whether a run holds the session, as far as this batch has come. */
+/** True if a run holds the session, as of the writes so far. */
 export function isHeld(work: Work): boolean {
   return openRuns(work).some(({ status }) => isHolding(status))
 }
 
-/** The run that holds the session, else the next one of its queue. */
+/** Returns the run that holds the session, or else the next one of its queue. */
 export function firstOpenRun(work: Work): RunState | undefined {
   const open = openRuns(work)
   return open.find(({ status }) => isHolding(status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** What is known of them includes the first one. */
+/** Returns the open runs that are known. The first one is always among them. */
 function openRuns(work: Work): readonly RunState[] {
   for (const id of work.known.heads.get(work.key) ?? []) findRun(work, id)
   return [...work.runs.values()].flatMap((run) => (run && isOpen(run.state.status) ? [run.state] : []))
@@ -176,7 +176,7 @@ type SavedProgress = RunProgress & Pick<RunStateTable, 'run' | 'open_calls' | 'b
 
 const insertRunState = statement((db, slots: RunStateTable) => db.insertInto('run_state').values(columnsOf(slots, ['run', ...progress, ...lease])))
 
-/** Leaves the lease alone: its owner may be renewing it. */
+/** Does not write the lease, which its owner may be renewing. */
 const updateProgress = statement((db, slots: SavedProgress) => db.updateTable('run_state').set(columnsOf(slots, progress)).where('run', '=', slots.run))
 
 const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
@@ -186,14 +186,14 @@ const updateRunState = statement((db, slots: SavedProgress & RunLease) =>
     .where('run', '=', slots.run),
 )
 
-/** Writes session and runs back, with what a repeat of this batch gets to hear: by the session and by the runs it names. */
+/** Writes session and runs, and stores the result for a repeat of this batch with the session and the runs that it names. */
 export function endWork(work: Work, result: Applied, named: readonly HeldRun[]): void {
   const { row: session, record, nextEntry, isNew, batchId, lastResult } = sessionOf(work)
   const applied = work.batchId === null ? { batch_id: batchId, batch: lastResult } : { batch_id: work.batchId, batch: JSON.stringify(result) }
   const { namespace } = work.context
   write(work, isNew ? insertSessionState : updateSessionState, { ...sessionState(record), session, namespace, next_entry: nextEntry, ...applied })
   const changed = [...work.runs.values()].filter((run) => run !== undefined).filter((run) => run.changed || named.includes(run))
-  // In the order of those who renew several leases.
+  // In the order in which leases are renewed.
   for (const run of changed.sort((a, b) => a.row - b.row)) {
     const { before, state, row, openCalls } = run
     const repeat = named.includes(run) ? applied : { batch_id: run.batchId, batch: run.lastResult }
@@ -208,7 +208,7 @@ function isSameLease(before: RunState, { epoch, owner, leaseUntil }: RunState): 
   return before.epoch === epoch && before.owner === owner && before.leaseUntil === leaseUntil
 }
 
-/** The JSON text of what becomes one record. */
+/** Returns the JSON text of a record. Throws `entry-too-large`. */
 export function recordText(context: Pick<CommitContext, 'maxRecordBytes'>, value: unknown, what: string): string {
   const text = JSON.stringify(value)
   if (fits(context, text)) return text

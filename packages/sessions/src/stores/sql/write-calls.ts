@@ -27,7 +27,7 @@ const updateCall = statement((db, slots: ToolCallTable) =>
     .where('tool_call_id', '=', slots.tool_call_id),
 )
 
-/** Undefined: there is no such call. */
+/** Returns the state of a call, or undefined if there is none. */
 export function callState({ callsPut, known }: Work, run: HeldRun, { step, toolCallId }: Omit<CallKey, 'runId'>): string | undefined {
   const name = callName(run.row, step, toolCallId)
   return callsPut.get(name) ?? known.calls.get(name)

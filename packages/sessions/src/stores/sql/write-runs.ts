@@ -50,7 +50,7 @@ export function insertRun(work: Work, run: NewRun): void {
   session.record = { ...session.record, nextRun: session.record.nextRun + 1 }
 }
 
-/** Takes one of the numbers that were asked for. */
+/** Takes one of the requested row numbers. */
 export function takeRow(numbers: number[]): number {
   const row = numbers.shift()
   if (row === undefined) throw new TypeError('The database gave too few numbers for new rows.')
@@ -63,7 +63,7 @@ function newRow({ key, context: { namespace } }: Work, run: RunState, session: n
   return { ...statusColumns(run), ...parents, session, namespace, id, n, first_seq: firstSeq, kind, input_id: inputId, input_hash: inputHash, created_at: createdAt }
 }
 
-/** What a move of the run changes in its row. */
+/** Returns the columns that a change of status writes. */
 export function statusColumns({ place, status, notBefore, endedAt }: RunState): StatusColumns {
   return { place, status, not_before: notBefore ?? null, ended_at: endedAt ?? null }
 }

@@ -18,7 +18,7 @@ import { applyRunPatch, insertRun, takeRow } from './write-runs.ts'
 
 type Writes = { readonly [T in Write['op']]: (work: Work, write: Extract<Write, { op: T }>) => void }
 
-/** What each kind of write does. */
+/** One function per kind of write. */
 const writes: Writes = {
   'session.ensure'(work, { session }) {
     if (!work.session) insertSession(work, session)
@@ -136,7 +136,7 @@ const insertEntryRow = statement((db, slots: EntryTable) =>
     ),
 )
 
-/** That the id is a new one is seen to by the key of the table. */
+/** Inserts an entry. The key of the table refuses an existing id. */
 function insertEntry(work: Work, entry: NewEntry): void {
   const session = sessionOf(work)
   const { id, parentId, type, at, runId } = entry
@@ -166,7 +166,7 @@ function insertEvents(work: Work, events: readonly NewEvent[]): void {
   const nextSeq = session.record.nextSeq + events.length
   const run = work.runs.get(runNamedIn(events) ?? '')
   const body = packEvents(events, run ? ['runId'] : [])
-  // Together they may be longer than one record.
+  // Together, events may exceed the limit of one record.
   if (!fits(work.context, body)) for (const { event } of events) recordText(work.context, event, `An event of type ${event.type}`)
   write(work, insertEventRow, { session: session.row, seq: nextSeq - 1, run: run?.row ?? null, body })
   session.record = { ...session.record, nextSeq }
@@ -188,7 +188,7 @@ const updateInbox = statement((db, slots: Pick<InboxTable, 'session' | 'id' | 'k
   db.updateTable('inbox').set({ kind: slots.kind, body: slots.body }).where('session', '=', slots.session).where('id', '=', slots.id),
 )
 
-/** One that is there is the same. It stays there until this is stored, whoever looks for what can be removed. */
+/** Inserts a definition unless it exists. Locks it against removal until the commit. */
 const insertDefinition = statement((db, slots: DefinitionTable, { keepDefinition }) =>
   db
     .insertInto('definition')
@@ -197,7 +197,7 @@ const insertDefinition = statement((db, slots: DefinitionTable, { keepDefinition
       from
         .selectFrom(keepDefinition(slots.hash).as('kept'))
         .select([textValue(slots.namespace).as('namespace'), textValue(slots.hash).as('hash'), textValue(slots.body).as('body')])
-        // SQLite would take the conflict for a join.
+        // Without a condition, SQLite parses the conflict clause as part of a join.
         .where(sql<boolean>`1 = 1`),
     )
     .onConflict((conflict) => conflict.columns(['namespace', 'hash']).doNothing()),

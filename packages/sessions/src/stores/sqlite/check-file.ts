@@ -11,7 +11,7 @@ const headerBytes = 100
 const magic = 'SQLite format 3\0'
 const applicationIdOffset = 68
 
-/** Looks at the first bytes only, so that a file of somebody else stays as it is, and nothing appears beside it. */
+/** Reads the first bytes only: a file of another application is left unchanged, and no file is created next to it. */
 export function checkHeader(file: string): 'new' | 'known' {
   if (sizeOf(file) === 0) {
     if (sizeOf(`${file}-wal`) > 0) throw corrupt(file, 'is gone, but its write-ahead log is there')
@@ -30,8 +30,8 @@ export function checkHeader(file: string): 'new' | 'known' {
 }
 
 /**
- * Looks inside through a connection that cannot write, and takes away what that connection left when the file is
- * refused. After an unclean end every page is checked.
+ * Checks the content through a read-only connection. If the file is refused, deletes the files that this connection created. Checks
+ * every page after an unclean shutdown.
  */
 export function checkContent(file: string): void {
   const unclean = sizeOf(`${file}-wal`) > 0
@@ -58,7 +58,7 @@ function checkPages(database: DatabaseSync, file: string): void {
 
 function checkTables(database: DatabaseSync, file: string): void {
   const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
-  // A process that died while it made the file left no tables.
+  // There are no tables if a process died while it created the file.
   if (tables.length === 0) return
   if (!tables.some((table) => table.name === 'meta')) throw corrupt(file, 'holds tables of something else')
   const version = database.prepare("select value from meta where name = 'schema'").get()

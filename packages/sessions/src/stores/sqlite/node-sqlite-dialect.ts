@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { CompiledQuery, SqliteDialect, SqliteDriver } from 'kysely'
 import type { DatabaseConnection, SqliteDatabase, SqliteStatement } from 'kysely'
 
-/** Kysely over the SQLite of Node: for migrations. What a store does all day goes through `SqliteConnection`. */
+/** Kysely dialect for the SQLite of Node, for migrations only. Other work of a store uses `SqliteConnection`. */
 export class NodeSqliteDialect extends SqliteDialect {
   readonly #database: DatabaseSync
 
@@ -24,18 +24,18 @@ class ImmediateDriver extends SqliteDriver {
     this.#database = database
   }
 
-  /** Takes the write lock at once: a transaction that reads first could find it taken when it comes to write. */
+  /** Takes the write lock at once: a transaction that reads first could find it taken when it writes. */
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
-  /** A full disk ends the transaction by itself. */
+  /** A full disk has already ended the transaction. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#database.isTransaction) await super.rollbackTransaction(connection)
   }
 }
 
-/** The face that Kysely expects. */
+/** Returns the interface that Kysely expects. */
 function adapt(database: DatabaseSync): SqliteDatabase {
   return {
     close: () => database.close(),

@@ -8,19 +8,19 @@ export interface ConnectionSettings {
   readonly busyTimeoutMs: number
 }
 
-/** A commit writes whole pages, a dozen of them, most for a few bytes. */
+/** Page size. A commit writes about a dozen whole pages, most for a few bytes. */
 const pageBytes = 2048
-/** When the write-ahead log is brought into the file: 4 MiB, some milliseconds. */
+/** Length of the write-ahead log at a checkpoint: 4 MiB, which takes some milliseconds. */
 const checkpointPages = 2048
 
 const synchronousLevels = { normal: 1, full: 2 } as const
 
 export function openFile(file: string, isNew: boolean, settings: ConnectionSettings): DatabaseSync {
-  // The log and the index that SQLite puts beside it get the rights of the file.
+  // SQLite creates its log and index with the mode of the file.
   if (isNew) makePrivateFile(file)
   const database = new DatabaseSync(file)
   try {
-    // Before the write-ahead log exists: the mark must be in the file itself.
+    // Before the write-ahead log exists: the id must be in the file itself.
     if (isNew) database.exec(`pragma page_size = ${pageBytes}; pragma application_id = ${applicationId}`)
     applySettings(database, file, settings)
     return database
@@ -30,7 +30,7 @@ export function openFile(file: string, isNew: boolean, settings: ConnectionSetti
   }
 }
 
-/** SQLite answers a setting that it cannot apply with the old value instead of an error: read each one back. */
+/** Applies settings and reads each back: SQLite answers a setting that it cannot apply with the old value, not with an error. */
 export function applySettings(database: DatabaseSync, file: string, settings: ConnectionSettings): void {
   const { synchronous, busyTimeoutMs } = settings
   const wanted = [

@@ -13,27 +13,26 @@ interface PreparedStatement {
 /** Steps that wait for their turn to write. */
 interface Write {
   readonly steps: Steps<unknown>
-  /** A power failure may take it back, and this process with it. */
+  /** A power failure, which also ends this process, may undo it. */
   readonly isProvisional: boolean
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-/** So many writes share a transaction at most: some milliseconds for which nothing else happens in the process. */
+/** Limit of writes per transaction: this many block the process for some milliseconds. */
 const mostAtOnce = 32
 
-/** The text of a statement is the same for every database of this process. */
+/** Compiled statements. They are the same for every database of this process. */
 const compiled = new WeakMap<Statement<object, unknown>, CompiledStatement>()
 
-/** What became of the steps of a write, when the transaction that they were part of is stored. */
+/** Result of the steps of a write, once their transaction is stored. */
 type Written = { readonly result: unknown } | { readonly error: unknown }
 
 /**
- * Runs steps in one go, without a promise in between. Every statement is built once in a process and prepared once for
- * a connection.
+ * Runs steps synchronously. Compiles each statement once per process and prepares it once per connection.
  *
- * Writes that come in one turn of the event loop share one transaction, and so the wait for the disk, which is most of
- * what a write costs. Each of them fails alone.
+ * Writes of one turn of the event loop share a transaction, and so the wait for the disk, which is most of the cost. Each of them
+ * fails alone.
  */
 export class SqliteConnection {
   readonly #database: DatabaseSync
@@ -49,12 +48,12 @@ export class SqliteConnection {
   readonly #rollbackToMark: StatementSync
   readonly #waiting: Write[] = []
 
-  /** `builder` builds statements and executes none. `synchronous`: how the database was opened. */
+  /** `builder` only builds statements. `synchronous` is the mode in which the database was opened. */
   constructor(database: DatabaseSync, builder: Database, synchronous: 'full' | 'normal') {
     this.#database = database
     this.#isSynced = synchronous === 'full'
     this.#builder = builder
-    // Takes the write lock at once: a transaction that reads first could find it taken when it comes to write.
+    // Takes the write lock at once: a transaction that reads first could find it taken when it writes.
     this.#begin = database.prepare('begin immediate')
     this.#commit = database.prepare('commit')
     this.#rollback = database.prepare('rollback')
@@ -63,7 +62,7 @@ export class SqliteConnection {
     this.#rollbackToMark = database.prepare('rollback to write')
   }
 
-  /** Resolves when it is stored. */
+  /** Resolves when the steps are stored. */
   transaction<T>(steps: Steps<T>): Promise<T> {
     return this.#add(steps, false)
   }
@@ -80,7 +79,7 @@ export class SqliteConnection {
     })
   }
 
-  /** Stores all that waits. Must be called before the database is closed. */
+  /** Stores all pending writes. Must be called before the database is closed. */
   flush(): void {
     while (this.#waiting.length > 0) this.#storeNext()
   }
@@ -97,7 +96,7 @@ export class SqliteConnection {
       const written = this.#store(writes)
       written.forEach((each, index) => ('error' in each ? writes[index]?.reject(each.error) : writes[index]?.resolve(each.result)))
     } catch (error) {
-      // Nothing of any of them is stored.
+      // None of them is stored.
       for (const { reject } of writes) reject(error)
     }
   }
@@ -119,13 +118,13 @@ export class SqliteConnection {
       this.#commit.run()
       return written
     } catch (error) {
-      // A full disk ends the transaction by itself.
+      // A full disk has already ended the transaction.
       if (this.#database.isTransaction) this.#rollback.run()
       throw error
     }
   }
 
-  /** What fails takes back what it has done itself. Throws when the whole transaction is gone. */
+  /** Runs the steps of one write. If they fail, undoes only them. Throws if the whole transaction was rolled back. */
   #write(steps: Steps<unknown>): Written {
     this.#mark.run()
     try {
@@ -145,7 +144,7 @@ export class SqliteConnection {
     return step.value
   }
 
-  /** What fails fails where it was asked for. */
+  /** Executes a request. A failure throws at the step that made the request. */
   #answer<T>(steps: Steps<T>, request: Request): IteratorResult<Request, T> {
     let answers: readonly (readonly unknown[])[]
     try {
@@ -174,7 +173,7 @@ export class SqliteConnection {
   }
 }
 
-/** A list is one text. */
+/** A list is bound as one JSON text. */
 function columnValue(value: unknown): SQLInputValue {
   return Array.isArray(value) ? JSON.stringify(value) : (value as SQLInputValue)
 }

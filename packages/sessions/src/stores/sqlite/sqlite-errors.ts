@@ -1,7 +1,7 @@
 import { SessionError } from '../../errors.ts'
 import type { SessionErrorCode } from '../../errors.ts'
 
-/** Primary result codes of SQLite; extended ones hold them in their lowest byte. */
+/** Primary result codes of SQLite. Extended codes hold them in the lowest byte. */
 export const sqliteCodes = { busy: 5, corrupt: 11, full: 13, constraint: 19, notADatabase: 26 } as const
 
 const meanings: Readonly<Record<number, { readonly code: SessionErrorCode; readonly text: string }>> = {
@@ -10,7 +10,7 @@ const meanings: Readonly<Record<number, { readonly code: SessionErrorCode; reado
   [sqliteCodes.full]: { code: 'store-full', text: 'cannot grow: the disk is full' },
 }
 
-/** The primary result code, when SQLite made this error. */
+/** Returns the primary result code, or undefined if the error is not from SQLite. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined
   return error.errcode & 0xff

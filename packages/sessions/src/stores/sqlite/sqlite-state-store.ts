@@ -11,9 +11,9 @@ import type { SqliteStoreOptions } from './sqlite-store.ts'
 
 /** File, namespace and clock of a SQLite state store. */
 export interface SqliteStateStoreOptions extends SqliteStoreOptions {
-  /** Namespace of the records; others are invisible. Default `default`, as for a runtime. */
+  /** Namespace of the records; others are invisible. Default `default`, like a runtime. */
   readonly namespace?: string
-  /** Default: the system clock. */
+  /** Clock of the records. Default: the system clock. */
   readonly clock?: Clock
 }
 

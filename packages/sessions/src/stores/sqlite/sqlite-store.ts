@@ -22,15 +22,15 @@ import { sqliteCode, sqliteCodes, storeError } from './sqlite-errors.ts'
 
 /** File and durability of a SQLite store. */
 export interface SqliteStoreOptions {
-  /** Made when it is missing, with its directory. */
+  /** Path of the file. The file and its directory are created if missing. */
   readonly file: string
-  /** `full` (the default) survives the loss of power; `normal` the death of the process only. */
+  /** With `full` (default), a commit survives a power failure. With `normal`, it survives only the death of the process. */
   readonly synchronous?: 'full' | 'normal'
-  /** How long to wait while a tool outside of this package holds the file. Default 5,000. */
+  /** Longest wait in ms while a tool outside this package locks the file. Default 5,000. */
   readonly busyTimeoutMs?: number
 }
 
-/** The longest that SQLite can wait. */
+/** Longest wait that SQLite supports, in ms. */
 const longestBusyMs = 2 ** 31 - 1
 
 export const sqliteOptionChecks = {
@@ -87,7 +87,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
 
 interface OpenDatabase {
   readonly driver: SqlDriver
-  /** Without links, so that two names of one file have one lock. */
+  /** Path with links resolved, so that two names of one file share a lock. */
   readonly file: string
   close(): void
 }
@@ -104,7 +104,7 @@ async function openDatabase(
   let connection: SqliteConnection | undefined
   const close = (): void => {
     try {
-      // What was asked for before is done.
+      // Stores pending writes.
       connection?.flush()
     } finally {
       if (database?.isOpen) database.close()
@@ -112,7 +112,7 @@ async function openDatabase(
     }
   }
   try {
-    // Once more under the lock: another process may have made the file in between.
+    // Again under the lock: another process may have created the file in between.
     const isNew = checkHeader(file) === 'new'
     if (!isNew) checkContent(file)
     database = openFile(file, isNew, settings)
@@ -126,7 +126,7 @@ async function openDatabase(
   }
 }
 
-/** Errors name the file. */
+/** Adds the name of the file to errors. */
 function sqliteDriver(connection: SqliteConnection, file: string, { namespace, clock }: StoreOpenOptions): SqlDriver {
   async function named<T>(work: () => T | Promise<T>): Promise<T> {
     try {
@@ -165,7 +165,7 @@ function resolveFile(name: string): string {
   try {
     return realpathSync(file)
   } catch {
-    // Not there yet.
+    // Does not exist yet.
     return file
   }
 }
