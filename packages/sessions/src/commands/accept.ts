@@ -24,11 +24,11 @@ const lookAgain: ReadonlySet<CommitRefusal> = new Set(['conflict', 'missing', 'd
 export interface Accepted {
   readonly runId: string
   readonly accepted: 'queued' | 'steered' | 'duplicate'
-  /** The place in the log before the first event of a run that was queued. */
+  /** Position in the log before the first event of a queued run. */
   readonly from?: Position
 }
 
-/** Makes an input durable as a queued run; the session comes into being with the first one. */
+/** Stores an input as a queued run. Creates the session if there is none. */
 export async function acceptInput(
   context: SessionContext,
   access: SessionAccess,
@@ -37,7 +37,7 @@ export async function acceptInput(
 ): Promise<Accepted> {
   const { onBusy } = options
   const run = newRun(context, input, onBusy === 'interrupt' ? { lane: 'interrupt', ...options } : options)
-  // Before anybody can claim it.
+  // Before the run can be claimed.
   if (options.driver) context.drivers.add(run.id, options.driver)
   let isNew = false
   try {
@@ -49,7 +49,7 @@ export async function acceptInput(
   }
 }
 
-/** What is to be true of the runs that are open. */
+/** Conditions on the open runs. */
 interface Conditions {
   readonly onBusy: OnBusy
   readonly maxQueued: number
@@ -69,17 +69,17 @@ async function acceptRun(context: SessionContext, access: SessionAccess, run: Ne
     const result = await commitOnce(context.store, batch)
     if (result.ok) {
       const answer = accepted(context, access, run, session, result)
-      // A repeat stops nothing. Else the stop is stored: this process and the runs below are yet to be told.
+      // A repeat stops nothing. Otherwise the stop is stored, and this process and the runs below must still be notified.
       if (active && !result.existing) await requestStop(context, await readRun(context.store, active.id), interrupted)
       return answer
     }
-    // Somebody else made, deleted or outlived the session in the meantime: look again.
+    // The session was created, deleted or expired in the meantime: read it again.
     if (!lookAgain.has(result.reason)) throw await refusal(context, result.reason, access.key)
     return tryAgain
   }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
 }
 
-/** A handle that knows its session needs no look at it: the commit expects it as it was met. */
+/** A handle bound to a session does not read it: the commit expects that incarnation. */
 async function sessionFor(access: SessionAccess, byHandle: boolean): Promise<ExpectedSession | null> {
   const { incarnation } = access
   if (byHandle && incarnation !== undefined) return { id: incarnation }
@@ -87,7 +87,7 @@ async function sessionFor(access: SessionAccess, byHandle: boolean): Promise<Exp
   return session && access.checkAlive(session)
 }
 
-/** The session, made now if there is none. */
+/** Returns the session. Creates it if there is none. */
 export async function openSession(context: SessionContext, access: SessionAccess): Promise<SessionRecord> {
   const existing = await access.find()
   if (existing) return existing
@@ -106,7 +106,7 @@ export async function openSession(context: SessionContext, access: SessionAccess
   return access.required()
 }
 
-/** What a run asks for behind itself is a run of its own; whoever ends this one looks for the next. */
+/** Stores a follow-up that a run has asked for as a run of its own. The process that ends the asking run claims the next one. */
 export async function acceptFollowUp(
   context: Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>,
   session: SessionRecord,
@@ -154,7 +154,7 @@ function acceptBatch(
 /** `version` is known if the session was read. */
 type ExpectedSession = Pick<SessionRecord, 'id'> & Partial<Pick<SessionRecord, 'version'>>
 
-/** `asSeen`: a run that has begun since it was read would have to be stopped. */
+/** `asSeen` requires the version that was read: a run that has started since would have to be stopped. */
 function expectedSession(session: ExpectedSession | null, asSeen: boolean): Expect {
   if (!session) return { that: 'session', id: null }
   const { id, version } = session
@@ -173,7 +173,7 @@ function creation(context: SessionContext, identity: SessionIdentity, at: number
   ]
 }
 
-/** What is not in the log has to be read elsewhere. */
+/** `copied` tells readers that the history is not in the log. */
 function startOf({ key, history }: SessionIdentity, at: number) {
   return { ...sessionStart(key, at), ...(history && { copied: true as const }) }
 }

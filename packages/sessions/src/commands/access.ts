@@ -4,22 +4,22 @@ import type { SessionStore } from '../contract/session-store.ts'
 import type { SessionRecord, SessionSettings } from '../contract/records.ts'
 import { isPartialCopy } from './tree/partial-copy.ts'
 
-/** What a handle says of its session, for the case that it has to be made. */
+/** Facts of a session that a handle knows, in case it has to create the session. */
 export interface SessionIdentity {
   readonly key: string
   readonly agent: string
-  /** True when the caller named the agent, false when it is the default. */
+  /** True if the caller named the agent, false if it is the default. */
   readonly agentNamed: boolean
   readonly owner?: string
   readonly metadata: SessionRecord['metadata']
   readonly settings: SessionSettings
-  /** The messages that it begins with. */
+  /** Messages that the session starts with. */
   readonly history?: readonly StoredMessage[]
 }
 
 /**
- * The way of one handle to its session. The handle stays with the session that it met first: when that is deleted, another
- * one under the same key is not taken for it.
+ * Access of one handle to its session. The handle stays bound to the first session that it meets: if that is deleted, a new one
+ * under the same key is not used instead.
  */
 export class SessionAccess {
   readonly identity: SessionIdentity
@@ -36,26 +36,26 @@ export class SessionAccess {
     return this.identity.key
   }
 
-  /** The incarnation that this handle met. Throws if the handle is closed. */
+  /** The incarnation that this handle is bound to. Throws if the handle is closed. */
   get incarnation(): string | undefined {
     this.#checkOpen()
     return this.#incarnation
   }
 
-  /** The session as it stands, also when it has expired; null when it can be made. */
+  /** Returns the session, even if it has expired. Returns null if it can be created. */
   async find(): Promise<SessionRecord | null> {
     const found = await this.#read()
     return 'value' in found ? found.value : null
   }
 
-  /** Throws `session-missing` and `session-deleted`. */
+  /** Returns the session. Throws `session-missing` and `session-deleted`. */
   async required(): Promise<SessionRecord> {
     const found = await this.#read()
     if ('value' in found) return found.value
     throw found.status === 'deleted' ? this.#deleted() : this.#missing()
   }
 
-  /** Throws `session-expired` besides. */
+  /** Like `required`; throws `session-expired` too. */
   async writable(): Promise<SessionRecord> {
     return this.checkAlive(await this.required())
   }
@@ -65,12 +65,12 @@ export class SessionAccess {
     throw new SessionError('session-expired', `The session ${this.key} has expired: it can be read, and not written.`)
   }
 
-  /** From now on this session, and no other one under the key. */
+  /** Binds the handle to this incarnation. */
   bind(incarnation: string): void {
     this.#incarnation ??= incarnation
   }
 
-  /** The handle is of no use any more; another one is. */
+  /** Makes the handle unusable. A new handle is needed. */
   close(): void {
     this.#isClosed = true
   }
@@ -86,7 +86,7 @@ export class SessionAccess {
       if (this.#incarnation !== undefined) throw this.#deleted()
       return read
     }
-    // Until all of a copy is there, nothing of it is.
+    // A partial copy counts as missing until it is complete.
     if (isPartialCopy(read.value)) return { status: 'missing' } as const
     const { id, owner, agent } = read.value
     if (owner !== this.identity.owner) throw this.#missing()

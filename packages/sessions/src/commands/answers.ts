@@ -15,12 +15,12 @@ import { isTerminal } from '../contract/run-status.ts'
 
 const nothingOpen: OpenQuestions = { pendingToolCalls: [], pendingApprovals: [] }
 
-/** What waits in the inbox for a call: the answer as the loop takes it, and the hash that tells repeats apart. */
+/** Answer to a call in the inbox: in the form of the loop, and with the hash that reveals repeats. */
 interface Answer {
   readonly toolCallId: string
   readonly body: JSONObject
   readonly hash: string
-  /** As it was given, once or more often. */
+  /** As submitted, once or several times. */
   readonly given: readonly GivenAnswer[]
 }
 
@@ -29,7 +29,10 @@ type Verdict =
   | { readonly kind: 'repeated'; readonly runId: string }
   | { readonly kind: 'refused'; readonly code: SessionErrorCode }
 
-/** Checked as a whole against what stands, then stored in one commit; the last open answer queues the run in it. */
+/**
+ * Checks all answers against the stored state, then stores them in one commit. The last open answer queues the run in the same
+ * commit.
+ */
 export async function submitAnswers(
   context: SessionContext,
   key: string,
@@ -65,13 +68,13 @@ export async function submitAnswers(
   }, (tries) => `The session changed ${tries} times while the results were stored.`)
 }
 
-/** Says what became of a call whose outcome is unknown. */
+/** Sets the outcome of a call whose outcome is unknown. */
 export async function resolveCall(context: SessionContext, key: string, toolCallId: string, given: GivenResolution): Promise<string> {
   if ('result' in given) return (await submitAnswers(context, key, [given])).runId
   return runAgain(context, key, toolCallId, given)
 }
 
-/** Puts the call back to `pending`: it starts anew, under the same key. */
+/** Resets the call to `pending`, so that it starts again under the same idempotency key. */
 async function runAgain(context: SessionContext, root: string, toolCallId: string, given: Extract<GivenResolution, { runAgain: true }>): Promise<string> {
   const key = await sessionBelow(context.store, root, given.path)
   const agents = agentsBelow(root, key)
@@ -110,7 +113,7 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
   }, (tries) => `The session changed ${tries} times while the call was resolved.`)
 }
 
-/** Results of one submission belong to one run. */
+/** Returns the session of the answers. Throws if they belong to several. */
 async function targetOf({ store }: SessionContext, key: string, answers: readonly GivenAnswer[]): Promise<string> {
   const targets = new Set<string>()
   for (const { result } of answers) targets.add(await sessionBelow(store, key, result.path ?? []))
@@ -119,7 +122,7 @@ async function targetOf({ store }: SessionContext, key: string, answers: readonl
   throw new SessionError('invalid-input', 'The results are for different subagents: submit those of each by themselves.')
 }
 
-/** Two different answers to one call in one submission contradict each other. */
+/** Merges equal answers to one call. Throws if they differ. */
 function toAnswers(given: readonly GivenAnswer[]): readonly Answer[] {
   const answers = new Map<string, Answer>()
   for (const each of given) {
@@ -159,9 +162,9 @@ async function judge(
     return given === answer.hash ? { kind: 'repeated', runId: call.runId } : { kind: 'refused', code: 'tool-result-conflict' }
   }
   if (call.state === 'settled') return { kind: 'refused', code: 'tool-result-conflict' }
-  // Stopped, and not ended yet: the call is to be cancelled.
+  // The run is being stopped: its call will be cancelled.
   if (run?.stop && pending) return { kind: 'refused', code: 'tool-result-conflict' }
-  // A call that runs here, or will, is nobody's to answer; only an unknown outcome can be told to stay unknown.
+  // A call that the runtime executes takes no answer. Only a call with an unknown outcome can be set to `unknown`.
   if (!run || !pending || isTerminal(run.status)) return { kind: 'refused', code: 'unknown-tool-call' }
   if (pending.unknown && !unknownOutcomes) return { kind: 'refused', code: 'unknown-tool-call' }
   if ('unknown' in answer.body && !pending.unknown) return { kind: 'refused', code: 'tool-result-conflict' }
@@ -183,7 +186,7 @@ function refusal(refused: readonly (readonly [string, SessionErrorCode])[]): Ses
   return new SessionError(code, text, { refused: refused.map(([id, each]) => ({ id, code: each })) })
 }
 
-/** A submission answers one run; the one that still waits goes before those that are only repeated. */
+/** Returns the run that a submission answers. One that accepts an answer precedes those with repeats only. */
 function runOf(verdicts: ReadonlyMap<string, Verdict>): string {
   const all = [...verdicts.values()].flatMap((verdict) => (verdict.kind === 'refused' ? [] : [verdict]))
   const chosen = all.find((verdict) => verdict.kind === 'accepted') ?? all.at(-1)

@@ -28,7 +28,7 @@ const ending = { reason: checkText, waitMs: whole(0, longestMs) }
 
 export const checkStopOptions = optionalRecord<StopOptions>({ ...ending, runId: optionalName, scope: oneOf('active', 'all') })
 
-/** Checks the options of a stop of one run. */
+/** Checks the options for stopping one run. */
 export const checkRunStopOptions = optionalRecord<Pick<StopOptions, 'reason' | 'waitMs'>>(ending)
 
 export const checkKillOptions = optionalRecord<{ readonly reason?: string }>({ reason: checkText })
@@ -72,7 +72,7 @@ export const checkExportOptions = optionalRecord<ExportOptions>({ events: checkB
 
 export const checkLabelsOptions = optionalRecord<{ readonly leaf?: string }>({ leaf: optionalName })
 
-/** The cursor is parsed where it is used. */
+/** The cursor is parsed later, by the reader. */
 const reading = { cursor: () => undefined, abortSignal: checkSignal, bufferBytes: whole(1) }
 
 export const checkEventsOptions = optionalRecord<EventsOptions>({ ...reading, live: oneOf(true, false, 'so-far'), runId: optionalName })

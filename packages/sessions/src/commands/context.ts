@@ -7,35 +7,35 @@ import type { RunRecord, SessionRecord, StopRequest } from '../contract/records.
 import type { ExpectedDrivers } from './run-driver.ts'
 import type { OnBusy } from './types.ts'
 
-/** What a session handle needs of its runtime. */
+/** Parts of the runtime that a session handle needs. */
 export interface SessionContext {
-  /** The open store. Rejects when the runtime was not started or is stopped. */
+  /** The open store. Reading it throws if the runtime has not started or has stopped. */
   readonly store: SessionStore
   readonly live: LiveLog
-  /** Absent: no other process shares its deltas. */
+  /** Absent if no other process shares its deltas. */
   readonly remote?: () => RemoteDeltas | undefined
   readonly clock: Clock
   readonly ids: IdSource
   readonly onBusy: OnBusy
-  /** Of sessions that are being deleted, by their incarnation. */
+  /** Deletions in progress, by the incarnation of the session. */
   readonly deletions: Map<string, Promise<unknown>>
-  /** Of runs that were accepted here and are not executed yet. */
+  /** Drivers of runs that were accepted here and have not started. */
   readonly drivers: ExpectedDrivers
-  /** A tool of the agent of a run, as this process knows it. */
+  /** Returns a tool of the run's agent, as this process defines it. */
   toolOf(session: SessionRecord, run: RunRecord, name: string): Tool | undefined
-  /** That sessions can be opened with. */
+  /** Agents with which sessions can be opened. */
   readonly agents: ReadonlyMap<string, Agent>
-  /** There is work to claim in this session, now or at a time (epoch milliseconds). */
+  /** Signals work to claim in this session, now or at a time (epoch milliseconds). */
   wake(key: string, atMs?: number): void
-  /** A time was stored at which something is due. */
+  /** Signals that a due time was stored. */
   lookAhead(): void
-  /** Aborts the run if this process executes it. The request must be durable already. */
+  /** Aborts the run if this process executes it. The request must already be stored. */
   abort(runId: string, request: StopRequest): void
-  /** Leaves the run if this process executes it: it was ended otherwise. */
+  /** Stops executing the run in this process: it was ended elsewhere. */
   fence(runId: string): void
-  /** Forgets what this process remembers of this incarnation of a session. */
+  /** Drops the cached data of this incarnation of a session. */
   readonly forget: (sessionId: string) => void
-  /** Reports an extension that failed outside of a run. */
+  /** Reports the failure of an extension outside a run. */
   readonly onExtensionError: (key: string, error: unknown) => void
   /** Removes the state that extensions store for a session. */
   readonly removeExtensionState: (key: string) => Promise<void>

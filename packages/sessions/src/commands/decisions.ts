@@ -15,11 +15,11 @@ import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
 import { readRun } from './wait-for-rest.ts'
 
 export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' | 'decision'> & {
-  /** Refuses a question about anything else. */
+  /** Refuses an approval about anything else. */
   readonly about?: 'budget'
 }
 
-/** Stores what was decided about a call; the last open answer of its run queues it in the same commit. */
+/** Stores a decision about a call. The last open answer of its run queues the run in the same commit. */
 export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
   const { store, clock } = context
   const body = bodyOf(given)
@@ -27,7 +27,7 @@ export async function decideApproval(context: SessionContext, key: string, given
     const asker = await readApproval(context, key, given.approvalId)
     if (given.about !== undefined && asker.about !== given.about) throw new SessionError('unknown-approval', `The approval ${given.approvalId} is about a call and not about a budget: use approve or deny.`)
     const session = await readSession(context, asker.session)
-    // The commit tests the version of the session, so all that is judged must be read after it.
+    // Everything judged is read after the session, because the commit tests the version of the session.
     const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
     const before = decidedBefore(call, inbox)
     if (before) return receiptOf(checkSame(given, before), run, inbox, true)
@@ -41,7 +41,7 @@ export async function decideApproval(context: SessionContext, key: string, given
   }, (tries) => `The session changed ${tries} times while the decision was stored.`)
 }
 
-/** Checked and copied before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
+/** Checks and copies a decision before anything is awaited: later changes by the caller have no effect. Throws `invalid-input`. */
 export function copyDecision(decision: InboxDecision['decision'], approvalId: string, options: DecisionOptions): GivenDecision {
   inputChecks.checkName('approvalId', approvalId)
   checkDecisionOptions(`${decision}.options`, options)
@@ -51,7 +51,7 @@ export function copyDecision(decision: InboxDecision['decision'], approvalId: st
   return { ...given, approvalId, decision, input: checkedCopy(input, 'input') }
 }
 
-/** As an approval. Throws `invalid-input`. */
+/** Returns the approval for a grant. Throws `invalid-input`. */
 export function copyGrant(approvalId: string, given: GrantOptions): GivenDecision {
   checkGrantOptions('grant.amount', given)
   const { tokens, cost, ...options } = given
@@ -72,7 +72,7 @@ function wordsOf({ decision, reason, input }: Pick<InboxDecision, 'decision' | '
   return canonicalJson({ decision, ...(reason === undefined ? {} : { reason }), ...(input === undefined ? {} : { input }) })
 }
 
-/** An edited input must be one that the tool takes: else the call could not run with it. */
+/** Checks an edited input against the schema of the tool. Otherwise the call could not run with it. */
 async function checkEdited(context: SessionContext, session: SessionRecord, run: RunRecord, call: ToolCallRecord, { input }: InboxDecision): Promise<void> {
   if (input === undefined) return
   const schema = call.about === 'budget' ? grantSchema : context.toolOf(session, run, call.name)?.inputSchema
@@ -83,7 +83,7 @@ async function checkEdited(context: SessionContext, session: SessionRecord, run:
   throw new SessionError('invalid-input', `The edited input does not fit ${call.name}: ${why}.`, { issues })
 }
 
-/** Nobody waits for a decision about a call that was cancelled, or denied because its time was over. */
+/** Throws if the call no longer waits for a decision: it was cancelled, or denied when its time was over. */
 function checkOpen({ approvalId, inputHash }: GivenDecision, { approval, state }: ToolCallRecord, run: RunRecord): void {
   const isOpen = approval?.state === 'requested' && state === 'pending' && !isTerminal(run.status) && !run.stop
   if (!isOpen || (inputHash !== undefined && inputHash !== approval.inputHash)) throw conflict(approvalId)

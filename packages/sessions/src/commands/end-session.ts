@@ -16,21 +16,21 @@ import { nothingToStop, receiptOf, requestStop } from './stop.ts'
 import type { StopReceipt } from './types.ts'
 import { openRuns } from './views.ts'
 
-/** Kinds of rows that a kill takes. The session goes on, and its model still hears of background tasks that ended before. */
+/** Kinds of rows that a kill removes. It keeps notifications of background tasks, since the session continues. */
 const killedKinds = waitingKinds.filter((kind) => kind !== 'child-settled')
 
-/** `kill` ends what is open; `expire` leaves the session readable besides, `delete` nothing but its numbers. */
+/** Way to end a session. `kill` ends open work; `expire` also makes the session read-only; `delete` removes all but its numbers. */
 export type SessionEnd = 'kill' | 'expire' | 'delete'
 
 export interface EndOptions {
-  /** Of this session, and no other one under the key. */
+  /** Ends only this incarnation of the session. */
   readonly incarnation?: string
   readonly reason?: string | undefined
 }
 
 /**
- * Ends all that is open in a session and in the sessions below it, without the consent of whoever executes it: these
- * cannot write any more.
+ * Ends everything open in a session and in the sessions below it, without the consent of the executing processes: these can no
+ * longer write.
  */
 export async function endSession(context: SessionContext, key: string, how: SessionEnd, options: EndOptions = {}): Promise<StopReceipt> {
   const { store } = context
@@ -44,7 +44,8 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     first ??= firstInLine(open)
     const below = await endBelow(context, key, open, how, options.reason)
     children.push(...below)
-    // What ended was told to this session. A child that is started from now on changes its version too.
+    // The ended children have notified this session: read it again. A child started later changes its version, so the commit
+    // conflicts.
     if (below.length > 0) return tryAgain
     const batch = await batchOf(context, read.value, await lostRuns(context, read.value, open, options.reason), how)
     if (batch.writes.length > 0) {
@@ -60,14 +61,14 @@ export async function endSession(context: SessionContext, key: string, how: Sess
     context.live.announce(key)
     if (goesOn(read.value, how)) await startOrphanedInputs(context, key)
     if (!first) return withChildren(nothingToStop, children)
-    // Of a deleted session nothing can be read any more.
+    // A deleted session cannot be read.
     return how === 'delete'
       ? withChildren({ ...nothingToStop, runId: first.id, state: 'settled' }, children)
       : withChildren(await receiptOf(context, first.id), children)
   }, (tries) => `The session ${key} changed ${tries} times while it was ended.`)
 }
 
-/** The runs that were ended below, also those that others than the first run had started. */
+/** Adds the receipts of runs that ended below, including children of other runs than the first. */
 function withChildren(receipt: StopReceipt, below: readonly StopReceipt[]): StopReceipt {
   const known = new Set(receipt.children.flatMap(runsOf))
   return { ...receipt, children: [...receipt.children, ...below.filter(({ runId }) => !known.has(runId))] }
@@ -77,13 +78,13 @@ function runsOf({ runId, children }: StopReceipt): readonly (string | null)[] {
   return [runId, ...children.flatMap(runsOf)]
 }
 
-/** Somebody else has said that its life is over: that is the last thing in its log. */
+/** True if the expiry is already recorded: then its event is the last one of the log. */
 async function isMarked({ store }: SessionContext, { key, nextSeq }: SessionRecord): Promise<boolean> {
   const { events } = await store.readEvents(key, nextSeq - 2, 1)
   return events.at(-1)?.type === 'session-end'
 }
 
-/** The receipts of what was open below. */
+/** Ends the sessions below. Returns the receipts of what was open there. */
 async function endBelow(
   context: SessionContext,
   key: string,
@@ -93,7 +94,7 @@ async function endBelow(
 ): Promise<readonly StopReceipt[]> {
   const receipts: StopReceipt[] = []
   const keys = await sessionsBelow(context, key)
-  // A run that could go on would begin anew what has ended below it.
+  // Stops the runs first: a run that could continue would restart what ends below it.
   if (keys.length > 0) for (const run of open) if (run.turn !== undefined) await requestStop(context, run, reason)
   for (const child of keys) {
     receipts.push(await endSession(context, child, how === 'delete' ? 'delete' : 'kill', { reason }))
@@ -119,7 +120,7 @@ function lostRuns(context: SessionContext, { leaf }: SessionRecord, open: readon
   return Promise.all(open.toSorted(begunLast).map((run) => lookAtLostRun(context, run, { leaf, answers: [], end, at })))
 }
 
-/** The one that has begun ends the transcript, and the log. */
+/** Sorts runs so that the one that has started is last: it ends the transcript and the log. */
 function begunLast(a: RunRecord, b: RunRecord): number {
   return Number(a.turn !== undefined) - Number(b.turn !== undefined) || a.place - b.place
 }
@@ -146,15 +147,18 @@ async function batchOf(context: SessionContext, session: SessionRecord, lost: re
   }
 }
 
-/** Those of a session that goes on wait until somebody resumes them: it would be at work again at their next time. */
+/**
+ * Pauses the schedules if the session continues, so that they do not restart its work before they are resumed. Otherwise removes
+ * them.
+ */
 async function endOfSchedules(store: SessionStore, session: SessionRecord, how: SessionEnd): Promise<readonly Write[]> {
-  // A child session has none.
+  // A child session has no schedules.
   const schedules = session.parent === undefined ? await schedulesIn(store, session.key) : []
   if (schedules.length === 0) return []
   return how === 'kill' ? [{ op: 'timer.put', timers: schedules.map(pausedSchedule) }] : [{ op: 'timer.drop', ids: schedules.map(({ id }) => id) }]
 }
 
-/** A child session ends with its parent. */
+/** True if the session continues. A child session ends with its parent. */
 function goesOn({ parent }: SessionRecord, how: SessionEnd): boolean {
   return how === 'kill' && parent === undefined
 }
@@ -166,7 +170,7 @@ function expiry(sessionKey: string, at: number): readonly Write[] {
   ]
 }
 
-/** Sessions whose time was over before then, as they are to be named when they are deleted. */
+/** Returns the sessions that expired before `atMs`, as needed to delete them. */
 export async function expiredBefore(store: SessionStore, atMs: number): Promise<readonly Pick<SessionRecord, 'key' | 'id'>[]> {
   const over: Pick<SessionRecord, 'key' | 'id'>[] = []
   let page: string | undefined

@@ -6,18 +6,18 @@ import type { ToolCallRecord } from '../contract/records.ts'
 import { checkedCopy } from '../json.ts'
 import type { ToolResolution } from './types.ts'
 
-/** An answer to a call, with what the caller said of the call itself. */
+/** An answer to a call, with the fields of the call that the caller gave too. */
 export interface GivenAnswer {
   readonly result: SubmittedResult
-  /** Must agree with the call that waits. */
+  /** Must match the pending call. */
   readonly said: SaidOfCall
-  /** Where it was given, for errors. */
+  /** Path of the answer in the arguments, for errors. */
   readonly place: string
 }
 
 export type SaidOfCall = Partial<Pick<PendingToolCall, 'toolName' | 'input' | 'deadlineAt' | 'agent'>>
 
-/** `runAgain` is no answer: the call starts anew. */
+/** `runAgain` is no answer: the call starts again. */
 export type GivenResolution = { readonly runAgain: true; readonly said: SaidOfCall; readonly path: readonly string[]; readonly place: string } | GivenAnswer
 
 const callFields = ['toolName', 'input', 'deadlineAt', 'agent', 'background'] as const
@@ -27,7 +27,7 @@ const besideOutput = ['details', 'isError'] as const
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Checked and copied, before anything is awaited: a later change by the caller has no effect. Throws `invalid-input`. */
+/** Checks and copies results before anything is awaited: later changes by the caller have no effect. Throws `invalid-input`. */
 export function parseResults(given: readonly SubmittedResult[]): readonly GivenAnswer[] {
   const place = 'results'
   inputChecks.checkRequired(place, given, 'a list with at least one result', (value) => Array.isArray(value) && value.length > 0)
@@ -41,7 +41,7 @@ export function parseResults(given: readonly SubmittedResult[]): readonly GivenA
   })
 }
 
-/** As `parseResults`, of what became of one call. `path` is that of the options. */
+/** Like `parseResults`, for the resolution of one call. `path` comes from the options. */
 export function parseResolution(toolCallId: string, given: ToolResolution, path: readonly string[] | undefined): GivenResolution {
   const place = 'resolution'
   inputChecks.checkName('toolCallId', toolCallId)
@@ -60,7 +60,7 @@ export function parseResolution(toolCallId: string, given: ToolResolution, path:
 function formOf<Form extends string>(place: string, given: unknown, forms: readonly Form[]): Form {
   inputChecks.checkKeys(place, given, [...forms, ...besideOutput, 'toolCallId', 'path', 'role', ...callFields])
   const fields = given as Fields
-  // A pending call says `unknown` of itself: beside its other fields that answers nothing.
+  // A pending call has a field `unknown` of its own. With other fields of the call, it is no answer.
   const isCall = callFields.some((name) => fields[name] !== undefined)
   const found = forms.filter((form) => fields[form] !== undefined && !(isCall && form === 'unknown'))
   const [form] = found
@@ -73,7 +73,7 @@ function formOf<Form extends string>(place: string, given: unknown, forms: reado
   return form
 }
 
-/** The answer as the loop reads it, which parses it once more. */
+/** Returns the answer in the form of the loop, which parses it again. */
 function answerOf(place: string, fields: Fields, form: (typeof resolutionForms)[number]): GivenAnswer {
   const { toolCallId } = fields
   const path = pathOf(place, fields)
@@ -128,13 +128,13 @@ function saidOf(place: string, { toolName, input, deadlineAt, agent, background 
 /** The stored call that an answer belongs to. */
 interface AnsweredCall {
   readonly call: ToolCallRecord
-  /** While it waits. */
+  /** Set while the call waits. */
   readonly pending: PendingToolCall | undefined
-  /** Names of the agents from the session that was asked down to that of the call. */
+  /** Names of the agents from the addressed session down to the one of the call. */
   readonly agents: readonly string[]
 }
 
-/** An answer that was meant for another call than its id says is refused: `invalid-input`. */
+/** Throws `invalid-input` if the answer was meant for another call than its id names. */
 export function checkAgrees({ said, place }: Pick<GivenAnswer, 'said' | 'place'>, { call, pending, agents }: AnsweredCall): void {
   checkSame(`${place}.toolName`, said.toolName, call.name)
   checkSame(`${place}.agent`, said.agent, agents)

@@ -7,7 +7,7 @@ import { checkJson } from '../json.ts'
 
 const mostMessages = 1000
 
-/** What a session is to begin with, copied and with ids. Throws `invalid-input` for what is no transcript. */
+/** Returns the initial history of a session, copied and with ids. Throws `invalid-input` if it is no valid transcript. */
 export function historyOf(messages: readonly Message[], ids: IdSource): readonly StoredMessage[] {
   if (messages.length > mostMessages) throw new SessionError('invalid-input', `history must have at most ${mostMessages} messages; it has ${messages.length}.`)
   checkJson(messages, 'history')
@@ -39,7 +39,7 @@ function checkShape(path: string, message: unknown): void {
   inputChecks.optionalName(`${path}.id`, id)
 }
 
-/** One after the other; the active path ends with the last. */
+/** Appends the messages one after the other. The active path ends with the last. */
 export function historyWrites(history: readonly StoredMessage[], at: number): readonly Write[] {
   const entries = history.map((message, place): NewEntry => {
     return { id: message.id, parentId: history[place - 1]?.id ?? null, at, type: 'message', message }

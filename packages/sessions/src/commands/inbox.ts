@@ -6,7 +6,7 @@ import type { SessionContext } from './context.ts'
 import { waitForRest } from './wait-for-rest.ts'
 import { waitingStatuses } from '../contract/records.ts'
 
-/** Puts answers where the run finds them; the last one queues it. False: something changed in between. */
+/** Stores answers in the inbox of the run; the last one queues it. Returns false if something changed in between. */
 export async function storeAnswers(
   context: SessionContext,
   session: SessionRecord,
@@ -15,7 +15,7 @@ export async function storeAnswers(
   last: boolean,
   deliver: readonly Delivery[] = [],
 ): Promise<boolean> {
-  // Whoever had the run has to let go of it first.
+  // The process that executes the run must release it first.
   if (run.status === 'running') {
     await waitForRest(context, session.key, run.id)
     return false

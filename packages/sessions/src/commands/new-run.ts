@@ -12,11 +12,11 @@ import type { SendOptions } from './types.ts'
 export interface NewInput extends SendOptions {
   readonly kind?: RunKind
   readonly lane?: Lane
-  /** Whom the run waits for when this process is the first to execute it. */
+  /** Reader for which the run waits if this process is the first to execute it. */
   readonly driver?: RunDriver
 }
 
-/** An input as a run. Checked and copied at once, before anything is awaited. */
+/** Creates a run from an input. Checks and copies it before anything is awaited. */
 export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, input: AgentInput, options: NewInput): NewRun {
   const { id, kind = 'user', lane, notBefore } = options
   const body = messageOf(input) as unknown as NewRun['input']
@@ -34,14 +34,14 @@ export function newRun({ ids, clock }: Pick<SessionContext, 'clock' | 'ids'>, in
   }
 }
 
-/** Undefined if the input has none. */
+/** Returns the run's own options, or undefined if it has none. */
 function storedOptions({ runtimeParams, output }: NewInput): { readonly [Name in keyof RunOptionsRecord]: JSONObject & RunOptionsRecord[Name] } | undefined {
   if (runtimeParams === undefined && output === undefined) return undefined
   const [params, schema] = [runtimeParamsOf('runtimeParams', runtimeParams), outputSchemaOf('output', output)]
   return { ...(params && { runtimeParams: params }), ...(schema && { output: schema }) }
 }
 
-/** Copied at once, before anything is awaited. */
+/** Copies the message before anything is awaited. */
 export function messageOf(input: AgentInput): UserMessage {
   const message = parsed(input)
   if (!('role' in message)) {

@@ -16,18 +16,18 @@ import { firstInLine, isTerminal } from '../contract/run-status.ts'
 type OrphanContext = Pick<SessionContext, 'store' | 'live' | 'clock' | 'ids'>
 type Steering = Extract<InboxRecord, { readonly kind: 'steer' }>
 
-/** What waits in the inbox as a run that takes it. */
+/** A run for inputs in the inbox, with the writes that move them. */
 interface OrphanRun {
   readonly run: NewRun
   readonly writes: readonly Write[]
 }
 
 /**
- * What waits in the inbox of a session that executes nothing becomes a run: input that came too late for the run that it
- * was meant for, and word of children that have ended. A run that is about to be claimed sees to it itself.
+ * Turns rows in the inbox of an idle session into a run: input that came too late for its run, or notifications of ended children.
+ * Does nothing if a run is about to be claimed: that run handles them.
  */
 export async function startOrphanedInputs(context: OrphanContext & Pick<SessionContext, 'wake'>, key: string): Promise<void> {
-  // A session that changes all the time is found again by the end of a run, or by the sweep.
+  // If the session keeps changing, the end of a run or the sweep tries again.
   await attemptUpTo(async () => {
     const session = await context.store.readSession(key)
     const rows = session.status === 'found' ? await context.store.readInbox(key, inputKinds) : []
@@ -43,12 +43,15 @@ export async function startOrphanedInputs(context: OrphanContext & Pick<SessionC
   })
 }
 
-/** Nothing is executed, nor about to be. */
+/** True if no run is being executed or can be claimed now. */
 function canBegin(first: RunRecord | undefined, now: number): boolean {
   return first === undefined || (first.status === 'queued' && claimableAt(first, now) > now)
 }
 
-/** Input that came too late for the run before this one becomes a run too. True: this one went back into the queue for it. */
+/**
+ * Turns input that came too late for an earlier run into a run before the claimed one. Returns true if it did: the claimed run is
+ * then back in the queue.
+ */
 export async function letOrphanedInputsPass(context: OrphanContext, { run, session: { key }, inbox }: Claim): Promise<boolean> {
   const next = await orphanedSteering(context, key, inbox)
   if (!next) return false
@@ -63,7 +66,7 @@ async function storeOrphanRun(context: OrphanContext, key: string, { run, writes
   return result
 }
 
-/** The first input begins the run, which takes the others. */
+/** Returns a run for the first input. The run takes the others too. */
 async function orphanedSteering({ store, ids, clock }: OrphanContext, key: string, rows: readonly InboxRecord[]): Promise<OrphanRun | undefined> {
   const steering = rows.filter((row) => row.kind === 'steer')
   const [first, ...others] = await orphansAmong(store, steering)
@@ -77,7 +80,7 @@ async function orphanedSteering({ store, ids, clock }: OrphanContext, key: strin
   }
 }
 
-/** Those whose run has ended. */
+/** Returns the rows whose run has ended. */
 async function orphansAmong(store: SessionStore, rows: readonly Steering[]): Promise<readonly Steering[]> {
   const ended = new Set<string>()
   for (const runId of new Set(rows.map((row) => row.body.runId))) {
@@ -94,7 +97,7 @@ async function notification({ store, ids, clock }: OrphanContext, key: string): 
   return { run: { id: ids.next('run'), kind: 'notification', inputHash: hashJson(null), input: null, at: clock.now(), ...origin }, writes: [] }
 }
 
-/** Input that was meant for a run that is stopped with all that waits is not to become a run. */
+/** Removes steered input whose run is stopped together with everything that waits, so that it does not become a run. */
 export async function withdrawSteering({ store, ids }: OrphanContext, key: string): Promise<void> {
   const taken = (await store.readInbox(key, ['steer'])).flatMap((row) => (row.kind === 'steer' ? consumedInput(row, row.body.runId) : []))
   if (taken.length === 0) return

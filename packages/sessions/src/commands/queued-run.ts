@@ -19,7 +19,7 @@ function runQueued(run: NewRun): PartialEvent & { readonly type: 'run-queued' } 
   return { type: 'run-queued', at: run.at, runId: run.id, kind: run.kind, ...inputId }
 }
 
-/** As readers get it: with its input. */
+/** Returns the event for readers, which includes the input. */
 export function queuedEvent(run: NewRun): Omit<StoredEvent, 'seq'> {
   return { ...runQueued(run), input: run.input } as unknown as Omit<StoredEvent, 'seq'>
 }
@@ -33,7 +33,7 @@ export function publishRunQueued(
   publishOwn(context, key, result, [queuedEvent(run)])
 }
 
-/** Publishes events that no run made, if this commit has stored them. */
+/** Publishes events that no run made, unless the commit was a repeat. */
 export function publishOwn(
   context: Pick<SessionContext, 'live'>,
   key: string,

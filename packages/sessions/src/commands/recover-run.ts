@@ -5,12 +5,12 @@ import { readRun, unknownRun } from './wait-for-rest.ts'
 import { isBelow } from './route.ts'
 import { requestStop } from './stop.ts'
 
-/** Decides about a run, of the session or below it, that waits because its agent is defined otherwise than when it began. */
+/** Continues or stops a run, of the session or below it, that waits because the definition of its agent has changed. */
 export async function recoverRun(context: SessionContext, key: string, runId: string, decision: 'continue' | 'stop'): Promise<void> {
   const run = await readRun(context.store, runId)
   if (!isBelow(run.session, key)) throw unknownRun(runId)
   if (decision === 'stop') return requestStop(context, run, 'the definition of the agent has changed')
-  // Somebody has decided already.
+  // Already decided.
   if (run.status !== 'needs-recovery') return
   if (run.reason !== 'definition-changed') throw new SessionError('invalid-input', 'The run waits for the outcome of a tool call: use resolveTool.')
   const result = await commitOnce(context.store, {

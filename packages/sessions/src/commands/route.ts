@@ -6,7 +6,7 @@ import type { SessionContext } from './context.ts'
 import { SessionError } from '../errors.ts'
 import { waitingStatuses } from '../contract/records.ts'
 
-/** The session of the subagent that stands at the end of these tool call ids, or this one. */
+/** Returns the session of the subagent at the end of this path of tool call ids, or this session if the path is empty. */
 export async function sessionBelow(store: SessionStore, key: string, path: readonly string[]): Promise<string> {
   const [first, ...rest] = path
   if (first === undefined) return key
@@ -16,14 +16,14 @@ export async function sessionBelow(store: SessionStore, key: string, path: reado
   return sessionBelow(store, child.value.session, rest)
 }
 
-/** The run of this session for which a run below it works. */
+/** Returns the run of this session on whose behalf a run below it works. */
 export async function runAbove(store: SessionStore, key: string, runId: string): Promise<string> {
   const read = await store.readRun(runId)
   const origin = read.status === 'missing' || read.value.session === key ? undefined : originOf(read.value)
   return origin ? runAbove(store, key, origin.runId) : runId
 }
 
-/** Names of the agents of the sessions between the two, that of the lower one included. */
+/** Returns the names of the agents from below `key` down to `below`, its own included. */
 export function agentsBelow(key: string, below: string): readonly string[] {
   return below.slice(key.length).split('~').filter((_part, place) => place % 2 === 1)
 }
@@ -32,15 +32,15 @@ export function isBelow(key: string, root: string): boolean {
   return key === root || key.startsWith(`${root}~`)
 }
 
-/** How an open question is named in the lists of the run that asks it: approvals by their id, calls by their path. */
+/** Returns the name of an open question in the lists of its run: approvals by id, calls by path. */
 function nameOfCall({ path, toolCallId }: { readonly path: readonly string[]; readonly toolCallId: string }): string {
   return [...path, toolCallId].join('/')
 }
 
-/** Tells the runs above, which wait for this one, that a question of theirs has its answer. */
+/** Returns the deliveries that mark questions as answered in the waiting runs above. */
 export async function answeredAbove({ store, ids }: Pick<SessionContext, 'store' | 'ids'>, run: RunRecord, asked: readonly { readonly approvalId: string }[] | readonly { readonly toolCallId: string }[]): Promise<readonly Delivery[]> {
   const deliveries: Delivery[] = []
-  // Calls of different steps may have one id.
+  // Calls of different steps may have the same id.
   const batch = ids.next('delivery')
   let path: readonly string[] = []
   for (let parent = run.parent; parent && parent.taskId === undefined; ) {

@@ -4,12 +4,12 @@ import type { LoggedEvent } from '../contract/log-events.ts'
 const defaultTimeoutMs = 30_000
 const maxExpected = 1000
 
-/** The reader for whose questions a run waits that this process executes. Nothing of it is stored. */
+/** Reader that drives a run of this process: the run waits until the reader asks for more. Not stored. */
 export class RunDriver {
   readonly timeoutMs: number
   #isRead = false
   #hasLeft = false
-  /** It has asked for more behind the durable event with this number. */
+  /** Number of the last durable event after which the reader has asked for more. */
   #askedBehind = 0
   #waiting: { readonly seq: number; readonly go: () => void } | undefined
 
@@ -17,25 +17,25 @@ export class RunDriver {
     this.timeoutMs = timeoutMs
   }
 
-  /** Resolves when the driver asks on behind this event, or has left: then with false. One at a time. */
+  /** Resolves with true when the driver asks for more after this event, or with false if it has left. One call at a time. */
   async asksBehind(seq: number): Promise<boolean> {
     if (!this.#hasLeft && this.#askedBehind < seq) await new Promise<void>((go) => (this.#waiting = { seq, go }))
     return !this.#hasLeft
   }
 
-  /** Nobody is waited for any more. */
+  /** Ends the driving: the run waits no more. */
   leave(): void {
     this.#hasLeft = true
     this.#go()
   }
 
-  /** The handle as its sender gets it: the first who iterates over it drives the run, and all others watch. */
+  /** Wraps the handle for its sender. The first iteration drives the run; all others only watch. */
   handleOf(handle: RunHandle): RunHandle {
     return {
       ...handle,
       [Symbol.asyncIterator]: () => (this.#isRead ? handle[Symbol.asyncIterator]() : this.#read(handle[Symbol.asyncIterator]())),
       result: () => {
-        // Who only wants to know how it ends does not look at what comes before.
+        // A caller that only waits for the result reads no events.
         if (!this.#isRead) this.leave()
         return handle.result()
       },
@@ -86,23 +86,23 @@ export class RunDriver {
   }
 }
 
-/** Undefined: the run waits for nobody. */
+/** Returns undefined if the run waits for no reader. */
 export function driverOf({ mode = 'live', driverTimeoutMs = defaultTimeoutMs }: SendOptions): RunDriver | undefined {
   return mode === 'live' ? undefined : new RunDriver(driverTimeoutMs)
 }
 
-/** The drivers of runs that this process has accepted and not begun to execute; another process knows nothing of them. */
+/** Drivers of runs that this process has accepted and not started. Other processes do not know them. */
 export class ExpectedDrivers {
   readonly #drivers = new Map<string, RunDriver>()
 
-  /** When too many runs wait, the one that has waited longest will wait for nobody. */
+  /** If too many runs wait, drops the driver that has waited longest: its run then waits for no reader. */
   add(runId: string, driver: RunDriver): void {
     this.#drivers.set(runId, driver)
     const [longest] = this.#drivers.keys()
     if (this.#drivers.size > maxExpected && longest !== undefined) this.#drivers.delete(longest)
   }
 
-  /** For the first execution; whoever takes the run over later waits for nobody. */
+  /** Takes the driver for the first execution. After a takeover the run waits for no reader. */
   take(runId: string): RunDriver | undefined {
     const driver = this.#drivers.get(runId)
     this.#drivers.delete(runId)

@@ -10,7 +10,7 @@ import type { RunHandle, RunResult, Session } from './types.ts'
 import { isAtRest, toRunInfo } from './views.ts'
 import { readRun, waitForRest } from './wait-for-rest.ts'
 
-/** A handle on a run, whichever process executes it. `from` is where iterating begins: by default its first event. */
+/** Creates a handle of a run of any process. Iterating starts at `from`, by default at the first event of the run. */
 export function runHandle(
   context: SessionContext,
   session: Session,
@@ -19,7 +19,7 @@ export function runHandle(
   from?: Position,
   isQueuedHere = false,
 ): RunHandle {
-  /** A run that is not there any more: because nothing of its session is, or because it was pruned. */
+  /** If the run is gone, `info` throws if its session is gone too. Otherwise the run was pruned. */
   const found = (run: Promise<RunRecord>): Promise<RunRecord> =>
     run.catch(async (error: unknown) => {
       if (SessionError.isInstance(error) && error.code === 'unknown-run') await session.info()
@@ -59,7 +59,7 @@ export function runHandle(
   }
 }
 
-/** Nothing happens any more to a run that is not there. */
+/** Returns a check for runs at rest. A missing run counts as one. */
 export function restingIn({ store }: SessionContext): (runId: string) => Promise<boolean> {
   return async (runId) => {
     const read = await store.readRun(runId)

@@ -7,11 +7,14 @@ import type { Session } from './types.ts'
 import { isAtRest } from './views.ts'
 import { waitForRest } from './wait-for-rest.ts'
 
-/** What extensions of a run may do with its session once the run is at rest. `onError` is told of failures, also of those that nobody awaits. */
+/**
+ * Returns the actions that extensions of a run may take on its session once the run is at rest. `onError` is called with their
+ * failures, awaited or not.
+ */
 export function actionsBehind(context: SessionContext, { run, session }: Claim, onError: (error: unknown) => void): SessionActions {
   const behind = <Result>(key: string, act: (session: Session) => Promise<Result>): Promise<Result> => {
     const done = waitForRest(context, session.key, run.id, undefined, (now) => isAtRest(context.store, now)).then(() => act(createSession(context, identityOfCopy({ ...session, key }))))
-    // Else a failure that no extension awaits would end the process.
+    // Without this, a failure that no extension awaits would end the process.
     done.catch(onError)
     return done
   }

@@ -16,7 +16,7 @@ const checkSetOptions = inputChecks.optionalRecord<{ readonly version?: number |
 })
 const forEver = { ttlMs: 'never' } as const
 
-/** `writable` and `readable` throw when the session is not. */
+/** `writable` and `readable` throw if the session is not. */
 export function sessionState(
   store: { readonly state: StateStore },
   writable: () => Promise<SessionRecord>,
@@ -58,16 +58,16 @@ export function sessionState(
   return sessionState
 }
 
-/** Of this incarnation: another session under the key has a state of its own. */
+/** Returns the id for this incarnation: another session under the key has its own state. */
 function idOf({ key, id }: SessionRecord): string {
   return `${key}#${id}`
 }
 
-/** Removes the state of every session that had this key, also the state that extensions store for it. */
+/** Removes the state of every session that had this key, including the state of extensions. */
 export async function removeStates({ store, removeExtensionState }: Pick<SessionContext, 'store' | 'removeExtensionState'>, key: string): Promise<void> {
   await removeExtensionState(key)
   for (;;) {
-    // What was deleted is not listed again.
+    // Deleted records are not listed again.
     const { items, next } = await store.state.list(space, { prefix: `${key}#` })
     for (const { id } of items) await store.state.delete(space, id)
     if (next === undefined) return

@@ -49,7 +49,7 @@ import { listRuns, toSessionInfo, usageOf } from './views.ts'
 
 const defaultPageSize = 100
 
-/** The handle: it holds nothing but the key, and every method reads what stands in the store. */
+/** Creates a session handle. It holds only the key: every method reads from the store. */
 export function createSession(context: SessionContext, identity: SessionIdentity): Session {
   const { key } = identity
   const access = new SessionAccess(context.store, identity)
@@ -93,7 +93,7 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       const given = parseResults(results)
       const from = logEnd(await access.writable())
       const { runId, ...receipt } = await submitAnswers(context, key, given, options)
-      // Repeats cause no new segment: their stream is the run as it stands.
+      // A submission of repeats only starts no new segment: its stream is the run so far.
       const repeatsOnly = receipt.accepted.length === 0
       const ofSession = await runAbove(context.store, key, runId)
       return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
@@ -189,13 +189,13 @@ export function createSession(context: SessionContext, identity: SessionIdentity
   return session
 }
 
-/** Accepts an input as its options, or the runtime, say for a session that is busy. */
+/** Accepts an input. The options, or else the runtime, decide what happens if the session is busy. */
 function sendInput(context: SessionContext, access: SessionAccess, input: AgentInput, options: NewInput): Promise<Accepted> {
   const { onBusy = context.onBusy } = options
   return onBusy === 'steer' ? steerInput(context, access, input, options) : acceptInput(context, access, input, { ...options, onBusy })
 }
 
-/** A deletion under way is everybody's; one that failed can be repeated. */
+/** Joins a deletion in progress. A failed one can be repeated. */
 async function deleteOnce(context: SessionContext, { key, id }: SessionRecord): Promise<void> {
   const { deletions } = context
   const deletion = deletions.get(id) ?? endSession(context, key, 'delete', { incarnation: id }).finally(() => deletions.delete(id))
@@ -207,7 +207,7 @@ function logEnd(session: SessionRecord): Position {
   return { seq: session.nextSeq - 1, n: 0 }
 }
 
-/** A session of another owner is no session. */
+/** Returns null for a missing session. A session of another owner counts as missing. */
 async function foundOrNull<T>(read: () => Promise<T>, gone: readonly SessionErrorCode[] = ['session-missing']): Promise<T | null> {
   try {
     return await read()
@@ -217,7 +217,7 @@ async function foundOrNull<T>(read: () => Promise<T>, gone: readonly SessionErro
   }
 }
 
-/** A cursor that is none is refused at the call, everything else at the first read. */
+/** Throws at once for an invalid cursor. Other errors appear at the first read. */
 function sessionEvents(
   context: SessionContext,
   required: () => Promise<SessionRecord>,

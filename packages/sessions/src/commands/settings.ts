@@ -17,7 +17,7 @@ const lifeTime: ArgumentCheck = (path, value) => {
   if (value !== 'never') configChecks.checkWhole(path, value, 1, longestMs)
 }
 
-/** Throws `invalid-config` if a time to live is no whole number of milliseconds above 0. `'never'` is no expiry. */
+/** Throws `invalid-config` if a TTL is not a positive whole number of milliseconds. `'never'` means no expiry. */
 export const checkTtl = configChecks.optionalRecord<SessionTtl>({ maxAgeMs: lifeTime, idleMs: lifeTime })
 
 const checkSettings = inputChecks.optionalRecord<SessionSettings>({
@@ -31,15 +31,15 @@ const checkSettings = inputChecks.optionalRecord<SessionSettings>({
 type Given<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined }
 
 /**
- * Settings as they are stored: a copy without what is absent. Made before a session is stored, and again before a run uses
- * them. Throws an error whose code begins with `invalid` and that names the field.
+ * Returns a copy of the settings for storage, without absent fields. Called before a session is stored and again before a run uses
+ * them. Throws an error with an `invalid-*` code that names the field.
  */
 export function settingsOf(path: string, given: Given<SessionSettings>): SessionSettings {
   checkSettings(path, given)
   return checkedCopy(given as SessionSettings, path)
 }
 
-/** Throws `invalid-input` with the path of each field that is wrong. Gives a copy. */
+/** Returns a copy of the parameters. Throws `invalid-input` with the path of each invalid field. */
 export function runtimeParamsOf(path: string, given: unknown): (JSONObject & RuntimeParams) | undefined {
   if (given === undefined) return undefined
   inputChecks.checkKeys(path, given, paramKeys)
@@ -49,7 +49,7 @@ export function runtimeParamsOf(path: string, given: unknown): (JSONObject & Run
   throw new SessionError('invalid-input', sentence(issues.join('; ')))
 }
 
-/** Throws `invalid-input` if it is no JSON Schema of an object. Gives a copy. */
+/** Returns a copy of the schema. Throws `invalid-input` unless it is a JSON Schema of an object. */
 export function outputSchemaOf(path: string, given: unknown): JSONObject | undefined {
   if (given === undefined) return undefined
   inputChecks.checkRequired(path, given, 'a JSON Schema, for it is stored with the run', (schema) => isRecord(schema) && !('~standard' in schema))
@@ -58,7 +58,7 @@ export function outputSchemaOf(path: string, given: unknown): JSONObject | undef
   return schema
 }
 
-/** By the parser that reads them in each run. */
+/** Checks declared tools with the parser that each run uses. */
 function checkRemoteTools(path: string, given: unknown): void {
   inputChecks.checkList(path, given)
   const names = new Set<string>()
@@ -80,7 +80,7 @@ function checkRemoteTools(path: string, given: unknown): void {
   }
 }
 
-/** A copy of an object of JSON, or of its absence. Throws `invalid-input`. */
+/** Returns a copy of a JSON object, or undefined if absent. Throws `invalid-input`. */
 export function metadataOf(path: string, given: JSONObject | undefined): JSONObject | undefined {
   inputChecks.checkObject(path, given)
   return given === undefined ? undefined : checkedCopy(given, path)

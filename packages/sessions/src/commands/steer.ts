@@ -15,7 +15,7 @@ import { activeRun } from '../contract/run-status.ts'
 
 const maxInboxRows = 1000
 
-/** Into the active run, if there is one when the input is stored; else a run of its own. */
+/** Adds an input to the active run. If there is none when the input is stored, queues it as a run of its own. */
 export async function steerInput(
   context: SessionContext,
   access: SessionAccess,
@@ -31,7 +31,7 @@ export async function steerInput(
     const session = await access.find()
     const active = session && activeRun(await openRuns(context.store, access.key))
     if (!active || hasOwnOptions(options)) return acceptInput(context, access, copy, { ...own, onBusy: 'queue' })
-    // It is too late for this run, and not for what it is about.
+    // Too late for this run. Becomes a follow-up, since it concerns the same work.
     if (active.stop) return acceptInput(context, access, copy, { ...own, onBusy: 'queue', lane: 'follow-up' })
     access.checkAlive(session)
     const row: InboxRecord = { id: steeringId(given.inputId), kind: 'steer', at: context.clock.now(), body: { ...given, runId: active.id } }
@@ -42,12 +42,12 @@ export async function steerInput(
   }, (tries) => `The session ${access.key} changed ${tries} times while the input was accepted.`)
 }
 
-/** What only a run can have. */
+/** True for options that only a run can have. */
 function hasOwnOptions({ notBefore, runtimeParams, output }: NewInput): boolean {
   return notBefore !== undefined || runtimeParams !== undefined || output !== undefined
 }
 
-/** For the turns to come; whether one is under way or not. */
+/** Stores an overlay for the next turns, whether a run is active or not. */
 export async function overlayInput(
   context: SessionContext,
   access: SessionAccess,
@@ -76,7 +76,7 @@ function putRow({ store, ids }: SessionContext, { id, key }: SessionRecord, row:
   })
 }
 
-/** Checked and copied at once, before anything is awaited. */
+/** Checks and copies the input before anything is awaited. */
 function givenInput({ ids }: SessionContext, given: AgentInput, { id }: InputOptions): InboxInput {
   const input = messageOf(given) as unknown as InboxInput['input']
   return id === undefined ? { inputId: ids.next('input'), input } : { inputId: id, hash: hashJson(input), input }

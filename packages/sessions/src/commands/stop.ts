@@ -19,7 +19,7 @@ import { firstInLine, isTerminal, isWaiting } from '../contract/run-status.ts'
 const defaultWaitMs = 10_000
 export const nothingToStop: StopReceipt = { runId: null, state: 'nothing-to-stop', calls: [], children: [] }
 
-/** Stops the named run, or the one that holds the session or comes next; with `all` the queued ones behind it too. */
+/** Stops the named run, or the run that holds the session or is next. With scope `all`, stops the queued runs too. */
 export async function stopSession(
   context: SessionContext,
   session: SessionRecord,
@@ -32,14 +32,14 @@ export async function stopSession(
     await withdrawSteering(context, session.key)
   }
   if (!target) return nothingToStop
-  // What it left in the background is not part of a run that has ended by itself.
+  // A run that has ended by itself does not include its background work.
   if (isTerminal(target.status) && target.status !== 'aborted') return { ...(await receiptOf(context, target.id)), state: 'settled' }
   await requestStop(context, target, options.reason)
   await treeAtRest(context, target, context.clock.now() + (options.waitMs ?? defaultWaitMs))
   return receiptOf(context, target.id)
 }
 
-/** Resolves when the run and all below it have ended, or at this time. */
+/** Resolves when the run and all runs below it have ended, or at `untilMs`. */
 async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: number): Promise<void> {
   const { store, clock } = context
   if (clock.now() >= untilMs) return
@@ -47,22 +47,22 @@ async function treeAtRest(context: SessionContext, run: RunRecord, untilMs: numb
   for (const below of await runsBelow(store, run.id)) await treeAtRest(context, below, untilMs)
 }
 
-/** A run of the session, or of a subagent below it. */
+/** Returns a run of the session or of a subagent below it. Throws for any other run. */
 async function ownRun({ store }: SessionContext, session: SessionRecord, runId: string): Promise<RunRecord> {
   const run = await readRun(store, runId)
   for (let above = run; above.session !== session.key; above = await readRun(store, above.parent.runId)) if (!above.parent) throw unknownRun(runId)
   return run
 }
 
-/** Stores the request, for all runs below too, then aborts what runs here. A run that never began is ended at once. */
+/** Stores the stop of the run and of all runs below it, then aborts runs of this process. A run that never started ends at once. */
 export async function requestStop(context: SessionContext, target: RunRecord, reason: string | undefined): Promise<void> {
   const request: StopRequest = { at: context.clock.now(), ...(reason === undefined ? {} : { reason }) }
   return retryOnConflict(async (tried) => {
     const run = tried === 0 ? target : await readRun(context.store, target.id)
     if (isTerminal(run.status)) return run.status === 'aborted' ? stopBelow(context, run.id, reason) : undefined
-    // A run that came to wait although it is stopped is still to be executed once more.
+    // A stopped run that now waits must still be executed once more.
     if ((!run.stop || isWaiting(run.status)) && !(await storeStop(context, run, run.stop ?? request))) return tryAgain
-    // The stop of a child is stored before anything of its parent is aborted.
+    // The stop of a child is stored before its parent is aborted.
     await stopBelow(context, run.id, reason)
     if (run.status === 'running') context.abort(run.id, run.stop ?? request)
     context.wake(run.session)
@@ -70,7 +70,7 @@ export async function requestStop(context: SessionContext, target: RunRecord, re
   }, (tries) => `The run ${target.id} changed ${tries} times while it was stopped.`)
 }
 
-/** A run that has ended may have left others at work. */
+/** Stops the runs below. An ended run may have left some running. */
 export async function stopBelow(context: SessionContext, runId: string, reason: string | undefined): Promise<void> {
   for (const run of await runsBelow(context.store, runId)) {
     if (isTerminal(run.status)) await stopBelow(context, run.id, reason)
@@ -78,24 +78,24 @@ export async function stopBelow(context: SessionContext, runId: string, reason: 
   }
 }
 
-/** Stops the subagents that the run waits for. Without the run their questions would reach no client. */
+/** Stops the subagents that the run waits for: without the run, no client would see their questions. */
 export async function stopAwaited(context: SessionContext, runId: string): Promise<void> {
   for (const child of await childrenOf(context.store, runId)) {
     if (!isTerminal(child.status) && child.parent?.taskId === undefined) await requestStop(context, child, 'the run that waits for it has ended')
   }
 }
 
-/** What a commit writes to stop a run as it stands. */
+/** Writes of a commit that stops a run in its present state. */
 export interface Stopping {
   readonly expect: readonly Expect[]
   readonly writes: readonly Write[]
-  /** Of a run that never began: it has ended with that. */
+  /** Events that end a run which never started. */
   readonly events: readonly Omit<StoredEvent, 'seq'>[]
 }
 
-/** `untold`: word of background tasks that goes with a notification run that never began. */
+/** `untold`: notifications of background tasks that are removed with a notification run which never started. */
 export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly SettledRow[] = []): Stopping {
-  // A compaction has no turn that could be told to be over: whoever claims it ends it.
+  // A compaction has no turn to end: the process that claims it ends it.
   const neverBegan = run.status === 'queued' && run.turn === undefined && run.kind !== 'compaction'
   const base = { at: stop.at, runId: run.id, turn: 0 } as const
   const end = { ...base, type: 'turn-end', status: 'aborted', reason: 'abort', usage: {}, steps: 0, overlaysExpired: 0 } as const
@@ -111,7 +111,7 @@ export function stoppingOf(run: RunRecord, stop: StopRequest, untold: readonly S
   return { expect, writes: [written, ...taken, { op: 'event.append', events: events.map(newEvent) }], events }
 }
 
-/** Returns false if the run, or another one that keeps the session open, changed in between. */
+/** Returns false if the run, or another run that keeps the session open, changed in between. */
 async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequest): Promise<boolean> {
   const stopping = stoppingOf(run, stop, await untoldBy(context.store, run))
   if (stopping.events.length === 0) return (await commitStop(context, run, stop.at, stopping)).ok
@@ -122,7 +122,7 @@ async function storeStop(context: SessionContext, run: RunRecord, stop: StopRequ
     events: [...stopping.events, settled],
   })
   if (alone.ok || alone.reason !== 'runs-queued') return alone.ok
-  // The end of another run says that the session has settled.
+  // The end of another run will report that the session has settled.
   return (await commitStop(context, run, stop.at, { ...stopping, expect: [...stopping.expect, { that: 'some-queued', except: run.id }] })).ok
 }
 
@@ -134,7 +134,7 @@ async function commitStop(context: SessionContext, run: RunRecord, at: number, {
   return result
 }
 
-/** What the ledger says now, of the run and of all below it. */
+/** Returns the receipt from the stored state of the run and of all runs below it. */
 export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: string): Promise<StopReceipt> {
   const { store } = context
   const [run, calls, below] = await Promise.all([readRun(store, runId), store.readCalls(runId), runsBelow(store, runId)])
@@ -149,7 +149,7 @@ export async function receiptOf(context: Pick<SessionContext, 'store'>, runId: s
   }
 }
 
-/** The children of the run, and the further runs of their sessions, such as those that tell of background tasks. */
+/** Returns the children of the run and further runs of their sessions, such as notification runs. */
 async function runsBelow(store: SessionStore, runId: string): Promise<readonly RunRecord[]> {
   const children = await childrenOf(store, runId)
   const keys = [...new Set(children.map(({ session }) => session))]

@@ -37,73 +37,72 @@ export interface Session {
    */
   submitToolResults(results: readonly SubmittedResult[], options?: SubmitOptions): Promise<SubmissionReceipt & { readonly run: RunHandle }>
   /**
-   * Lets a call run whose approval was asked for. Must be durable before it resolves; the last open answer of the run
-   * queues it in the same commit. The same decision again gives the first receipt, another one is refused with
-   * `approval-conflict`. While the run still does something else, it resolves when the run waits.
+   * Approves a call. Must be durable before it resolves; the last open answer queues the run in the same commit. The same decision
+   * again returns the first receipt; another one throws `approval-conflict`. If the run is still executing, this resolves once it
+   * waits.
    */
   approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
   /**
-   * Gives a run more that asks about its budget (`about: 'budget'`): each of its budgets without room gets the amount. As
+   * Adds to the budget of a run that asks for it (`about: 'budget'`): each of its exhausted budgets gets the amount. Works like
    * `approve` with the amount as `input`; `deny` ends the run as `limit`.
    */
   grant(approvalId: string, amount: GrantOptions): Promise<ApprovalReceipt>
-  /** Ends the call as `denied`; otherwise as `approve`. */
+  /** Ends the call as `denied`. Otherwise works like `approve`. */
   deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
-  /** Sets the outcome of a call whose outcome is unknown, and queues the run in the same commit. Repeatable. */
+  /** Sets the outcome of a call whose outcome is unknown, and queues the run in the same commit. Can be repeated. */
   resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
   /**
    * Continues or stops a run that waits because its agent definition has changed: one of this session, or of a subagent at any
    * depth, as `heldRuns` names it. Resolves with the handle of this session's own run.
    */
   recover(runId: string, decision: 'continue' | 'stop'): Promise<RunHandle>
-  /** Ends all open work at once, in whichever process, and closes this handle. */
+  /** Ends all open work at once, in all processes, and closes this handle. */
   kill(options?: { readonly reason?: string }): Promise<StopReceipt>
-  /** Kills, and removes everything but the numbers that go on under the key. Readers end with `session-end`. */
+  /** Kills the session and removes everything except numbers for a later session under its key. Readers end with `session-end`. */
   delete(): Promise<void>
   /**
-   * Sends an input at the times of a rule until it is deleted: one per time, however many processes there are. Makes the
-   * session if there is none. Throws `invalid-input`, also for the 101st of a session, and `id-reused`.
+   * Sends an input at the times of a rule until it is deleted: once per time, however many processes there are. Creates the session
+   * if there is none. Throws `invalid-input`, also for more than 100 schedules per session, and `id-reused`.
    */
   schedule(options: ScheduleOptions): Promise<ScheduleInfo>
-  /** Lists, pauses, resumes and deletes them. A kill pauses them all; they end with the session. */
+  /** Lists, pauses, resumes and deletes schedules. A kill pauses all of them; they end with the session. */
   readonly schedules: SessionSchedules
-  /** One JSON record of the session's own. */
+  /** JSON record of the session. */
   readonly state: SessionState
-  /** Resolves with tokens and money of the session and of its subagents. */
+  /** Resolves with the tokens and cost of the session and of its subagents. */
   usage(): Promise<UsageReport>
   /**
-   * Creates a session with a copy of the path to an entry (default: the end of the active path). Afterwards both are
-   * independent. Throws `busy` while a run is open, `unknown-entry`, `invalid-input` for an entry between a call and its
-   * result, and `conflict` if a session has the key already.
+   * Creates an independent session with a copy of the path to an entry (default: the end of the active path). Throws `busy` while a
+   * run is open, `unknown-entry`, `invalid-input` for an entry between a call and its result, and `conflict` if the key is in use.
    */
   fork(options?: ForkOptions): Promise<Session>
   /**
-   * Moves the active path to another entry (null: before the first one) and deletes nothing. Throws as `fork` does. With
-   * `summarize`, a summary of the path that is left follows the entry; if it fails, it throws `summary-failed` and nothing has
-   * changed.
+   * Moves the end of the active path to another entry (null: before the first one) and deletes nothing. Throws like `fork`. With
+   * `summarize`, a summary of the abandoned path follows the entry; if the summary fails, throws `summary-failed` and changes
+   * nothing.
    */
   switchTo(entryId: string | null, options?: SwitchOptions): Promise<SessionInfo>
   /** Lists the ends of all paths, in order of creation. */
   branches(page?: PageRequest): Promise<Page<Branch>>
-  /** Names an entry of the active path; null takes the name away. Throws `busy`, `unknown-entry`, `invalid-input`. */
+  /** Sets the label of an entry of the active path; null removes it. Throws `busy`, `unknown-entry`, `invalid-input`. */
   label(entryId: string, text: string | null): Promise<void>
   /** Lists the labels of the active path, or of the path to `leaf`, in order of creation. */
   labels(options?: { readonly leaf?: string }): Promise<readonly Label[]>
   /**
-   * Has the model summarise the older part of the active path; all messages stay readable. Resolves when a runtime has done
-   * it; inputs queue after it. A failed or stopped summary changes nothing and is told by the outcome. Throws `busy`.
+   * Has the model summarise the older part of the active path; all messages stay readable. Resolves once a runtime has done it;
+   * inputs queue after it. A failed or stopped summary changes nothing and shows in the outcome. Throws `busy`.
    */
   compact(options?: CompactOptions): Promise<StoredCompaction>
-  /** The active path, or the whole tree, as lines of JSON for `importSession`, each without its line feed. */
+  /** Yields the active path, or the whole tree, as lines of JSON for `importSession`, without line feeds. */
   export(options?: ExportOptions): AsyncIterable<string>
   /**
-   * The log from a cursor on (a string is a cursor; default: from the first event), then live. Ends only without `live`, by
-   * the abort signal, or, with `runId`, when that run waits or ends.
+   * Reads the log from a cursor (a string is a cursor; default: from the first event), then live. Ends only without `live`, by the
+   * abort signal, or, with `runId`, when that run waits or ends.
    */
   events(options?: string | EventsOptions): LogEvents
-  /** The active path, oldest first within the page; the newest page comes first and `before` gives older ones. */
+  /** Returns a page of the active path, oldest entry first. The first page is the newest; `before` selects older ones. */
   messages(options?: MessagesOptions): Promise<Page<StoredMessage> & { readonly cursor: string }>
-  /** A page may hold fewer runs than its limit; more follow as long as it has `next`. */
+  /** Returns a page of runs. It may hold fewer runs than its limit; if it has `next`, more follow. */
   runs(query?: RunsQuery): Promise<Page<RunInfo>>
 }
 
@@ -116,13 +115,13 @@ export interface SendOptions {
   readonly id?: string
   /** Action while a run is open. Default: `onBusy` of the runtime, else `queue`. */
   readonly onBusy?: OnBusy
-  /** Bound of the queue, this run included; above it the input is refused with `queue-full`. Default and maximum: 1,000. */
+  /** Maximum length of the queue, this run included. If it is reached, throws `queue-full`. Default and maximum: 1,000. */
   readonly maxQueued?: number
   /** Model parameters of this run. They override those of the agent. */
   readonly runtimeParams?: RuntimeParams
   /** JSON Schema of an object for the final answer of this run. Replaces the agent's. Stored with the run. */
   readonly output?: JSONObject
-  /** Holds the run, and the runs queued after it, until this time (epoch milliseconds). */
+  /** Earliest start of the run and of the runs queued after it, in epoch milliseconds. */
   readonly notBefore?: number
   /**
    * `synchronized`: while this process executes the run, it waits at each turn-start, step-start and step-end until the reader
@@ -134,17 +133,17 @@ export interface SendOptions {
   readonly driverTimeoutMs?: number
 }
 
-/** Options of `steer` and `followUp`: the idempotency id and the bound of the queue. */
+/** Options of `steer` and `followUp`: the idempotency id and the maximum length of the queue. */
 export interface InputOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session. */
   readonly id?: string
-  /** If the input becomes a run: the bound of the queue, as in `send`. */
+  /** Maximum length of the queue if the input becomes a run, as in `send`. */
   readonly maxQueued?: number
 }
 
 /** Options of `overlay`: the idempotency id and the number of turns. */
 export interface OverlayOptions extends Pick<InputOptions, 'id'> {
-  /** How many of the next turns see it. Default 1. */
+  /** Number of next turns that see the input. Default 1. */
   readonly turns?: number
 }
 
@@ -160,15 +159,15 @@ export interface StopOptions {
   readonly runId?: string
   /** `all` stops the queued runs too. Default `active`. */
   readonly scope?: 'active' | 'all'
-  /** Stored with the end of the run, for people. */
+  /** Reason for people, stored with the end of the run. */
   readonly reason?: string
-  /** How long to wait for the end; then the receipt is `pending`. Default 10,000; 0 answers at once. */
+  /** Longest wait for the end in ms. After it the receipt is `pending`. Default 10,000; 0 returns at once. */
   readonly waitMs?: number
 }
 
 /** Options of `submitToolResults`: whether results may settle calls with an unknown outcome. */
 export interface SubmitOptions {
-  /** False: a call whose outcome is unknown is left to `resolveTool`, and refused as `unknown-tool-call`. Default true. */
+  /** If false, refuses calls with an unknown outcome as `unknown-tool-call`; `resolveTool` takes them. Default true. */
   readonly unknownOutcomes?: boolean
 }
 
@@ -194,23 +193,23 @@ export type ToolResolution =
 
 /** Details of an approval or denial: checked input, replaced input, reason and person. */
 export interface DecisionOptions {
-  /** Hash of the input that the person saw. If the question is about another one: `approval-conflict`. */
+  /** Hash of the input that the person saw. Throws `approval-conflict` if the approval is about another one. */
   readonly inputHash?: string
-  /** For an approval: replaces the input of the call. Must match the schema of the tool. */
+  /** Input that replaces the one of the call, for an approval. Must match the schema of the tool. */
   readonly input?: JSONValue
-  /** The model is told why a call was denied. */
+  /** Reason of a denial, which the model is told. */
   readonly reason?: string
   /** The person or system that decides. */
   readonly by?: string
 }
 
 export interface GrantOptions {
-  /** Input and output together. */
+  /** Input and output tokens together. */
   readonly tokens?: number
-  /** In the currency of the prices. */
+  /** Amount in the currency of the prices. */
   readonly cost?: Decimal
   readonly reason?: string
-  /** Who decides. */
+  /** The person or system that decides. */
   readonly by?: string
 }
 
@@ -220,7 +219,7 @@ export interface ApprovalReceipt {
   readonly decision: 'approve' | 'deny'
   readonly by?: string
   readonly at: number
-  /** It was decided so before; the receipt is the first one. */
+  /** True if the same decision was made before; then this is the first receipt. */
   readonly repeated: boolean
   /** Approval ids of the run that are still open. */
   readonly missing: readonly string[]
@@ -244,11 +243,11 @@ export interface Spent {
 export interface EventsOptions {
   /** Starts after this position. Default: the beginning of the log. */
   readonly cursor?: string
-  /** Default true. False ends at the present end of the log, `so-far` after the deltas that this process has beyond it. */
+  /** If false, ends at the current end of the log; `so-far` also reads deltas of this process beyond it. Default true. */
   readonly live?: boolean | 'so-far'
-  /** Only until this run waits for outside help or ends. */
+  /** Id of a run: reading ends when the run waits for outside help or ends. */
   readonly runId?: string
-  /** Aborting it ends the reading. */
+  /** Signal that ends the reading. */
   readonly abortSignal?: AbortSignal
   /** Bytes buffered in memory for this reader. If it is slower, it continues from the store. Default and maximum: 1 MiB. */
   readonly bufferBytes?: number
@@ -256,11 +255,11 @@ export interface EventsOptions {
 
 /** Path and page of `messages()`. */
 export interface MessagesOptions {
-  /** The path to this entry. Default: the active one. */
+  /** Id of the entry that ends the path. Default: the active path. */
   readonly leaf?: string
-  /** Only entries older than this one. */
+  /** Id of an entry: only older ones are returned. */
   readonly before?: string
-  /** Default 100, at most 1,000. */
+  /** Page size. Default 100, at most 1,000. */
   readonly limit?: number
 }
 
@@ -270,7 +269,7 @@ export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly session: Session
   readonly accepted: 'queued' | 'steered' | 'duplicate'
   status(): Promise<Status>
-  /** Events from the run's first one (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
+  /** Reads events from the first one of the run (or the cursor) to the `turn-end` and `save-point` with which it waits or ends. */
   events(options?: Pick<EventsOptions, 'cursor' | 'abortSignal' | 'bufferBytes'>): LogEvents
   /** Settles when the run ends or waits for outside help; never rejects for a failed run. */
   result(): Promise<RunResult>
@@ -303,9 +302,9 @@ export interface RunResult {
 export interface SessionInfo {
   readonly key: string
   readonly agent: string
-  /** Status of the run that holds the session or is next, else of the run that ended last. Absent before its first run. */
+  /** Status of the run that holds the session or is next, otherwise of the run that ended last. Absent before the first run. */
   readonly status?: Status
-  /** How its last run ended, compactions apart. */
+  /** Outcome of the last ended run, compactions excluded. */
   readonly outcome?: TerminalStatus
   readonly leaf: string | null
   readonly version: number
@@ -314,20 +313,20 @@ export interface SessionInfo {
   readonly queued: number
   /** Tokens of its own runs, without subagents. */
   readonly usage: Usage
-  /** Cost of its own runs, as far as prices are known. */
+  /** Cost of its own runs, if prices are known. */
   readonly cost?: Cost
   /** Tokens and cost of its subagents at every depth, background work included. */
   readonly children: Spent
   /** Sum of its own runs and its subagents. */
   readonly total: Spent
   readonly metadata: JSONObject
-  /** The session that handed work to this one. */
+  /** Key of the session that delegated work to this one. */
   readonly parent?: string
   /** Session and entry that a fork was copied from. */
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
   readonly activeAt: number
-  /** Time at which it expires without further activity. */
+  /** Expiry time if there is no further activity. */
   readonly expiresAt?: number
   /** Time at which it expired. An expired session is read-only. */
   readonly expiredAt?: number
@@ -339,25 +338,25 @@ export interface RunInfo {
   readonly session: string
   readonly kind: RunKind
   readonly status: Status
-  /** How its last segment ended; absent while it is queued or running. */
+  /** Outcome of its last segment. Absent while queued or running. */
   readonly outcome?: TurnStatus
   readonly reason?: EndReason | 'crash-loop'
   readonly attempts: number
-  /** The position before its first event. */
+  /** Position before its first event. */
   readonly cursor: string
-  /** The id under which its input was sent. */
+  /** Idempotency id of its input. */
   readonly inputId?: string
-  /** Calls that wait for an answer; those already answered are left out. */
+  /** Calls that wait for an answer, without those already answered. */
   readonly pendingToolCalls: readonly PendingToolCall[]
-  /** Questions about calls that wait for a decision; those already decided are left out. */
+  /** Questions about calls that wait for a decision, without those already decided. */
   readonly pendingApprovals: readonly ApprovalRequest[]
   /**
-   * Runs of subagents, at any depth, that this run waits for and that wait for `recover`. Absent if there are none. The log
-   * names them, and those of background tasks, in `error` events of source `definition`.
+   * Runs of subagents, at any depth, that this run waits for and that wait for `recover`. Absent if there are none. `error` events
+   * of source `definition` in the log report them, and those of background tasks.
    */
   readonly heldRuns?: readonly HeldRun[]
   readonly stopping: boolean
-  /** The run that handed the work to this one. */
+  /** Id of the run that delegated work to this one. */
   readonly parent?: string
   /** Set if the child works in the background. */
   readonly taskId?: string
@@ -372,21 +371,21 @@ export interface RunInfo {
 /** A run of a subagent that waits because the definition of its agent has changed. */
 export interface HeldRun {
   readonly runId: string
-  /** Names of the agents from the root to its own. */
+  /** Names of the agents from the root down to its own. */
   readonly agent: readonly string[]
-  /** Names each change. */
+  /** Description of each change. */
   readonly message: string
 }
 
 export type { Page, PageRequest, RunsQuery }
 
-/** One JSON record of the session, outside of the conversation. It lives as long as the session. */
+/** JSON record of the session, outside the conversation. It lives as long as the session. */
 export interface SessionState {
-  /** Null: there is none yet. */
+  /** Returns the record, or null if there is none yet. */
   get(): Promise<SessionStateValue | null>
-  /** Writes when the record has this version (null: there must be none); without one in any case. Throws `conflict`. */
+  /** Writes the record if it has this version (null: none exists); without a version, always. Throws `conflict`. */
   set(value: JSONValue, options?: { readonly version?: number | null }): Promise<SessionStateValue>
-  /** Compare-and-set with retry. Throws `conflict` if another writer was faster 20 times. */
+  /** Compare-and-set with retry. Throws `conflict` after 20 lost attempts. */
   update(change: (value: JSONValue | null) => JSONValue): Promise<SessionStateValue>
 }
 

@@ -39,12 +39,12 @@ async function heldIn(store: SessionStore, run: RunRecord): Promise<Pick<RunInfo
   return heldRuns.length > 0 ? { heldRuns } : {}
 }
 
-/** Returns whether the run has ended, or waits for an answer or for `recover`: its own, or that of a run that it waits for. */
+/** Returns true if the run has ended or waits for an answer or for `recover`, its own or that of a run that it waits for. */
 export async function isAtRest(store: SessionStore, run: RunRecord): Promise<boolean> {
   return isResting(run) || (run.status === 'awaiting-subagent' && (await heldBelow(store, run.id)).length > 0)
 }
 
-/** A task in the background is not what the run waits for. */
+/** Returns the held runs that the run waits for. It does not wait for background tasks. */
 async function heldBelow(store: SessionStore, runId: string): Promise<readonly HeldRun[]> {
   const held: HeldRun[] = []
   const { items } = await store.listChildren({ parent: { runId }, status: waitingStatuses, limit: 1000 })
@@ -60,7 +60,10 @@ export function openRuns(store: SessionStore, key: string): Promise<readonly Run
   return readAll((page) => store.listRuns(key, { status: openStatuses, ...page }))
 }
 
-/** One page of the runs of a session. Those that wait for a retry are stored among the others that run or are queued. */
+/**
+ * Returns a page of the runs of a session. Filters again after reading: a run that waits for a retry has no stored status of its
+ * own.
+ */
 export async function listRuns(store: SessionStore, key: string, { status: words, ...query }: RunsQuery): Promise<Page<RunInfo>> {
   const stored = words && everyStatus.filter((status) => words.includes(statusOf(status)) || words.includes(statusOf(status, true)))
   const { items, ...page } = await store.listRuns(key, { ...query, ...(stored && { status: stored }) })
@@ -68,12 +71,12 @@ export async function listRuns(store: SessionStore, key: string, { status: words
   return { ...page, items: await Promise.all(wanted.map((run) => toRunInfo(store, run))) }
 }
 
-/** The status of a session is that of its first open run, else that of its last outcome. */
+/** True if the status of the session is that of an open run, not of its last outcome. */
 function hasOpenRun({ status }: SessionRecord): boolean {
   return status !== undefined && !isEnded(status)
 }
 
-/** The session as it stands, with the run that holds it or comes next. */
+/** Returns the facts of a session, with the run that holds it or is next. */
 export async function toSessionInfo(store: SessionStore, session: SessionRecord): Promise<SessionInfo> {
   const open = hasOpenRun(session) ? await openRuns(store, session.key) : []
   const first = firstInLine(open)

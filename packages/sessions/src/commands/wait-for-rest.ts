@@ -16,7 +16,7 @@ export function unknownRun(runId: string): SessionError {
   return new SessionError('unknown-run', `There is no run ${runId} in this session.`)
 }
 
-/** Resolves with the run once it waits for somebody or has ended, or as it stands when the signal is aborted. */
+/** Resolves with the run when it waits for outside help or has ended, or in its present state when the signal is aborted. */
 export async function waitForRest(
   context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
   key: string,
@@ -36,7 +36,7 @@ export async function waitForRest(
   }
 }
 
-/** The run once it is at rest, or as it stands when the time is over. */
+/** Resolves with the run when it is at rest, or in its present state after `waitMs`. */
 export async function restWithin(
   context: { readonly store: SessionStore; readonly live: LiveLog; readonly clock: Clock },
   run: RunRecord,
@@ -55,7 +55,7 @@ export async function restWithin(
   }
 }
 
-/** Begins to listen at once, so that a commit between reading and waiting is not missed. */
+/** Subscribes at once, so that a commit between reading and waiting is not missed. */
 function nextChange(
   { live, clock }: { readonly live: LiveLog; readonly clock: Clock },
   key: string,

@@ -8,11 +8,11 @@ type Checks = ReturnType<typeof checksFor>
 const leastSecretLength = 16
 const mostSecrets = 4
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
-/** What HTTP itself, or the signature, depends on. */
+/** Headers that HTTP itself or the signature depends on. */
 const ownHeaders = /^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|bowline-.*)$/i
 const visible = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** The checks of the fields of a webhook. `protocols`: of its address. */
+/** Returns the checks of the fields of a webhook. `protocols` are the allowed ones of its URL. */
 export function webhookFields(checks: Checks, protocols: readonly string[]): FieldChecks<Webhook> {
   const { checkRequired } = checks
   const secret: ArgumentCheck = (path, value) =>

@@ -4,7 +4,7 @@ import type { CallResume, InspectedCall } from './types.ts'
 
 type Next = Pick<InspectedCall, 'resume' | 'next'>
 
-/** What is known of a run when one of its calls is looked at. */
+/** Context of a call: its run, and what the run waits for. */
 export interface CallSituation {
   readonly run: RunRecord
   readonly inbox: readonly InboxRecord[]
@@ -13,7 +13,7 @@ export interface CallSituation {
   readonly now: number
 }
 
-/** Returns a call with what a process does with it that continues the run. */
+/** Returns a call with the action of a process that continues the run. */
 export function inspectCall(call: ToolCallRecord, situation: CallSituation): InspectedCall {
   const { toolCallId, name, step, effect, state, status, attempt, idempotencyKey, startedAt, deadlineAt, approval } = call
   const childSession = childOf(call, situation)
@@ -81,7 +81,7 @@ function ofRemote({ toolCallId, deadlineAt }: ToolCallRecord, { now }: CallSitua
   return to('waits-for-result', `It waits for submitToolResults with ${toolCallId}${until}.`)
 }
 
-/** The effect that it was started under counts, whatever the tool says today. */
+/** Uses the effect that the call was started with, even if the tool declares another one now. */
 function ofStarted(call: ToolCallRecord, situation: CallSituation): Next {
   const { toolCallId, effect, idempotencyKey, childKey } = call
   const { run } = situation
@@ -104,7 +104,7 @@ function isPast(at: number | undefined, now: number): boolean {
   return at !== undefined && at <= now
 }
 
-/** A time as people of all zones read it. */
+/** Formats a time in UTC. */
 export function timeOf(at: number | undefined): string {
   return at === undefined ? 'an unknown time' : new Date(at).toISOString()
 }

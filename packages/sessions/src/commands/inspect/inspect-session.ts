@@ -17,8 +17,8 @@ const checkStore = inputChecks.methods('readSession', 'listRuns', 'readCalls', '
 const checkTime = inputChecks.whole(0, longestMs)
 
 /**
- * Returns the stored facts of a session from an open store, or null if there is none. Reads only and needs no runtime. If the
- * session changes meanwhile, parts may be of different moments. `now` is epoch milliseconds (default: the system clock).
+ * Returns the stored facts of a session from an open store, or null if there is none. Only reads, and needs no runtime. If the
+ * session changes meanwhile, parts may be from different moments. `now` is in epoch milliseconds (default: the system clock).
  * Throws `invalid-input` and `invalid-key`.
  */
 export async function inspectSession(store: SessionStore, key: string, now: number = Date.now()): Promise<Inspection | null> {
@@ -62,7 +62,7 @@ async function openWork(store: SessionStore, key: string, now: number): Promise<
 interface RunSituation {
   readonly inbox: readonly InboxRecord[]
   readonly now: number
-  /** The run that it waits behind. */
+  /** Run that it waits for. */
   readonly before: RunRecord | undefined
 }
 

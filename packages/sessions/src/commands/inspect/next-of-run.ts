@@ -6,14 +6,14 @@ import type { RunHolder } from './types.ts'
 export interface Circumstances {
   readonly holder: RunHolder | undefined
   readonly notBefore: number | undefined
-  /** The run that it waits behind. */
+  /** Run that it waits for. */
   readonly before: RunRecord | undefined
-  /** Several processes may use the store. */
+  /** True if several processes may use the store. */
   readonly isShared: boolean
   readonly now: number
 }
 
-/** Returns what happens to an open run next, in a sentence. */
+/** Describes the next event of an open run in a sentence. */
 export function nextOfRun(run: RunRecord, { pendingToolCalls, pendingApprovals, heldRuns = [] }: RunInfo, around: Circumstances): string {
   switch (run.status) {
     case 'running':

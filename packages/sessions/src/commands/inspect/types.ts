@@ -6,7 +6,7 @@ import type { RunInfo, SessionInfo } from '../types.ts'
 
 /** Stored facts of one session, read without its agents. Times are epoch milliseconds. */
 export interface Inspection {
-  /** When it was read, by the clock of this process. */
+  /** Time of the reading, by the clock of this process. */
   readonly at: number
   readonly session: SessionInfo
   readonly committed: Committed
@@ -18,9 +18,9 @@ export interface Committed {
   /** Number of commits. */
   readonly version: number
   readonly turns: number
-  /** Numbers of the oldest event that is kept and of the newest one; `last` is 0 before the first event. */
+  /** Numbers of the oldest kept event and of the newest one; `last` is 0 before the first event. */
   readonly events: { readonly first: number; readonly last: number }
-  /** The ends of the paths of the conversation with the number of entries on each, at most 100. */
+  /** Ends of the paths of the conversation, with the number of entries on each. At most 100. */
   readonly branches: readonly BranchRecord[]
   /** Number of runs accepted so far, deleted ones included, and the newest ended runs (at most 10). */
   readonly runs: { readonly accepted: number; readonly ended: readonly RunInfo[] }
@@ -31,25 +31,25 @@ export interface OpenWork {
   /** The run that holds the session or is next, then the queued runs. */
   readonly runs: readonly InspectedRun[]
   readonly inbox: readonly InspectedInput[]
-  /** Each wakes a run that waits for an answer. */
+  /** Times at which runs that wait for an answer are woken. */
   readonly deadlines: readonly { readonly runId: string; readonly dueAt: number }[]
   readonly schedules: readonly ScheduleInfo[]
 }
 
 /** An open run, with its calls and the open runs of its subagents. */
 export interface InspectedRun extends RunInfo {
-  /** How often it was claimed: the fencing token. */
+  /** Number of claims: the fencing token. */
   readonly epoch: number
-  /** Absent before its turn began. */
+  /** Absent before the turn starts. */
   readonly turn?: number
   readonly step: number
-  /** The process that executes it, or that died while it did. */
+  /** Process that executes the run, or died while it did. */
   readonly holder?: RunHolder
-  /** Time before which no process continues it. */
+  /** Time before which no process continues the run. */
   readonly notBefore?: number
-  /** Calls of the present step, and open calls of earlier steps. */
+  /** Calls of the current step, and open calls of earlier steps. */
   readonly calls: readonly InspectedCall[]
-  /** Calls of earlier steps that are left out here: all of them are settled. */
+  /** Number of calls of earlier steps that are left out because they are settled. */
   readonly settledBefore: number
   readonly children: readonly InspectedRun[]
   /** The next event of the run, in a sentence. */
@@ -87,6 +87,6 @@ export interface InspectedInput {
   readonly id: string
   readonly kind: InboxKind
   readonly at: number
-  /** The run that it is for. Absent: the next one. */
+  /** Run that the row is for. Absent: the next one. */
   readonly runId?: string
 }

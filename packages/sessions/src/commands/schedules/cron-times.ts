@@ -1,16 +1,16 @@
 import { Cron } from 'croner'
 
-/** Returns the first time after a time, both in milliseconds since 1970. Null if there is none. */
+/** Returns the first time after `afterMs`, or null if there is none. Both are epoch milliseconds. */
 export type NextTime = (afterMs: number) => number | null
 
 const dayMs = 86_400_000
 
 /**
- * Times of a cron rule of five fields in a time zone. A rule for every hour (`*`) follows real time: it has 23 or 25 hours
- * on a day on which the clocks change. Every other rule names wall-clock times, each of which comes once: one that the clocks
- * leave out comes later by as much as they skip, and of one that they show twice the first counts.
+ * Returns the times of a cron rule of five fields in a time zone. A rule for every hour (`*`) follows real time: a day of a clock
+ * change has 23 or 25 such hours. Every other rule names wall-clock times, each of which comes once. A time that the clocks skip
+ * comes later by the skipped amount; of a time that they show twice, the first counts.
  *
- * Throws if the rule or the time zone cannot be read.
+ * Throws if the rule or the time zone is invalid.
  */
 export function cronTimes(cron: string, timeZone: string): NextTime {
   const offsetAt = zoneOffset(timeZone)
@@ -19,15 +19,15 @@ export function cronTimes(cron: string, timeZone: string): NextTime {
     return (afterMs) => rule.nextRun(new Date(afterMs))?.getTime() ?? null
   }
   const isEveryHour = cron.trim() === '@hourly' || cron.trim().split(/\s+/)[1] === '*'
-  // The library reads its rule in UTC then, as if the clock on the wall never changed.
+  // For wall-clock times the library evaluates the rule in UTC, which has no clock changes.
   return isEveryHour ? times(timeZone) : wallClockTimes(times('UTC'), offsetAt)
 }
 
-/** A wall-clock time is written as if it were one of UTC. */
+/** Represents a wall-clock time as the same time in UTC. */
 function wallClockTimes(nextWall: NextTime, offsetAt: ZoneOffset): NextTime {
   return (afterMs) => {
     const offset = offsetAt(afterMs)
-    // Times that the clocks have left out in the last day come after others that are later on the wall.
+    // Times that were skipped within the last day come after times that are later on the wall clock.
     const skippedMs = Math.max(0, offset - offsetAt(afterMs - dayMs))
     let first: number | null = null
     for (let wall = nextWall(afterMs + offset - skippedMs); wall !== null; wall = nextWall(wall)) {
@@ -39,14 +39,14 @@ function wallClockTimes(nextWall: NextTime, offsetAt: ZoneOffset): NextTime {
   }
 }
 
-/** When the clocks show this, for the first time. What they leave out is read by the clock before the change. */
+/** Returns when the clocks first show `wall`. A skipped time is read by the clock before the change. */
 function timeOf(wall: number, offsetAt: ZoneOffset): number {
   const [before, after] = [offsetAt(wall - dayMs), offsetAt(wall + dayMs)]
   const times = [wall - before, wall - after].sort((a, b) => a - b)
   return times.find((time) => time + offsetAt(time) === wall) ?? wall - before
 }
 
-/** Returns how far the clocks of a zone are ahead of UTC at a time, in milliseconds. */
+/** Returns the offset of a zone from UTC at a time, in milliseconds. */
 type ZoneOffset = (atMs: number) => number
 
 function zoneOffset(timeZone: string): ZoneOffset {

@@ -7,9 +7,9 @@ import { newRun } from '../new-run.ts'
 import { insertion, publishRunQueued } from '../queued-run.ts'
 import { scheduleOf, scheduleTimer, timesOf, type ScheduleRecord } from './schedule-record.ts'
 
-/** A time that is dealt with later than this is missed. */
+/** A time counts as missed if it is handled later than this, in ms. */
 const onTimeMs = 60_000
-/** How long a full queue is given before it is tried again. */
+/** Wait in ms before a full queue is tried again. */
 const queueFullMs = 30_000
 const maxQueuedRuns = 1000
 
@@ -17,8 +17,8 @@ type Firing = 'fired' | 'dropped' | 'kept'
 type FiringContext = Pick<SessionContext, 'store' | 'clock' | 'ids' | 'live' | 'wake'>
 
 /**
- * Sends the input that is due and moves the schedule to its next time, in one commit: of many processes that see the time one
- * sends. `dropped`: there was nothing to send. `kept`: the schedule changed meanwhile.
+ * Sends the due input and moves the schedule to its next time in one commit, so that only one of several processes sends it.
+ * `dropped`: there was nothing to send. `kept`: the schedule changed meanwhile.
  */
 export async function fireSchedule(context: FiringContext, timer: TimerRecord): Promise<Firing> {
   const schedule = scheduleOf(timer)
@@ -30,7 +30,7 @@ export async function fireSchedule(context: FiringContext, timer: TimerRecord): 
   return sent ?? put(context, timer, nextTimer(timer, schedule, passed))
 }
 
-/** Undefined: there is no input to be sent this time. */
+/** Returns undefined if no input is to be sent this time. */
 async function send(context: FiringContext, timer: TimerRecord, schedule: ScheduleRecord, passed: number): Promise<Firing | undefined> {
   const { store, ids, clock } = context
   const { session: key } = timer
@@ -44,7 +44,7 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
     writes: [...nextTimer(timer, { ...schedule, last: { dueAt, runId: run.id } }, passed), ...insertion(run)],
   })
   if (result.ok) {
-    // The id was given to another input.
+    // The id is used by another input.
     if (result.existing) return undefined
     publishRunQueued(context, key, result, run)
     context.wake(key)
@@ -63,7 +63,7 @@ async function send(context: FiringContext, timer: TimerRecord, schedule: Schedu
   }
 }
 
-/** By schedule and time: whoever sends it, it is one input. */
+/** Returns the input id of a schedule and time: several senders then send one input. */
 function inputIdOf(id: string, dueAt: number): string {
   return `schedule:${id}:${new Date(dueAt).toISOString()}`
 }
@@ -77,7 +77,7 @@ function unmoved({ id, dueAt }: TimerRecord): Expect {
   return { that: 'timer', id, dueAt }
 }
 
-/** A schedule without a time to come is over. */
+/** Moves the schedule to its next time, or removes it if there is none. */
 function nextTimer(timer: TimerRecord, schedule: ScheduleRecord, passed: number): readonly Write[] {
   const nextAt = timesOf(schedule.rule, schedule.createdAt)(passed)
   return [nextAt === null ? { op: 'timer.drop', ids: [timer.id] } : { op: 'timer.put', timers: [scheduleTimer({ ...schedule, nextAt }, nextAt)] }]

@@ -9,26 +9,26 @@ import { runtimeParamsOf } from '../settings.ts'
 import { cronTimes, type NextTime } from './cron-times.ts'
 import type { ScheduleInfo, ScheduleOptions, ScheduleRule } from './types.ts'
 
-/** The body of the timer of a schedule. */
+/** Body of a schedule's timer. */
 export interface ScheduleRecord {
   readonly id: string
-  /** The incarnation of its session. */
+  /** Incarnation of its session. */
   readonly sessionId: string
   readonly rule: ScheduleRule
   readonly input: JSONValue
   readonly runtimeParams?: RuntimeParams
   readonly onMissed: ScheduleInfo['onMissed']
   readonly onBusy: ScheduleInfo['onBusy']
-  /** Of what was given: tells a repeat from another schedule. */
+  /** Hash of the given options. Tells a repeat from another schedule. */
   readonly hash: string
   readonly createdAt: number
-  /** The next time that is due. A timer that waits for room in the queue is due later. */
+  /** Next due time. While the timer waits for room in the queue, its own due time is later. */
   readonly nextAt: number
   readonly paused?: true
   readonly last?: NonNullable<ScheduleInfo['last']>
 }
 
-/** With the date of the time it makes an input id of at most 200 bytes. */
+/** Limit in bytes. With the date, it makes an input id of at most 200 bytes. */
 const maxIdBytes = 150
 const shortestMs = 1000
 const { checkRequired, checkText, oneOf, optional, record, whole } = inputChecks
@@ -50,7 +50,7 @@ function isId(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && new TextEncoder().encode(value).length <= maxIdBytes
 }
 
-/** What was asked for, checked and copied. */
+/** Options of a schedule, checked and copied. */
 export type GivenSchedule = Omit<ScheduleRecord, 'id' | 'sessionId' | 'createdAt' | 'nextAt'>
 
 /** Throws `invalid-input` with the name of the option. */
@@ -85,20 +85,20 @@ function checkCron(cron: string, timeZone: string): void {
   }
 }
 
-/** `path`: of the option. The issue names it beside its message, which begins with it. */
+/** Creates an `invalid-input` error. `path` is the path of the option, which the issue has apart from its message. */
 export function invalid(path: string, message: string, cause?: unknown): SessionError {
   const fault = path !== '' && message.startsWith(`${path} `) ? message.slice(path.length + 1) : message
   return new SessionError('invalid-input', message, { issues: [{ path, message: fault }], cause })
 }
 
-/** Throws `invalid-input` for a rule that has no time after this one. */
+/** Returns the first time of a rule. Throws `invalid-input` if there is none after `createdAt`. */
 export function firstTime(rule: ScheduleRule, createdAt: number): number {
   const first = timesOf(rule, createdAt)(createdAt)
   if (first !== null) return first
   throw rule.at === undefined ? invalid('cron', 'cron never comes: there is no day like that.') : invalid('at', 'at has passed: it must be a time to come.')
 }
 
-/** Times of a rule whose schedule was made then. */
+/** Returns the times of a rule whose schedule was created at `createdAt`. */
 export function timesOf({ cron, timeZone = 'UTC', every, at = 0 }: ScheduleRule, createdAt: number): NextTime {
   if (cron !== undefined) return cronTimes(cron, timeZone)
   if (every !== undefined) return (afterMs) => createdAt + (Math.floor(Math.max(0, afterMs - createdAt) / every) + 1) * every
@@ -109,12 +109,12 @@ export function scheduleTimerId(id: string): string {
   return `schedule:${id}`
 }
 
-/** `dueAt`: when it is to be looked at; null: never. */
+/** `dueAt` is when the schedule is to be handled; null means never. */
 export function scheduleTimer(schedule: ScheduleRecord, dueAt: number | null): NewTimer {
   return { id: scheduleTimerId(schedule.id), kind: 'schedule', dueAt, body: schedule as unknown as JSONObject }
 }
 
-/** Never due until it is resumed. */
+/** Returns the timer of a paused schedule, which is never due. */
 export function pausedSchedule(timer: Pick<TimerRecord, 'body'>): NewTimer {
   return scheduleTimer({ ...scheduleOf(timer), paused: true }, null)
 }

@@ -13,7 +13,7 @@ import type { ScheduleInfo, ScheduleOptions, SessionSchedules } from './types.ts
 
 const mostSchedules = 100
 
-/** Makes the session if there is none. Nothing is written before all is checked. */
+/** Creates a schedule, and the session if there is none. Checks everything before it writes. */
 export async function createSchedule(context: SessionContext, access: SessionAccess, options: ScheduleOptions): Promise<ScheduleInfo> {
   const given = givenSchedule(options)
   const id = options.id ?? context.ids.next('schedule')
@@ -38,7 +38,7 @@ export async function createSchedule(context: SessionContext, access: SessionAcc
 
 export function sessionSchedules(context: SessionContext, access: SessionAccess): SessionSchedules {
   const { key } = access
-  /** Applies a change to a schedule as it stands. The schedule before it is given if there is none. */
+  /** Applies a change to the stored schedule. Writes nothing if `next` returns it unchanged. */
   const changed = (id: string, next: (schedule: ScheduleRecord) => ScheduleRecord): Promise<ScheduleInfo> => {
     inputChecks.checkName('id', id)
     return retryOnConflict(async () => {
@@ -64,7 +64,7 @@ export function sessionSchedules(context: SessionContext, access: SessionAccess)
         const { paused, ...rest } = schedule
         if (!paused) return schedule
         const { rule, createdAt, nextAt } = schedule
-        // One time that has passed meanwhile is late, and `onMissed` says what becomes of it.
+        // If a time has passed meanwhile, it is late: `onMissed` decides about it.
         return { ...rest, nextAt: timesOf(rule, createdAt)(Math.max(context.clock.now(), nextAt - 1)) ?? nextAt }
       }),
     async delete(id) {
@@ -79,15 +79,15 @@ export function sessionSchedules(context: SessionContext, access: SessionAccess)
   }
 }
 
-/** At most 100. */
+/** Returns the schedules of a session, at most 100. */
 export async function schedulesIn(store: SessionStore, key: string): Promise<readonly TimerRecord[]> {
   return (await store.listTimers({ kind: 'schedule', key, limit: mostSchedules + 1 })).items
 }
 
-/** False: somebody else has changed the session, or this schedule, in the meantime. */
+/** Returns false if the session or this schedule was changed in the meantime. */
 async function change({ store, ids }: SessionContext, { key, id, version }: SessionRecord, writes: readonly Write[], timer?: TimerRecord): Promise<boolean> {
   const unchanged = timer ? [{ that: 'timer', id: timer.id, dueAt: timer.dueAt } as const] : []
-  // A new schedule is counted, and there must be no other one under its id.
+  // A new schedule depends on the version: the schedules are counted, and its id must be free.
   const batch: Batch = { id: ids.next('batch'), key, expect: [{ that: 'session', id, alive: true, ...(timer ? {} : { version }) }, ...unchanged], writes }
   const result = await commitOnce(store, batch)
   if (result.ok || result.reason === 'conflict') return result.ok

@@ -6,7 +6,7 @@ import { entrySchema, exportFormat, LineSum, type ExportEntry, type ExportEvent,
 
 const pageSize = 500
 
-/** The session as it stood when the first line was asked for; a page of it is held at a time. */
+/** Yields the lines of the session as of the first read. Keeps one page in memory. */
 export async function* exportSession(
   store: SessionStore,
   required: () => Promise<SessionRecord>,
@@ -34,7 +34,7 @@ function headerOf({ key, agent, leaf, metadata, settings }: SessionRecord): Expo
   return { type: 'header', format: exportFormat, schemaVersion: entrySchema, key, agent, leaf, metadata, settings: shown }
 }
 
-/** Branch by branch, each from where it leaves those before it. Of what has passed only the ids are held. */
+/** Yields the branches one after the other, each from where it leaves the earlier ones. Keeps only the ids of yielded entries. */
 async function* wholeTree(store: SessionStore, key: string): AsyncGenerator<EntryRecord, void, undefined> {
   const passed = new Set<string>()
   let page: string | undefined

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import type { JSONObject } from '@bowline/llm'
 import type { EntryNode, EntryRecord, SessionSettings, StoredEvent } from '../../contract/records.ts'
 
-/** Of the file. */
+/** Format of the file. */
 export const exportFormat = 1
-/** Of the entries in it. */
+/** Format of the entries. */
 export const entrySchema = 1
 
-// One JSON value per line: a header, entries with parents before their children, events if asked for, a footer.
+// One JSON value per line: a header, entries (parents before children), events if requested, a footer.
 
 export interface ExportHeader {
   readonly type: 'header'
@@ -15,7 +15,7 @@ export interface ExportHeader {
   readonly schemaVersion: typeof entrySchema
   readonly key: string
   readonly agent: string
-  /** Where the active path ends. */
+  /** Id of the entry that ends the active path. */
   readonly leaf: string | null
   readonly metadata: JSONObject
   readonly settings: SessionSettings
@@ -37,11 +37,11 @@ export interface ExportFooter {
   readonly type: 'footer'
   readonly entries: number
   readonly events: number
-  /** Hexadecimal, of all lines before this one, each with the line feed behind it. */
+  /** Hex digest of all earlier lines, including their line feeds. */
   readonly sha256: string
 }
 
-/** Sums up the lines of a file as they pass. */
+/** Hashes the lines of a file as they pass. */
 export class LineSum {
   readonly #hash = createHash('sha256')
 
@@ -49,7 +49,7 @@ export class LineSum {
     this.#hash.update(line).update('\n')
   }
 
-  /** Once, behind the last line. */
+  /** Returns the digest. Must be called once, after the last line. */
   digest(): string {
     return this.#hash.digest('hex')
   }

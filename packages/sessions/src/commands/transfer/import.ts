@@ -9,16 +9,13 @@ import { ImportedTree } from './imported-tree.ts'
 import { LineSum, type ExportHeader } from './format.ts'
 import { readEntry, readFooter, readHeader, refuse } from './read-line.ts'
 
-/**
- * Makes a session of the lines of an export, as they come. Nothing is to be seen of it before the last line was right.
- * Resolves with its key.
- */
+/** Creates a session from the lines of an export. It stays invisible until the last line was checked. Resolves with its key. */
 export async function importSession(context: SessionContext, lines: AsyncIterable<string>, options: ImportOptions): Promise<string> {
   const file = numbered(lines)
   try {
     return await importFile(context, file, options)
   } finally {
-    // Also when it never came to be read to its end.
+    // Closes the source even if it was not read to its end.
     await file.return(undefined)
   }
 }
@@ -47,7 +44,7 @@ interface Line {
 
 interface ImportedFile {
   readonly header: ExportHeader
-  /** Behind the header. */
+  /** Lines after the header. */
   readonly file: AsyncIterable<Line>
   readonly sum: LineSum
   readonly repair: boolean
@@ -68,7 +65,7 @@ async function copyLines({ ids }: SessionContext, copy: SessionCopy, { header, f
         for (const entry of tree.take(readEntry(value.entry, line), line)) await copy.add(entry)
         break
       case 'event':
-        // The log of a copy begins with the copy.
+        // Ignored: the log of a copy starts with the copy.
         counts.events++
         break
       case 'footer':
@@ -95,7 +92,7 @@ function checkFooter(said: Sums, found: Sums, line: number): void {
   if (said.sha256 !== found.sha256) throw refuse(line, 'its checksum is not that of the lines before it: the file was changed')
 }
 
-/** Each line as its value. Those without anything on them are left out. */
+/** Parses each line. Skips empty ones. */
 async function* numbered(lines: AsyncIterable<string>): AsyncGenerator<Line, undefined, undefined> {
   let line = 0
   for await (const given of lines) {

@@ -5,11 +5,11 @@ import type { NewEntry } from '../../contract/batch.ts'
 import { clientCallIds } from '../tree/open-calls.ts'
 import { isRight, refuse, type ImportedEntry } from './read-line.ts'
 
-/** Calls of an answer that have no result yet on the way to an entry. */
+/** Calls of an answer that have no result on the path to an entry. */
 interface OpenCalls {
   readonly answer: AssistantMessage
   readonly results: readonly ToolResult[]
-  /** Ids, in order. */
+  /** Ids of the open calls, in order. */
   readonly left: readonly string[]
 }
 
@@ -21,28 +21,28 @@ interface Place {
 }
 
 interface TreeOptions {
-  /** Calls without a result get one that says so. */
+  /** If true, calls without a result get a result that says so. */
   readonly repair: boolean
   readonly nextId: () => string
 }
 
 /**
- * Checks the entries of a file as they come: each hangs on one that came before it, so that there is no circle and no
- * branch is cut off, and each call has its result. Of what has passed only places are kept.
+ * Checks the entries of a file one by one. Each must have an earlier entry as its parent, which excludes circles and cut branches,
+ * and each call must have its result. Keeps only the places of earlier entries.
  */
 export class ImportedTree {
   readonly #options: TreeOptions
   readonly #places = new Map<string, Place>()
-  /** Entries at which calls are open, and nothing has come yet that goes on with them. */
+  /** Entries with open calls that no later entry continues yet. */
   readonly #openEnds = new Set<string>()
-  /** By the entry at which calls were open: the last of the results that they were given. */
+  /** By the id of an entry with open calls: the last result that was added after it. */
   readonly #settled = new Map<string, string>()
 
   constructor(options: TreeOptions) {
     this.#options = options
   }
 
-  /** The entry as it is to be stored, behind the results that were missing before it. */
+  /** Returns the entry for storage, after the missing results that precede it. */
   take(entry: ImportedEntry, line: number): readonly NewEntry[] {
     const { id, parentId } = entry
     if (this.#places.has(id)) throw refuse(line, `the id ${id} was used before`)
@@ -54,7 +54,7 @@ export class ImportedTree {
     return [...missing, this.#place(entry, this.#settled.get(parentId) ?? parentId, openBehind(entry, undefined, line))]
   }
 
-  /** Behind the last entry: results that are still missing, and where the path ends. */
+  /** Returns the results that are missing after the last entry, and the end of the active path. */
   end(leaf: string | null, line: number): { readonly entries: readonly NewEntry[]; readonly leaf: string | null } {
     if (leaf !== null && !this.#places.has(leaf)) throw refuse(1, `the leaf ${leaf} is no entry of the file`)
     const entries: NewEntry[] = []
@@ -75,7 +75,7 @@ export class ImportedTree {
     throw refuse(line, `the parent ${parentId} of the entry ${id} ${why}`)
   }
 
-  /** What an entry says about others must be true on its own path. */
+  /** Throws if an entry refers to one that is not on its own path. */
   #checkReferences(entry: ImportedEntry, line: number): void {
     if (entry.type === 'label') {
       const { entryId } = entry.label
@@ -106,7 +106,7 @@ export class ImportedTree {
     return { ...entry, parentId }
   }
 
-  /** The results that the calls open at this entry are given, once for all that hangs on it. */
+  /** Adds results for the calls that are open at this entry, once for all its children. */
   #settle(at: string, open: OpenCalls, time: number, line: number): readonly NewEntry[] {
     if (!this.#options.repair) throw openCalls(line, open.left)
     if (this.#settled.has(at)) return []
@@ -124,7 +124,7 @@ export class ImportedTree {
   }
 }
 
-/** Entries that may stand between a call and its result. */
+/** True for entries that may come between a call and its result. */
 function goesOnWithCalls(entry: ImportedEntry): boolean {
   return entry.type === 'custom' || entry.type === 'label' || (entry.type === 'message' && entry.message.role === 'tool-result')
 }

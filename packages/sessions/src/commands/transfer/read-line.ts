@@ -29,7 +29,7 @@ export function readHeader(value: unknown): ExportHeader {
   return { ...value, metadata, settings: readSettings(settings) } as unknown as ExportHeader
 }
 
-/** By the checks of the options that they were given as. */
+/** Checks the settings like those of a new session. */
 function readSettings(settings: Fields): SessionSettings {
   try {
     return settingsOf('settings', settings)
@@ -44,7 +44,7 @@ export function readFooter({ entries, events, sha256 }: Fields, line: number): O
   return { entries, events, sha256 }
 }
 
-/** What an entry says of itself; its place in the tree is for the tree to check. */
+/** Parses the fields of an entry. Its place in the tree is checked elsewhere. */
 export function readEntry(value: unknown, line: number): ImportedEntry {
   if (!isRecord(value)) throw refuse(line, 'it has no entry')
   const { id, parentId, at } = value
@@ -78,13 +78,13 @@ function isIdOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string'
 }
 
-/** A result is checked with the answer that it belongs to. */
+/** Checks a message. A result is checked later, together with its answer. */
 function isMessage(value: unknown): value is StoredMessage {
   if (!isRecord(value) || typeof value.id !== 'string') return false
   return value.role === 'tool-result' ? typeof value.toolCallId === 'string' : isRight([value as unknown as StoredMessage])
 }
 
-/** Nothing is to be repaired but that results are missing. */
+/** True if the only faults are missing results. */
 export function isRight(messages: readonly StoredMessage[]): boolean {
   return repairTranscript(messages).repairs.every(({ code }) => code === 'missing-result')
 }

@@ -10,16 +10,16 @@ import type { SessionAccess } from '../access.ts'
 import type { SessionContext } from '../context.ts'
 import { openStatuses } from '../../contract/run-status.ts'
 
-/** What is to be written to a session that nothing happens in. */
+/** A change of a session without open runs. */
 export interface IdleChange {
   readonly writes: readonly Write[]
-  /** They say all themselves. */
+  /** These events need no reference to be complete. */
   readonly events?: readonly (NewEvent['event'] & Omit<StoredEvent, 'seq'>)[]
 }
 
 /**
- * Changes a session in one commit, which tests that no run is open and that the active path still ends where the change
- * was made for. Made anew when the session has moved on meanwhile, unless it is to be tried once only.
+ * Changes a session in one commit, which tests that no run is open and that the active path has not moved. If the session has moved
+ * on meanwhile, computes the change again, at most `tries` times.
  */
 export async function changeIdle(
   context: SessionContext,
@@ -45,7 +45,7 @@ export async function changeIdle(
   }, () => `The session ${access.key} changed meanwhile: look at it again.`, tries)
 }
 
-/** Before anything is done that costs something; the commit tests it again. */
+/** Throws `busy` before any expensive work. The commit tests it again. */
 export async function checkIdle(context: SessionContext, { key, status }: SessionRecord): Promise<void> {
   if (status && !isEnded(status)) throw await busyError(context, key)
 }

@@ -13,8 +13,8 @@ import type { CompactOptions, StoredCompaction } from './types.ts'
 const pageSize = 500
 
 /**
- * A compaction by hand is a run too: it holds the session, so that what is summarised stays the end of the path, inputs
- * queue behind it, and a stop reaches it. Whoever claims it does it.
+ * Compacts a session on request. The compaction is a run: it holds the session, so that the path does not grow, inputs queue after
+ * it, and a stop reaches it. The process that claims the run executes it.
  */
 export async function compactSession(context: SessionContext, access: SessionAccess, { instructions }: CompactOptions): Promise<StoredCompaction> {
   const runId = context.ids.next('run')
@@ -27,7 +27,7 @@ export async function compactSession(context: SessionContext, access: SessionAcc
   return resultOf(context.store, await waitForRest(context, access.key, runId))
 }
 
-/** What the log says of it. */
+/** Reads the result from the log. */
 async function resultOf(store: SessionStore, run: RunRecord): Promise<StoredCompaction> {
   let end: CompactionEndEvent | undefined
   let tokensBefore = 0
@@ -55,7 +55,7 @@ async function resultOf(store: SessionStore, run: RunRecord): Promise<StoredComp
   }
 }
 
-/** It never came to begin. */
+/** Returns the result of a compaction that never started. */
 function withoutEnd({ status, error }: RunRecord): Pick<CompactionResult, 'outcome' | 'reason'> {
   if (status === 'completed') return { outcome: 'skipped', reason: 'the agent has no compactions' }
   if (status === 'aborted') return { outcome: 'cancelled', reason: 'it was stopped' }

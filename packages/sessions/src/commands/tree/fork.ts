@@ -11,7 +11,7 @@ import { copySession } from './session-copy.ts'
 import { metadataOf } from '../settings.ts'
 import type { ForkOptions } from './types.ts'
 
-/** What becomes of the session that was forked from is nothing to the copy: entries never change. */
+/** Copies a path into a new session. Later changes of the source do not matter, since entries never change. */
 export async function forkSession(context: SessionContext, access: SessionAccess, options: ForkOptions): Promise<string> {
   const given = metadataOf('metadata', options.metadata)
   const source = await access.required()
@@ -39,12 +39,12 @@ function checkForkKey(key: string, options: ForkOptions): void {
   }
 }
 
-/** With all that it refers to, as that stays behind: rows of the ledger, and the run that made it. */
+/** Removes references that stay with the source: the entry's number and its run. */
 function copiedEntry({ n: _n, runId: _runId, ...entry }: EntryRecord): NewEntry {
   return entry
 }
 
-/** How a handle of the fork finds it. */
+/** Returns the identity for a handle of the fork. */
 export function identityOfCopy({ key, agent, owner, metadata, settings }: SessionRecord) {
   return { key, agent, agentNamed: true, metadata, settings, ...(owner === undefined ? {} : { owner }) }
 }

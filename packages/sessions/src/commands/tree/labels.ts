@@ -15,7 +15,7 @@ export function isLabel(text: unknown): text is string | null {
   return text === null || (typeof text === 'string' && text !== '' && text.length <= longestLabel)
 }
 
-/** Names an entry of the active path, or takes its name away. */
+/** Sets or removes the label of an entry of the active path. */
 export async function labelEntry(context: SessionContext, access: SessionAccess, entryId: string, text: string | null): Promise<void> {
   inputChecks.checkName('entryId', entryId)
   inputChecks.checkRequired('text', text, `a text of 1 to ${longestLabel} characters, or null`, isLabel)
@@ -33,7 +33,7 @@ async function checkOnPath(store: SessionStore, key: string, leaf: string | null
   throw new SessionError('invalid-input', `The entry ${entryId} is not on the active path: switch to its branch to label it.`)
 }
 
-/** The names on a path, in the order in which they were given. */
+/** Returns the labels on a path, in the order in which they were set. */
 export async function labelsOf(store: SessionStore, key: string, leaf: string | null): Promise<readonly Label[]> {
   const newest = new Map<string, { readonly text: string | null; readonly at: number }>()
   for await (const entry of entriesBack(store, key, { leaf })) {
@@ -53,7 +53,7 @@ export async function branchesOf(store: SessionStore, { key, leaf: active }: Ses
   return { ...page, items: await Promise.all(items) }
 }
 
-/** The name of the last entry that is no label itself. */
+/** Returns the label of the last entry that is not itself a label. */
 async function labelOfEnd(store: SessionStore, key: string, leaf: string): Promise<string | undefined> {
   const newest = new Map<string, string | null>()
   for await (const entry of entriesBack(store, key, { leaf, limit: 5 })) {

@@ -3,12 +3,12 @@ import { SessionError } from '../../errors.ts'
 import { entriesBack, messageOf } from '../../writer/read-transcript.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 
-/** Ids of the calls of an answer that are ours to run, in order. */
+/** Returns the ids of the calls of an answer that the provider does not execute, in order. */
 export function clientCallIds({ content }: AssistantMessage): readonly string[] {
   return content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? part.toolCallId : []))
 }
 
-/** A place where a conversation can go on: it must be there (`unknown-entry`), and no call may wait for its result. */
+/** Checks that a conversation can continue after this entry: it exists (else `unknown-entry`), and no call waits for its result. */
 export async function checkPlace(store: SessionStore, key: string, entryId: string): Promise<void> {
   const settled = new Set<string>()
   for await (const entry of entriesBack(store, key, { leaf: entryId, limit: 50 })) {

@@ -4,18 +4,18 @@ import { commitOnce } from '../../contract/commit-once.ts'
 import type { SessionStore } from '../../contract/session-store.ts'
 import type { SessionRecord } from '../../contract/records.ts'
 
-/** A copy that nobody has written to for so long was left by a process that died. */
+/** Age in ms after which a partial copy without writes counts as left by a dead process. */
 const deadAfterMs = 10 * 60_000
 const mark = '~copying'
 
-/** The metadata of a session until all of it is copied: nobody is to see it before. */
+/** Metadata of a session until it is completely copied. A marked session is hidden. */
 export const partialCopyMark: JSONObject = { [mark]: true }
 
 export function isPartialCopy({ metadata }: Pick<SessionRecord, 'metadata'>): boolean {
   return metadata[mark] === true && Object.keys(metadata).length === 1
 }
 
-/** Ids of the sessions that this process is copying now. */
+/** Ids of the sessions that this process is copying. */
 const underWay = new Set<string>()
 
 export function beginPartialCopy(id: string): void {
@@ -32,11 +32,11 @@ interface CopyContext {
   readonly ids: IdSource
 }
 
-/** Takes away what is there of a copy, as if it had never been. */
+/** Removes a partial copy without a trace. */
 export async function removePartialCopy({ store, clock, ids }: CopyContext, { key, id }: Pick<SessionRecord, 'key' | 'id'>): Promise<void> {
   const read = await store.readSession(key)
   if (!('value' in read) || read.value.id !== id || !isPartialCopy(read.value)) return
-  // The numbers of an earlier session under the key have to stay.
+  // The numbers of an earlier session under the key must remain.
   const traces = read.value.firstSeq === 1 ? ({ leavesNothing: true } as const) : {}
   await commitOnce(store, {
     id: ids.next('batch'),
@@ -46,13 +46,13 @@ export async function removePartialCopy({ store, clock, ids }: CopyContext, { ke
   })
 }
 
-/** Its process is gone. */
+/** True if the process that made the copy is gone. */
 export function isAbandonedCopy({ store, clock }: Pick<CopyContext, 'store' | 'clock'>, session: SessionRecord): boolean {
   if (!isPartialCopy(session) || underWay.has(session.id)) return false
   return store.capabilities.processes === 'one' || session.activeAt <= clock.now() - deadAfterMs
 }
 
-/** Takes away the copies that dead processes left. Nothing ever ran in them. */
+/** Removes the partial copies of dead processes. No run has ever started in them. */
 export async function removeAbandonedCopies(context: CopyContext): Promise<void> {
   let page: string | undefined
   do {

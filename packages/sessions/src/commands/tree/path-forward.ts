@@ -4,8 +4,8 @@ import type { EntryRecord } from '../../contract/records.ts'
 const pageSize = 200
 
 /**
- * A path from the root to its leaf, or from behind the last entry that is known already. It is read twice, so that never
- * more than a page of it is held.
+ * Yields a path from the root to its leaf, or from after the last known entry. Reads the path twice, so that it keeps only one page
+ * in memory.
  */
 export async function* pathForward(
   store: SessionStore,
@@ -18,7 +18,7 @@ export async function* pathForward(
     const known = items.findIndex((entry) => isKnown(entry.id))
     return known === -1 ? items : items.slice(0, known)
   }
-  /** Behind which entry each page begins, newest page first. */
+  /** Entry after which each page starts, newest page first. */
   const starts: (string | undefined)[] = [undefined]
   let page = await read(undefined)
   while (page.length === pageSize) {

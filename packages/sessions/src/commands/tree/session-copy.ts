@@ -13,8 +13,9 @@ const mostCharacters = 1024 * 1024
 export type CopiedSession = Omit<NewSession, 'id' | 'at' | 'parent'> & { readonly key: string }
 
 /**
- * A session that is made of entries from elsewhere, in commits of bounded size. What fits into one is made by one. Else
- * it is marked as a half, which handles and lists take for missing, until the last commit takes the mark away.
+ * Creates a session from entries of another source, in commits of bounded size. If one commit is enough, it makes the whole
+ * session. Otherwise the session is marked as a partial copy, which handles and lists treat as missing, until the last commit
+ * removes the mark.
  */
 export class SessionCopy {
   readonly #context: SessionContext
@@ -30,14 +31,14 @@ export class SessionCopy {
     this.#id = context.ids.next('session')
   }
 
-  /** Parents before their children. */
+  /** Adds an entry. Parents must come before their children. */
   async add(entry: NewEntry): Promise<void> {
     this.#entries.push(entry)
     this.#characters += JSON.stringify(entry).length
     if (this.#entries.length >= mostEntries || this.#characters >= mostCharacters) await this.#store([])
   }
 
-  /** From here on the session is there, and whole. */
+  /** Completes the session and makes it visible. */
   async finish(leaf: string | null): Promise<void> {
     const { key, metadata } = this.#session
     const at = this.#context.clock.now()
@@ -51,7 +52,7 @@ export class SessionCopy {
     publishOwn(this.#context, key, result, [start])
   }
 
-  /** For a copy that failed: nothing of it stays. */
+  /** Removes a copy that failed. */
   async abandon(): Promise<void> {
     try {
       if (this.#begun) await removePartialCopy(this.#context, { key: this.#session.key, id: this.#id })
@@ -68,7 +69,7 @@ export class SessionCopy {
     return result
   }
 
-  /** Another copy under the key may have died half-way. */
+  /** Creates the session. Replaces a partial copy under the key whose process is dead. */
   async #create(writes: readonly Write[]) {
     const { key, ...session } = this.#session
     const ensure: Write = { op: 'session.ensure', session: { ...session, metadata: partialCopyMark, id: this.#id, at: this.#context.clock.now() } }
@@ -99,7 +100,7 @@ export class SessionCopy {
   }
 }
 
-/** Made by `work`, or not at all. */
+/** Copies a session with `work`. If it fails, nothing remains. */
 export async function copySession(
   context: SessionContext,
   session: CopiedSession,
@@ -109,7 +110,7 @@ export async function copySession(
   try {
     await copy.finish(await work(copy))
   } catch (error) {
-    // Why it failed matters more than that its half could not be taken away: whoever starts next does that.
+    // The reason of the failure matters more than a failed removal: the next runtime that starts removes the rest.
     await copy.abandon().catch(() => undefined)
     throw error
   }

@@ -10,14 +10,14 @@ import type { SessionContext } from '../context.ts'
 import { checkPlace } from './open-calls.ts'
 import type { SwitchOptions } from './types.ts'
 
-/** Moves the end of the active path; what comes next is a child of the target, or of the summary behind it. */
+/** Moves the end of the active path. The next entry becomes a child of the target, or of the summary after it. */
 export function switchSession(context: SessionContext, access: SessionAccess, target: string | null, options: SwitchOptions): Promise<void> {
   const { summarize = false } = options
   const change = async (session: SessionRecord): Promise<IdleChange> => {
     if (target !== null) await checkPlace(context.store, session.key, target)
     return summarize ? summarized(context, session, target, options) : moved(context, session, target)
   }
-  // A summary is not paid for twice.
+  // Tried once: a summary costs money.
   return changeIdle(context, access, change, summarize ? 1 : undefined)
 }
 
@@ -28,7 +28,7 @@ function moved({ clock }: SessionContext, { leaf }: SessionRecord, target: strin
   }
 }
 
-/** With a summary of the way that is left, behind the target. */
+/** Moves the path and adds a summary of the abandoned path after the target. */
 async function summarized(
   context: SessionContext,
   session: SessionRecord,
@@ -61,7 +61,7 @@ async function summarized(
   return { writes, events: [{ type: 'branch-switched', at, from: session.leaf, to: target, summaryEntryId: id }] }
 }
 
-/** What of the active path the way to the target does not share, oldest first. */
+/** Returns the entries of the active path that are not on the path to the target, oldest first. */
 async function wayLeft(
   store: SessionStore,
   { key, leaf }: SessionRecord,

@@ -3,7 +3,7 @@ import type { JSONObject } from '@bowline/llm'
 
 /** End of the copied path, and key and metadata of the new session. */
 export interface ForkOptions {
-  /** The last entry that is copied. Default: the end of the present branch. */
+  /** Last entry to copy. Default: the end of the active path. */
   readonly entryId?: string
   /** Key of the new session. Default: made from the key of this session. */
   readonly key?: string
@@ -13,11 +13,11 @@ export interface ForkOptions {
 
 /** Whether and how the model summarises the path that is left. Default: no summary. */
 export interface SwitchOptions {
-  /** Have the way from the old end to the common ancestor summarised by the agent's model. Default false. */
+  /** If true, the agent's model summarises the path from the old end to the common ancestor. Default false. */
   readonly summarize?: boolean
   /** Extra focus of the summary. */
   readonly instructions?: string
-  /** Stops the summary. */
+  /** Aborts the summary. */
   readonly abortSignal?: AbortSignal
 }
 
@@ -35,11 +35,11 @@ export interface Branch {
   readonly active: boolean
 }
 
-/** A name of an entry. `at` is epoch milliseconds. */
+/** Label of an entry. `at` is epoch milliseconds. */
 export interface Label {
   readonly entryId: string
   readonly text: string
-  /** When it was given. */
+  /** Time at which it was set. */
   readonly at: number
 }
 
@@ -54,20 +54,20 @@ export type StoredCompaction = CompactionResult & { readonly entryId?: string }
 
 /** Parts of a session that an export holds. Default: the active path without the log. */
 export interface ExportOptions {
-  /** The log too, as far as it is kept. Default false. */
+  /** If true, includes the kept part of the log. Default false. */
   readonly events?: boolean
-  /** The whole tree, not the active path alone. Default false. */
+  /** If true, includes the whole tree instead of the active path only. Default false. */
   readonly allBranches?: boolean
 }
 
 /** Key, owner and metadata of an imported session, and whether open calls are repaired. */
 export interface ImportOptions {
-  /** Default: that in the file. */
+  /** Key of the new session. Default: the key in the file. */
   readonly key?: string
-  /** Calls without a result get the outcome `unknown`; else they are refused. Default false. */
+  /** If true, calls without a result get the outcome `unknown`. Otherwise they are refused. Default false. */
   readonly repair?: boolean
-  /** The owner of the new session. Default: none. */
+  /** Owner of the new session. Default: none. */
   readonly owner?: string
-  /** Default: that in the file. Tools see it as their `context`. */
+  /** Metadata of the new session, which tools see as their `context`. Default: the metadata in the file. */
   readonly metadata?: JSONObject
 }
