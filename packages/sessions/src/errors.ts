@@ -83,7 +83,7 @@ export class SessionError extends Error {
   }
 }
 
-/** Where warnings go if the host takes none. */
+/** Emits a warning of the process. Used if the host gives no handler for warnings. */
 export function warnProcess(message: string): void {
   process.emitWarning(message, 'BowlineWarning')
 }

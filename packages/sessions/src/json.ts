@@ -1,17 +1,17 @@
 import { SessionError } from './errors.ts'
 
 /**
- * Throws `invalid-input` for a value that JSON would lose or change; a property that is `undefined` counts as absent.
- * The text of the error names the place, never the value.
+ * Throws `invalid-input` for a value that JSON would lose or change. A property that is `undefined` counts as absent. The error
+ * names the path, never the value.
  */
 export function checkJson(value: unknown, what: string): void {
-  // Which place is at fault is looked up when there is a fault.
+  // Searches for the path only if there is an error.
   if (!isPlain(value, 0)) checkValue(value, what, new Set())
 }
 
 const usualDepth = 100
 
-/** False: it is not JSON, or it takes a closer look. */
+/** Returns false if the value is not JSON or is nested too deep for this quick check. */
 function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true
   if (typeof value === 'number') return Number.isFinite(value)
@@ -22,7 +22,7 @@ function isPlain(value: unknown, depth: number): boolean {
   return true
 }
 
-/** A copy of what somebody gave, who may change it at any time. Throws as `checkJson` does. */
+/** Returns a copy, because the caller may change its value at any time. Throws as `checkJson` does. */
 export function checkedCopy<T>(value: T, what: string): T {
   const copy = copyPlain(value, 0)
   if (copy !== notPlain) return copy as T
@@ -32,7 +32,7 @@ export function checkedCopy<T>(value: T, what: string): T {
 
 const notPlain = Symbol('not plain')
 
-/** The copy, or that it is not JSON or takes a closer look. */
+/** Returns the copy, or `notPlain` if the value is not JSON or is nested too deep for this quick copy. */
 function copyPlain(value: unknown, depth: number): unknown {
   // JSON has no -0.
   if (typeof value === 'number') return Number.isFinite(value) ? value + 0 : notPlain
@@ -61,7 +61,7 @@ function copyOfItems(items: readonly unknown[], depth: number): unknown {
   return copy
 }
 
-/** A copy of a value that is JSON. It shares nothing with the value. */
+/** Returns a copy of a JSON value. It shares nothing with the value. */
 export function copyJson<T>(value: T): T {
   const copy = copyPlain(value, 0)
   return (copy === notPlain ? JSON.parse(JSON.stringify(value)) : copy) as T
@@ -104,7 +104,7 @@ function notJson(path: string, why: string): SessionError {
   return new SessionError('invalid-input', `${path} is ${why}; only JSON values can be stored`)
 }
 
-/** The value of a stored text. */
+/** Parses a stored text. Throws `store-corrupt` if it is not JSON. */
 export function parseStored<T>(text: string, where: string): T {
   try {
     return JSON.parse(text) as T
@@ -113,14 +113,14 @@ export function parseStored<T>(text: string, where: string): T {
   }
 }
 
-/** The text of a record without the fields that are stored elsewhere. */
+/** Returns the record as JSON text, without the fields that are stored elsewhere. */
 export function bodyText(record: object, elsewhere: ReadonlySet<string>): string {
   const body: Record<string, unknown> = {}
   for (const name in record) if (!elsewhere.has(name)) body[name] = Reflect.get(record, name)
   return JSON.stringify(body)
 }
 
-/** About how much memory a JSON value takes: the characters of its texts, and a few for everything else. */
+/** Estimates the memory that a JSON value takes: the characters of its texts, plus a few for every other value. */
 export function charactersIn(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return ofOther

@@ -11,7 +11,7 @@ const maxKeyBytes = 256
 const maxChildKeyBytes = 700
 const maxInputIdBytes = 200
 
-/** Throws `invalid-key` with the offending part. All allowed characters are one byte long. */
+/** Throws `invalid-key` and names the invalid part. All allowed characters are one byte long. */
 export function checkKey(key: string, path = 'key'): void {
   keyChecks.checkName(path, key)
   if (key.length > maxKeyBytes) {
@@ -27,12 +27,12 @@ export function checkKey(key: string, path = 'key'): void {
   }
 }
 
-/** The tenant that a key names in its first parts: `tenant:<id>:…`. Undefined: none. */
+/** Returns the tenant of a key `tenant:<id>:…`, else undefined. */
 export function tenantOf(key: string): string | undefined {
   return /^tenant:([^:]+):/.exec(key)?.[1]
 }
 
-/** Also the key of a child session: that of its parent with an agent and a suffix, which no key from outside has. */
+/** Accepts child keys too: the key of the parent, an agent and a suffix, separated by `~`. No key from outside has `~`. */
 export function checkAnyKey(key: string, path = 'key'): void {
   keyChecks.checkName(path, key)
   const [root = '', ...below] = key.split('~')
@@ -58,7 +58,7 @@ export function checkAgentName(name: string | undefined): asserts name is string
   }
 }
 
-/** An id that may be left out. */
+/** Checks an optional id. */
 export function checkInputId(path: string, id: unknown): void {
   inputChecks.optionalName(path, id)
   if (id === undefined) return

@@ -21,9 +21,9 @@ import type {
 } from './records.ts'
 
 /**
- * A batch touches one session. Its id makes a repeat of the last batch of the session, or of a run that it is fenced by or
- * inserts, a no-op that answers `ok`. A repeat of the batch that deleted its session is refused as `deleted` (`missing`
- * where it left nothing).
+ * Writes to one session, applied atomically. The store must return `ok` and change nothing if the batch has the same id as the
+ * last batch of the session, of a run that the batch inserts, or of a run that its fence names. A repeat of the batch that
+ * deleted its session is refused as `deleted` (`missing` if it left nothing).
  */
 export interface Batch {
   readonly id: string
@@ -40,12 +40,12 @@ export interface Batch {
 }
 
 /**
- * Writes to another session, applied exactly once: with their batch or, where sessions cannot be written together, before the
- * commit answers, and after a crash when the store is opened again. They are one atomic step. A condition that does not hold,
- * a deleted session or a repeated `inputId` drops the delivery and leaves the batch valid.
+ * Writes to another session, applied exactly once and in one atomic step: with their batch or, if the store cannot write two
+ * sessions together, before the commit returns, and after a crash when the store is opened again. If a condition does not hold,
+ * the session is deleted or an `inputId` is repeated, the delivery is dropped and the batch stays valid.
  */
 export interface Delivery {
-  /** No other delivery may have it. */
+  /** Unique among all deliveries. */
   readonly id: string
   readonly to: string
   readonly when?: readonly Expect[]
@@ -56,21 +56,21 @@ export interface Delivery {
 /** A condition of a batch. If it does not hold, the store writes nothing and refuses the batch with the reason that the variant names. */
 export type Expect =
   /**
-   * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also for another
-   * version. `alive`: it must not have expired (`expired`, only where id and version hold).
+   * `id` is the incarnation; null: the session must not exist. Else `conflict` (or `missing`, `deleted`), also if the version
+   * differs. `alive`: it must not have expired. Else `expired`, which is returned only if id and version match.
    */
   | { readonly that: 'session'; readonly id: string | null; readonly version?: number; readonly alive?: true }
   /** The run is running under exactly this epoch. Else `fenced`. */
   | { readonly that: 'fence'; readonly runId: string; readonly epoch: number }
-  /** No run of the session is open, compactions apart if so asked. Else `busy`. */
+  /** No run of the session is open; with `exceptCompaction`, compactions do not count. Else `busy`. */
   | { readonly that: 'idle'; readonly exceptCompaction?: true }
   /** The active path ends here. Else `conflict`. */
   | { readonly that: 'leaf'; readonly entryId: string | null }
-  /** Nothing of these kinds waits. Else `inputs-waiting`. */
+  /** The inbox has no row of these kinds. Else `inputs-waiting`. */
   | { readonly that: 'inbox-empty'; readonly kinds: readonly InboxKind[] }
-  /** Fewer rows of this kind than that wait. Else `queue-full`. */
+  /** The inbox has fewer than `max` rows of this kind. Else `queue-full`. */
   | { readonly that: 'inbox-below'; readonly kind: InboxKind; readonly max: number }
-  /** The timer is there, and due at this time if one is given. Else `conflict`. */
+  /** The timer exists and, if `dueAt` is given, is due at that time. Else `conflict`. */
   | { readonly that: 'timer'; readonly id: string; readonly dueAt?: number | null }
   /** No run but this one is open. Else `runs-queued`. */
   | { readonly that: 'none-queued'; readonly except: string }
@@ -78,52 +78,51 @@ export type Expect =
   | { readonly that: 'some-queued'; readonly except: string }
   /** Fewer than `max` runs are queued. Else `queue-full`. */
   | { readonly that: 'queue-below'; readonly max: number }
-  /** The run has one of these statuses, and, if asked, no stop request. Else `conflict` (or `stopping`). */
+  /** The run has one of these statuses. Else `conflict`. With `notStopping`, it has no stop request. Else `stopping`. */
   | { readonly that: 'run'; readonly runId: string; readonly status: readonly RunStatus[]; readonly notStopping?: true }
 
 /** One change of a session in a batch. A store applies all writes of a batch in order, or none. */
 export type Write =
-  /** Creates the session; nothing happens when it exists. The numbers of an earlier one under the key go on. */
+  /** Creates the session, if it does not exist. The numbers of an earlier session under the key continue. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
   /**
-   * Takes everything away but the numbers, so that a later session under the key can go on from them; with
-   * `leavesNothing` these too. One more number is used up: that of the event with which readers end. Must be the last
-   * write of its batch.
+   * Deletes the session except its numbers, so that a later session under the key continues with them; with `leavesNothing` the
+   * numbers too. Uses up one more number: readers get it as the event at which they end. Must be the last write of its batch.
    */
   | { readonly op: 'session.delete'; readonly at: number; readonly leavesNothing?: true }
-  /** Marks the session as expired, at the latest from now on: `expiresAt` is not later than this. */
+  /** Marks the session as expired: sets `expiredAt` to `expiresAt`, or to now if that is earlier or if there is none. */
   | { readonly op: 'session.expire' }
-  /** Must refuse a leaf that is no entry of the session (`conflict`). */
+  /** Must refuse a leaf that is not an entry of the session (`conflict`). */
   | { readonly op: 'session.patch'; readonly patch: SessionPatch }
-  /** Parents must exist or come earlier in the batch; a repeated id is refused with `conflict`. The leaf moves to the last one. */
+  /** Parents must exist or precede the entry in the batch. A repeated id is refused with `conflict`. The leaf moves to the last entry. */
   | { readonly op: 'entry.append'; readonly entries: readonly NewEntry[] }
-  /** The store gives consecutive numbers, in order. */
+  /** The store assigns consecutive numbers, in order. */
   | { readonly op: 'event.append'; readonly events: readonly NewEvent[] }
   /**
-   * The store gives `n`. A run of the session with the same `inputId`, or the inbox row `steer:<inputId>` unless the batch
-   * takes it, makes the whole batch a no-op: equal hashes answer `ok` with `existing`, others `id-reused`. Two runs with one
-   * `inputId` in a batch are refused (`id-reused`).
+   * The store assigns `n`. If the session has a run with the same `inputId`, or the inbox row `steer:<inputId>` that this batch
+   * does not take, the whole batch is a no-op: equal hashes return `ok` with `existing`, other hashes `id-reused`. Two runs
+   * with one `inputId` in a batch are refused (`id-reused`).
    */
   | { readonly op: 'run.insert'; readonly run: NewRun }
   /**
-   * Must refuse a move that `runMoves` does not have (`conflict`), a second holding run (`busy`), and the end of a run
-   * with a call that has no outcome (`open-calls`). The session's status follows: `busy` with an open run, `failed` with
-   * one that is `needs-recovery`, else `idle`.
+   * Must refuse a move that is not in `runMoves` (`conflict`), a second holding run (`busy`), and the end of a run that has a
+   * call without an outcome (`open-calls`). The status of the session follows: `busy` with an open run, `failed` with one that
+   * is `needs-recovery`, else `idle`.
    */
   | { readonly op: 'run.patch'; readonly runId: string; readonly patch: RunPatch }
   /** Inserts or replaces rows. Must refuse to change a settled one (`conflict`). */
   | { readonly op: 'call.put'; readonly calls: readonly ToolCallRecord[] }
-  /** Must refuse an id that is there (`inbox`). The `inputId` of steering with a `hash` counts as that of a run does. */
+  /** Must refuse an id that exists (`inbox`). The `inputId` of steering with a `hash` is checked for repeats like that of a run. */
   | { readonly op: 'inbox.put'; readonly rows: readonly InboxRecord[] }
-  /** Rows that are not there are no fault. */
+  /** Ignores ids that do not exist. */
   | { readonly op: 'inbox.take'; readonly ids: readonly string[] }
-  /** Replaces rows that are there, their kind too; they keep their place and time. Rows that are not there are no fault. */
+  /** Replaces existing rows, including their kind; their place and time stay. Ignores ids that do not exist. */
   | { readonly op: 'inbox.patch'; readonly rows: readonly InboxRecord[] }
-  /** Content-addressed: nothing happens when it is there. */
+  /** Content-addressed: does nothing if the hash exists. */
   | { readonly op: 'definition.put'; readonly hash: string; readonly body: JSONObject }
   /** Inserts or replaces. The id of a timer belongs to its session. */
   | { readonly op: 'timer.put'; readonly timers: readonly NewTimer[] }
-  /** Timers that are not there are no fault. */
+  /** Ignores ids that do not exist. */
   | { readonly op: 'timer.drop'; readonly ids: readonly string[] }
 
 /** Values of a session that `session.ensure` creates. `at` is epoch milliseconds. */
@@ -141,7 +140,10 @@ export interface NewSession {
 /** A timer of the session of the batch. `dueAt` is epoch milliseconds. */
 export type NewTimer = Omit<TimerRecord, 'session'>
 
-/** Changed fields of a session. Usage and cost are added to the stored totals; a cost in another currency than the first is ignored. */
+/**
+ * Changed fields of a session. Usage and cost are added to the stored totals. A cost is ignored if its currency differs from
+ * that of the first cost.
+ */
 export interface SessionPatch {
   readonly turns?: number
   /** Moves the end of the active path, without deleting anything. */
@@ -168,7 +170,7 @@ export interface CallKey {
   readonly toolCallId: string
 }
 
-/** An event without the fields that another record holds. Readers get it complete. */
+/** An event without the fields that are stored in another record. Readers get the complete event. */
 export interface NewEvent {
   readonly event: PartialEvent
   /** `entryId` and `call` fill in `message`, `runInput` fills in `input`. */
@@ -194,7 +196,10 @@ export interface NewRun {
   readonly at: number
 }
 
-/** Null removes a field. A terminal status sets `endedAt`; a status other than `running` gives up owner and lease. */
+/**
+ * Changed fields of a run. Null removes a field. A terminal status sets `endedAt`; a status other than `running` releases owner
+ * and lease.
+ */
 export interface RunPatch {
   readonly status?: RunStatus
   readonly reason?: RunRecord['reason'] | null
@@ -204,14 +209,14 @@ export interface RunPatch {
   readonly stop?: StopRequest
   readonly pendingToolCalls?: RunRecord['pendingToolCalls']
   readonly pendingApprovals?: RunRecord['pendingApprovals']
-  /** Takes these out of both lists: ids of approvals, and of calls with their path before them (`a/b/c`). */
+  /** Removes questions from both lists: ids of approvals, and ids of calls with their path in front (`a/b/c`). */
   readonly answered?: readonly string[]
   readonly turnState?: RunRecord['turnState'] | null
   readonly rest?: RunRecord['rest'] | null
   readonly error?: RunRecord['error'] | null
   readonly usage?: Usage
   readonly cost?: Cost | null
-  /** Null: whichever its agent has. */
+  /** Hash of the definition. Null: the run uses the definition that its agent has when the run starts. */
   readonly definition?: string | null
   readonly notBefore?: number | null
   readonly startedAt?: number
@@ -229,10 +234,10 @@ export type CommitResult =
       /** Numbers of the events of this batch; `lastSeq < firstSeq` when it has none. */
       readonly firstSeq: number
       readonly lastSeq: number
-      /** That of the first of these events. Added by the runtime that has set it: a store gives none. */
+      /** Mark of the first of these events. The runtime that set the mark adds it; stores return none. */
       readonly mark?: CommitMark
       readonly existing?: { readonly runId: string }
-      /** Notices were put, here or where it delivered: there is something to send. A hint, which a repeat need not give. */
+      /** The commit created notices, in this session or by a delivery. A hint to send them, which a repeated commit may omit. */
       readonly notices?: true
     }
   | { readonly ok: false; readonly reason: CommitRefusal }

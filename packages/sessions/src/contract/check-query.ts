@@ -9,7 +9,7 @@ import { runMoves } from './records.ts'
 const mostOnPage = 1000
 const listOfStatuses = inputChecks.listOf(inputChecks.oneOf(...statuses))
 
-/** The options of each list. */
+/** Options that every list has. */
 export const pageOptions: FieldChecks<PageRequest> = { limit: inputChecks.whole(1, mostOnPage), page: inputChecks.optionalName }
 
 export const checkPageRequest = inputChecks.optionalRecord<PageRequest>(pageOptions)
@@ -36,7 +36,7 @@ export const runQueryFields: FieldChecks<RunQuery> = {
   newestFirst: inputChecks.checkBoolean,
 }
 
-/** As the runs of a session are asked for, by the words for people. */
+/** Checks a query with the public words for the status of a run. */
 export const checkRunsQuery = inputChecks.optionalRecord<RunsQuery>({ ...runQueryFields, status: listOfStatuses })
 
 export const noticeQueryFields: FieldChecks<NoticeQuery> = {

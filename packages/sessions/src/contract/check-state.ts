@@ -6,7 +6,7 @@ import type { Searchable, SearchQuery, TimeToLive } from './state-store.ts'
 
 const maxBytes = 1024
 
-/** Any text is a space or an id, as long as every store can keep it. */
+/** Accepts any text that every store can keep as a space or an id. */
 export function checkPlace(space: string, id: string): void {
   checkText('space', space)
   checkText('id', id)
@@ -30,7 +30,7 @@ const isWord = (value: unknown): boolean =>
 
 const checkWords = inputChecks.requiredList((path, word) => inputChecks.checkRequired(path, word, 'a word of 1 to 64 letters and digits in lower case', isWord))
 
-/** Throws for what no index of words takes. */
+/** Throws for words that no word index can take. */
 export const checkSearchable = inputChecks.optionalRecord<Searchable>({
   group: (_path, group) => checkText('group', group),
   words: checkWords,
@@ -42,7 +42,7 @@ export const checkSearchQuery = inputChecks.record<SearchQuery>({
   limit: inputChecks.required(inputChecks.whole(1, 1_000)),
 })
 
-/** In order of the UTF-8 bytes: that of UTF-16, but for what stands beyond the surrogates. */
+/** Compares by UTF-8 bytes. The order equals that of UTF-16 units, except for characters above the surrogates. */
 export function compareIds(left: string, right: string): number {
   const length = Math.min(left.length, right.length)
   for (let place = 0; place < length; place++) {
@@ -57,7 +57,7 @@ function rankOf(unit: number): number {
   return unit >= 0xd800 ? unit + 0x2000 : unit
 }
 
-/** The first text behind all that begin with the prefix. Undefined: nothing stands behind them. */
+/** Returns the first text after all texts with the prefix. Returns undefined if there is none. */
 export function behindPrefix(prefix: string): string | undefined {
   const points = [...prefix].map((character) => character.codePointAt(0) ?? 0)
   while (points.at(-1) === 0x10ffff) points.pop()
@@ -66,7 +66,7 @@ export function behindPrefix(prefix: string): string | undefined {
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1)
 }
 
-/** The value as it is stored; throws when it cannot be. */
+/** Returns the value as it is stored. Throws if it cannot be stored. */
 export function textOfValue(value: unknown, maxRecordBytes: number): string {
   checkJson(value, 'value')
   const text = JSON.stringify(value)

@@ -12,10 +12,10 @@ import type { StateQuery, StateStore, TimeToLive, WriteOptions } from './state-s
 
 const { checkBoolean, checkItems, checkName, checkRequired, checkText, listOf, optionalName, optionalRecord, record, required, requiredFunction, requiredList, whole } = inputChecks
 
-/** Arguments of each method in order, each with its name and its check. */
+/** Arguments of each method in order: name and check. */
 type Checks<Target> = { readonly [Name in keyof Target]?: readonly (readonly [name: string, check: ArgumentCheck])[] }
 
-/** Stores bring a limit into their range. */
+/** No upper limit: stores clamp it. */
 const page: FieldChecks<PageRequest> = { limit: whole(0), page: optionalName }
 const count = required(whole(0))
 const position: ArgumentCheck = (path, value) => checkRequired(path, value, 'a whole number', Number.isSafeInteger)
@@ -24,7 +24,7 @@ const nullOr = (check: ArgumentCheck): ArgumentCheck => (path, value) => {
   if (value !== null) check(path, value)
 }
 
-/** The store accepts or refuses its content. */
+/** Checks the form only. The store accepts or refuses the content. */
 const batch: ArgumentCheck = (path, value) => {
   anObject(path, value)
   const { id, key, expect, writes, deliver } = value as Batch
@@ -111,7 +111,7 @@ const checkedLater: ArgumentCheck = () => undefined
 const space = ['space', checkedLater] as const
 const id = ['id', checkedLater] as const
 
-/** Every place is checked by `checkPlace`, and a value by what writes it. */
+/** Space and id are checked by `checkPlace`, the value by the code that writes it. */
 const ofStates: Checks<StateStore> = {
   compareAndSet: [
     space,
@@ -137,7 +137,7 @@ export function checkedSessionStore<Store extends SessionStore>(store: Store): S
   return checkedCalls(store, ofSessions as Checks<Store>)
 }
 
-/** The same for a state store. */
+/** Refuses calls with wrong arguments before the state store sees them. */
 export function checkedStateStore(store: StateStore): StateStore {
   return checkedCalls(store, ofStates)
 }
@@ -159,7 +159,7 @@ function checkedCalls<Target extends object>(target: Target, checks: Checks<Targ
   return { ...target, ...(Object.fromEntries(checked) as Partial<Target>) }
 }
 
-/** The state store of a session store that is opened later. `current` throws as long as it is not open. */
+/** Returns the state store of a session store that is opened later. `current` throws until it is open. */
 export function forwardedState(current: () => StateStore): StateStore {
   return checkedStateStore({
     get: async (...given) => current().get(...given),

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 
 const taskIdForm = /^bg_[0-9a-f]{32}$/
 
-/** The key of a child's session: no key from outside can have the form. */
+/** Returns the key of a child session. Keys from outside cannot contain `~`. */
 export function childSessionKey(parentKey: string, agent: string, suffix: string): string {
   return `${parentKey}~${agent}~${suffix}`
 }
 
-/** Derived from the run of the child, and so from its parent's run and call: a launch that is repeated gives it again. */
+/** Returns the task id of a child run. The run id is derived from the parent run and call, so a repeated launch gets the same task id. */
 export function taskIdOf(childRunId: string): string {
   return `bg_${createHash('sha256').update(childRunId).digest('hex').slice(0, 32)}`
 }
@@ -16,7 +16,7 @@ export function isTaskId(text: string): boolean {
   return taskIdForm.test(text)
 }
 
-/** Keys of the sessions above a child's, the nearest first. */
+/** Returns the keys of the sessions above a child session, the nearest first. */
 export function keysAbove(key: string): readonly string[] {
   const parts = key.split('~')
   const keys: string[] = []

@@ -4,12 +4,12 @@ import type { SessionStore } from './session-store.ts'
 
 const maxTries = 3
 
-/** A store that fails may have applied the batch all the same: given again under its id, it is applied once. */
+/** Commits with retry. A failed commit may have been applied; the batch id makes the retry idempotent. */
 export function commitOnce(store: SessionStore, batch: Batch): Promise<CommitResult> {
   return askAgain(() => store.commit(batch))
 }
 
-/** Repeats what a store did not answer. Asking must be harmless however often the store has done it. */
+/** Retries while the store fails with a retryable error. `ask` must be idempotent. */
 export async function askAgain<T>(ask: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

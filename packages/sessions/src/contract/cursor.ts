@@ -1,7 +1,10 @@
 import { describeValue } from '@bowline/llm/arguments'
 import { SessionError } from '../errors.ts'
 
-/** The last durable event a reader saw, and how many deltas it saw since the active run's own last durable event. */
+/**
+ * Number of the last durable event that a reader saw, and the number of deltas it saw since the last durable event of the
+ * active run itself.
+ */
 export interface Position {
   readonly seq: number
   readonly n: number
@@ -13,7 +16,7 @@ export function printCursor(seq: number, n = 0): string {
   return n === 0 ? `${seq}` : `${seq}.${n}`
 }
 
-/** Throws `invalid-cursor`. */
+/** Parses a cursor. Throws `invalid-cursor`. */
 export function parseCursor(cursor: string): Position {
   const match = typeof cursor === 'string' ? form.exec(cursor) : null
   if (!match) {

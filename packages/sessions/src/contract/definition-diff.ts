@@ -3,7 +3,7 @@ import type { JSONValue } from '@bowline/llm'
 
 /** Differences between the definition with which a run began and the present one. */
 export interface DefinitionDiff {
-  /** Hashes. */
+  /** Hash of the definition. */
   readonly from: string
   readonly to: string
   readonly instructions: boolean
@@ -51,7 +51,7 @@ function isSame(a: unknown, b: unknown): boolean {
   return canonicalJson(a as JSONValue) === canonicalJson(b as JSONValue)
 }
 
-/** A policy that fails refuses: nobody has said that the run may go on. */
+/** Returns the decision of the policy. If the policy throws, the decision is `refuse`: continuing a run needs explicit consent. */
 export function decide(policy: DefinitionPolicy, diff: DefinitionDiff): DefinitionDecision {
   if (typeof policy !== 'function') return policy
   try {
@@ -62,7 +62,7 @@ export function decide(policy: DefinitionPolicy, diff: DefinitionDiff): Definiti
   }
 }
 
-/** Each change by its name, for whoever is to decide. */
+/** Lists the changes for the person who decides. */
 export function describeDiff({ instructions, model, tools }: DefinitionDiff): string {
   const changes = [
     ...(instructions ? ['the instructions'] : []),

@@ -5,7 +5,7 @@ import { sessionHook, type NoticeDraft, type NoticeHook, type NoticeType } from 
 import { statusOfRun, type RunRecord, type SessionRecord } from './records.ts'
 import { isTerminal } from './run-status.ts'
 
-/** Returns the hooks that are told of a session: those of the commit and its own. A child session tells none. */
+/** Returns the hooks that are notified of a session: those of the commit and its own. A child session has none. */
 export function hooksOf({ parent, settings }: SessionRecord, given: readonly NoticeHook[] = []): readonly NoticeHook[] {
   if (parent !== undefined) return []
   return settings.notify ? [...given, { name: sessionHook, events: settings.notify.events }] : given
@@ -47,7 +47,7 @@ function placeOf({ key, agent }: SessionRecord): JSONObject {
   return { session: key, agent }
 }
 
-/** The text of an error may hold content. */
+/** Returns the code alone, because the text of an error may hold content. */
 function codeOf(error: NonNullable<RunRecord['error']>): JSONObject {
   return 'code' in error && error.code !== undefined ? { code: error.code } : 'kind' in error ? { kind: error.kind } : {}
 }
@@ -63,7 +63,7 @@ function namesOf({ pendingToolCalls, pendingApprovals }: Questions): readonly st
   return [...pendingToolCalls.map(({ path, toolCallId }) => [...path, toolCallId].join('/')), ...pendingApprovals.map(({ approvalId }) => approvalId)]
 }
 
-/** Names alone: inputs of tools are content. */
+/** Returns names only, because inputs of tools are content. */
 function questionsIn({ pendingToolCalls, pendingApprovals }: Questions): JSONObject {
   return { pendingToolCalls: pendingToolCalls.map(callOf), pendingApprovals: pendingApprovals.map(approvalOf) }
 }
@@ -85,7 +85,10 @@ interface EventOfBackground {
   readonly pendingToolCalls?: readonly PendingToolCall[]
 }
 
-/** Returns the notices for events of child runs: background work that asks a question or needs help, told at the root session. */
+/**
+ * Returns the notices for events of child runs: background work that asks a question or needs help. They go to the webhooks of
+ * the root session.
+ */
 export function noticesOfEvents(session: SessionRecord, events: readonly NewEvent[]): readonly NoticeDraft[] {
   const told = events.map(({ event }) => event as unknown as EventOfBackground)
   const asked = told.filter(({ background }) => background !== undefined)

@@ -3,8 +3,8 @@ import { SessionError } from '../errors.ts'
 import type { PageRequest } from './paging.ts'
 
 /**
- * What a webhook can be told of: a run has ended; it waits for an answer of a client or a person; it waits for `recover` or
- * `resolveTool`; it has reached a limit of its budget; the life of the session is over.
+ * Types of notices: a run has ended; a run waits for an answer of a client or a person; a run waits for `recover` or
+ * `resolveTool`; a run has reached a limit of its budget; the session has expired.
  */
 export const noticeTypes = ['settled', 'awaiting-answer', 'needs-recovery', 'budget', 'expired'] as const
 /** Reason of a notice, as `noticeTypes` lists them. */
@@ -13,33 +13,33 @@ export type NoticeType = (typeof noticeTypes)[number]
 /** Delivery state of a notice. `failed`: the last attempt has failed and no further one follows. */
 export type NoticeState = 'pending' | 'delivered' | 'failed'
 
-/** A receiver of notices, as a commit names it. */
+/** A webhook in a commit: its name and the notice types it receives. */
 export interface NoticeHook {
   readonly name: string
   readonly events: readonly NoticeType[]
 }
 
-/** The hook of notices for the webhook in the settings of a session. No other hook has this name. */
+/** Name of the webhook in the settings of a session. No other hook has this name. */
 export const sessionHook = 'session'
 
 /** A stored notice for one webhook. Notices of one session and webhook are sent one at a time, in the order of `n`. */
 export interface NoticeRecord {
-  /** Made of the id of the session and `n`: the same at each repeat. */
+  /** Made of the session id and `n`, so a repeated attempt has the same id. */
   readonly id: string
   readonly session: string
   /** Counts the notices of the session, from 1. */
   readonly n: number
   readonly hook: string
   readonly type: NoticeType
-  /** When the commit was made that it tells of. */
+  /** Time of the commit that caused the notice. */
   readonly at: number
   readonly body: JSONObject
   readonly state: NoticeState
-  /** How often it was claimed. */
+  /** Number of claims. */
   readonly attempts: number
-  /** When it was queued: `at`, or when it was last to be sent again. */
+  /** Time at which it was queued: `at`, or the time of the last `resendNotice`. */
   readonly queuedAt: number
-  /** When it may be claimed, again if it has been claimed. Absent: it waits for one before it, or is settled. */
+  /** Time from which it can be claimed, or claimed again. Absent: it waits for an earlier notice, or is settled. */
   readonly dueAt?: number
   readonly settledAt?: number
   /** Why the last attempt failed. */
@@ -51,14 +51,14 @@ export interface NoticeClaimRequest {
   readonly max: number
   /** A notice that is not settled within this time can be claimed again. */
   readonly leaseMs: number
-  /** Only notices for these. */
+  /** Only notices for these hooks. */
   readonly hooks: readonly string[]
 }
 
 /** Claimed notices, and the time (epoch milliseconds) at which the next one can be claimed. */
 export interface NoticeClaims {
   readonly notices: readonly NoticeRecord[]
-  /** When the next one for these hooks may be claimed; null: none waits. */
+  /** Time at which the next notice for these hooks can be claimed; null: none is pending. */
   readonly nextAt: number | null
 }
 
@@ -76,7 +76,7 @@ export interface NoticeQuery extends PageRequest {
   readonly hook?: string
 }
 
-/** A notice of a change before it is addressed to webhooks. */
+/** A notice before it is assigned to webhooks. */
 export interface NoticeDraft {
   readonly type: NoticeType
   readonly body: JSONObject
@@ -92,7 +92,7 @@ export function noticeNumber(id: string): number {
   return Number.isSafeInteger(n) ? n : 0
 }
 
-/** A place in the list of notices: the newest first, then by id. */
+/** A position in the list of notices: the newest first, then by id. */
 export interface NoticePosition {
   readonly at: number
   readonly sessionId: string

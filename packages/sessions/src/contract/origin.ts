@@ -2,12 +2,12 @@ import type { SessionStore } from './session-store.ts'
 import type { RunParent, RunRecord } from './records.ts'
 import { keysAbove } from './child-keys.ts'
 
-/** Returns how the subagent of this run was started. Returns undefined for a run of a root session. */
+/** Returns the call that started the subagent of this run. Returns undefined for a run of a root session. */
 export function originOf({ parent, origin }: Pick<RunRecord, 'parent' | 'origin'>): RunParent | undefined {
   return parent ?? origin
 }
 
-/** Returns what a new run of this session gets as its `origin`: that of the run, or of the newest run if this one is gone. */
+/** Returns the `origin` for a new run of this session: that of the given run, or of the newest run if the given one is deleted. */
 export async function originIn(store: SessionStore, key: string, runId: string): Promise<{ readonly origin?: RunParent }> {
   if (keysAbove(key).length === 0) return {}
   const read = await store.readRun(runId)

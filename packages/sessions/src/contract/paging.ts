@@ -3,7 +3,7 @@ import { SessionError } from '../errors.ts'
 /** One page of a list. `next` is absent on the last page. */
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Hand it back as `page` for the items after these. */
+  /** Pass it as `page` to read the next items. */
   readonly next?: string
 }
 
@@ -21,14 +21,14 @@ export function pageLimit(limit = defaultLimit): number {
   return Math.max(1, Math.min(highestLimit, Math.trunc(limit)))
 }
 
-/** A page from one item more than its limit: the surplus one tells that there is a next page. */
+/** Makes a page from up to `limit + 1` items: the extra item shows that there is a next page. */
 export function pageOf<T>(found: readonly T[], limit: number, positionOf: (last: T) => string): Page<T> {
   const items = found.slice(0, limit)
   const last = items.at(-1)
   return found.length > limit && last !== undefined ? { items, next: positionOf(last) } : { items }
 }
 
-/** Reads page after page, in as few calls as there can be. */
+/** Reads all pages, with as few calls as possible. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = []
   let page: string | undefined
@@ -40,7 +40,7 @@ export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>
   return items
 }
 
-/** A place in the list of sessions: newest activity first, then by key. */
+/** A position in the list of sessions: newest activity first, then by key. */
 export interface SessionPosition {
   readonly activeAt: number
   readonly key: string
@@ -56,7 +56,7 @@ export function parseSessionPosition(page: string): SessionPosition {
   return { activeAt: Number(parts[1]), key: String(parts[2]) }
 }
 
-/** A place in a list in order of creation: the time, then the id. */
+/** A position in a list in order of creation: time, then id. */
 export interface CreationPosition {
   readonly createdAt: number
   readonly id: string
@@ -71,7 +71,7 @@ export function parseCreationPosition(page: string): CreationPosition {
   return { createdAt: activeAt, id: key }
 }
 
-/** A place in the list of branches: the number of the entry at the end. */
+/** Parses a position in the list of branches: the number of the last entry. */
 export function parseBranchPosition(page: string): number {
   return parseRunPosition(page)
 }
@@ -81,7 +81,7 @@ export function parseRunPosition(page: string): number {
   return Number(page)
 }
 
-/** A place in a list in the order of session keys, then of ids in the session. */
+/** A position in a list ordered by session key, then by id. */
 export interface TimerPosition {
   readonly session: string
   readonly id: string

@@ -23,14 +23,14 @@ import type { NoticeType } from './notices.ts'
 export type { RunStatus, Status }
 /** Origin of a run: an input of a user, a follow-up, a call of a parent run, a notification from a background child, or a compaction. */
 export type RunKind = 'user' | 'follow-up' | 'child' | 'notification' | 'compaction'
-/** Priority class in the queue of a session. Within a lane the oldest run is first; among interrupts the newest is. */
+/** Priority class in the queue of a session. Within a lane the oldest run is first; in `interrupt` the newest is. */
 export type Lane = 'compaction' | 'interrupt' | 'follow-up' | 'queue'
 
-/** Statuses from which a run never leaves. Every other run is open. */
+/** Statuses of runs that have ended. All other runs are open. */
 export const terminalStatuses = ['completed', 'aborted', 'error', 'halted', 'limit'] as const satisfies readonly RunStatus[]
 /** Status of a run that has ended. A run never leaves it. */
 export type TerminalStatus = (typeof terminalStatuses)[number]
-/** Somebody outside has to say something before the run can go on, or its children have to end. */
+/** Statuses in which a run waits for an answer or decision from outside, or for its children. */
 export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'awaiting-subagent', 'needs-recovery'] as const satisfies readonly RunStatus[]
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
 export const holdingStatuses = ['running', ...waitingStatuses] as const
@@ -50,7 +50,7 @@ export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   limit: [],
 }
 
-/** Returns the word for the run as it is stored. */
+/** Returns the public word for the status of a stored run. */
 export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord, 'status' | 'openMessageId' | 'turnState'>): Status {
   return statusOf(status, openMessageId === undefined && turnState?.retry?.open === true)
 }
@@ -58,13 +58,13 @@ export function statusOfRun({ status, openMessageId, turnState }: Pick<RunRecord
 /** Stored session, as a store returns it. Times are epoch milliseconds. */
 export interface SessionRecord {
   readonly key: string
-  /** The incarnation: another session under the same key has another id. */
+  /** Id of the incarnation. A later session under the same key has another id. */
   readonly id: string
   readonly agent: string
   readonly owner?: string
   /** Status of the run that holds the session or is next, else of the run that ended last. Absent before its first run. */
   readonly status?: Status
-  /** How its last run ended, compactions apart. */
+  /** Final status of the last ended run. Compactions do not count. */
   readonly outcome?: TerminalStatus
   /** Rises with every commit. */
   readonly version: number
@@ -73,7 +73,7 @@ export interface SessionRecord {
   readonly nextSeq: number
   /** The number that the next run gets. */
   readonly nextRun: number
-  /** How many notices it has put. Absent: none. */
+  /** Number of notices created so far. Absent: none. */
   readonly notices?: number
   /** The entry at the end of the active path; null for an empty transcript. */
   readonly leaf: string | null
@@ -91,11 +91,11 @@ export interface SessionRecord {
   readonly parent?: string
   readonly forkedFrom?: { readonly key: string; readonly entryId: string | null }
   readonly createdAt: number
-  /** The last commit. */
+  /** Time of the last commit. */
   readonly activeAt: number
-  /** When it expires if nothing happens until then; absent: never, or it has expired. */
+  /** Time at which it expires without further activity. Absent: it never expires, or has expired. */
   readonly expiresAt?: number
-  /** When it expired: it can be read, and not written. */
+  /** Time at which it expired. It can be read but not written. */
   readonly expiredAt?: number
 }
 
@@ -105,21 +105,21 @@ export interface SessionSettings {
   readonly runtimeParams?: RuntimeParams
   readonly channel?: string
   readonly remoteTools?: readonly ToolDeclaration[]
-  /** Never shown: it holds a secret. */
+  /** Never returned to callers, because it holds a secret. */
   readonly notify?: Webhook
 }
 
-/** A receiver of notices, over HTTPS. */
+/** An endpoint that receives notices over HTTPS. */
 export interface Webhook {
-  /** Posted to. Must begin with `https://`, or with `http://` where the runtime allows it; no user and no password. */
+  /** URL of the POST requests. Must begin with `https://`, or `http://` if the runtime allows it; without user and password. */
   readonly url: string
-  /** Which notices it gets: `settled`, `awaiting-answer`, `needs-recovery`, `budget`, `expired`. At least one. */
+  /** Notice types to send: `settled`, `awaiting-answer`, `needs-recovery`, `budget`, `expired`. At least one. */
   readonly events: readonly NoticeType[]
-  /** Signs each request; at least 16 characters. Of several each signs, so that a receiver can change from one to the next. */
+  /** Signing secrets of at least 16 characters. With several, each signs every request, so that secrets can be rotated. */
   readonly secret: string | readonly string[]
   /** Headers added to each request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** How long a notice is tried, in milliseconds from its commit. Default 3 days. */
+  /** Time for which delivery is retried, in ms from the commit. Default 3 days. */
   readonly retentionMs?: number
 }
 
@@ -131,7 +131,7 @@ export interface SessionTtl {
 
 /** One node of the transcript tree. */
 export interface EntryNode {
-  /** Id of its message or compaction. An entry kept after a withdrawn one is stored again, under a new id. */
+  /** Id of its message or compaction. If an entry before it is withdrawn, it is stored again under a new id. */
   readonly id: string
   readonly n: number
   readonly parentId: string | null
@@ -145,13 +145,13 @@ export type EntryRecord = EntryNode & (EntryBody | { readonly type: 'message'; r
 /** Content of an entry that is not a message. */
 export type EntryBody =
   | { readonly type: 'compaction'; readonly compaction: Compaction }
-  /** What the path said that was left: shown to the model. */
+  /** Summary of the path that was left. Shown to the model. */
   | { readonly type: 'branch-summary'; readonly summary: BranchSummary }
   /** Text that is shown to the model. */
   | { readonly type: 'note'; readonly text: string }
   /** Never shown to the model. */
   | { readonly type: 'custom'; readonly data: JSONObject }
-  /** Names an entry of its path; null takes the name away. Never shown to the model. */
+  /** Names an entry of its path; null removes the name. Never shown to the model. */
   | { readonly type: 'label'; readonly label: { readonly entryId: string; readonly text: string | null } }
 
 /** Summary of a path that was left: its text, its last entry, and the entry that both paths share. */
@@ -170,15 +170,18 @@ export interface RunRecord {
   /** Number of its first event: the next event number of the session when the run was inserted. */
   readonly firstSeq: number
   readonly kind: RunKind
-  /** Its place in the queue of the session: the smallest is next. Made from its lane and `n`; 0 once it was given back. */
+  /**
+   * Position in the queue of the session: the smallest is next. Made from lane and `n`; 0 if the run is queued again after its
+   * turn has begun.
+   */
   readonly place: number
   readonly status: RunStatus
   readonly reason?: EndReason | 'crash-loop'
-  /** The fencing token: one more at each claim, 0 before the first. */
+  /** Fencing token: rises by one with each claim; 0 before the first. */
   readonly epoch: number
   readonly owner?: string
   readonly leaseUntil?: number
-  /** When it was claimed last. */
+  /** Time of the last claim. */
   readonly claimedAt?: number
   /** Time before which neither this run nor the runs after it may be claimed. */
   readonly notBefore?: number
@@ -191,23 +194,23 @@ export interface RunRecord {
   readonly options?: RunOptionsRecord
   /** The call that started a child run. */
   readonly parent?: RunParent
-  /** The call that started the subagent, on later runs in its session. It names their agent and the root that gets their questions. */
+  /** On later runs of a child session: the call that started the subagent. It names the agents and the root session that gets questions. */
   readonly origin?: RunParent
-  /** The hash of the definition that its agent had when it began. */
+  /** Hash of the definition of its agent when the run began. */
   readonly definition?: string
-  /** The turn it is; absent before its `turn-start`. */
+  /** Number of its turn; absent before `turn-start`. */
   readonly turn?: number
   readonly step: number
-  /** A `message-start` without its end. */
+  /** Id of a message that has a `message-start` but no end yet. */
   readonly openMessageId?: string
   readonly stop?: StopRequest
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** A call of a run below was answered since the run came to wait. The log of the root may still name the call. */
+  /** A call of a run below was answered while this run waited. The log of the root may still list the call as pending. */
   readonly answeredBelow?: true
-  /** Loop state of the open turn that has no field of its own. */
+  /** Loop state of the open turn that no other field holds. */
   readonly turnState?: TurnState
-  /** Final status of the run, while its last records after the end of the turn are not stored yet. */
+  /** Final status of the run, until the last records after the end of the turn are stored. */
   readonly rest?: RunRest
   readonly error?: ModelError | AgentErrorData | RunFailure
   readonly usage: Usage
@@ -238,9 +241,9 @@ export interface RunParent {
   /** The session at the root of the tree, and its agent. */
   readonly root: string
   readonly rootAgent: string
-  /** How deep the agents above it let work be handed on, counted from the root. */
+  /** Highest depth of delegation that the agents above it allow, counted from the root. */
   readonly maxDepth: number
-  /** A run above it asks for more budget: so does it. */
+  /** Set if a run above asks for more budget at a limit: then this run asks too. */
   readonly onBudget?: 'ask'
   readonly description?: string
   /** Task id of a background child. */
@@ -249,7 +252,7 @@ export interface RunParent {
 
 /** Loop state of an open turn beyond the other fields of the run record. */
 export type TurnState = Omit<OpenTurn, 'runId' | 'turn' | 'step' | 'openMessageId' | 'calls' | 'usage' | 'resume'> & {
-  /** Of a child: what it has cost by itself so far, its own children apart. It is told to the sessions above when it ends. */
+  /** For a child run: its own usage and cost so far, without its children. Added to the sessions above when it ends. */
   readonly spent?: RunSpending
 }
 
@@ -289,7 +292,7 @@ export interface ToolCallRecord {
   readonly idempotencyKey: string
   readonly inputHash: string
   readonly state: 'pending' | 'started' | 'remote' | 'settled'
-  /** Present exactly when settled, as is `outcome`. */
+  /** Set if and only if the call is settled, as is `outcome`. */
   readonly status?: OutcomeStatus
   readonly outcome?: ToolResult
   /** Hash of an external answer: SHA-256, base64url, of its canonical JSON as given. */
@@ -300,34 +303,34 @@ export interface ToolCallRecord {
   readonly terminate?: true
   /** Input of the tool, if a hook or an approval has changed it. */
   readonly input?: JSONValue
-  /** Guardrails have given these before the call. */
+  /** Warnings that guardrails gave before the call. */
   readonly warnings?: readonly string[]
   readonly approval?: ApprovalRecord
-  /** The row is of no call: it keeps a question about the budget of the step. */
+  /** Set if the row is not a call but a question about the budget of the step. */
   readonly about?: NonNullable<CallRow['about']>
   /** Key of the child session, if the call delegated its work. */
   readonly childKey?: string
-  /** Subagents of the call of which the run has told in the log. Absent where subagents write their events themselves. */
+  /** Subagents of the call that the run has announced in the log. Absent if subagents write their events themselves. */
   readonly told?: NonNullable<CallRow['told']>
-  /** Questions of the subagent, as far as the log names them. */
+  /** Questions of the subagent that the log names so far. */
   readonly asked?: NonNullable<CallRow['asked']>
 }
 
 /** Approval of a call, with the external decision if there was one. `at` is epoch milliseconds. */
 export type ApprovalRecord = CallApproval & {
-  /** Of a decision that was given from outside. */
+  /** Time and author of a decision from outside. */
   readonly decided?: { readonly at: number; readonly by?: string }
 }
 
 /** Kind of an inbox row: an input, an answer, a decision, or a message from a child run. */
 export type InboxKind = InboxRecord['kind']
 
-/** Rows that wait for a run to take them. A `taken` row waits for nothing: it tells repeats. */
+/** Kinds of rows that wait for a run. A `taken` row does not wait: it only detects repeats. */
 export const waitingKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'child-settled', 'child-changed']
 
 /**
  * A row of the inbox. Ids: `answer:<runId>:<toolCallId>`, `decision:<runId>:<approvalId>`, `child:<runId>:…`. `child-changed`
- * tells a waiting run that a child has ended or asks a question.
+ * notifies a waiting run that a child has ended or asks a question.
  */
 export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'answer'; readonly body: InboxAnswer }
@@ -339,42 +342,42 @@ export type InboxRecord = { readonly id: string; readonly at: number } & (
   | { readonly kind: 'child-changed'; readonly body: { readonly runId: string } }
 )
 
-/** `hash`: of an input whose sender has named it. A repeat is known by it, also when the input was taken. */
+/** A stored input. `hash` is set if the sender gave an id: it identifies a repeat, even after the input was taken. */
 export type InboxInput = { readonly inputId: string; readonly hash?: string; readonly input: JSONValue }
 
-/** An input for the run that is active when it is accepted, and for no other one. Its row is `steer:<inputId>`. */
+/** An input that only the run that is active at its acceptance may take. Its row is `steer:<inputId>`. */
 export type InboxSteering = InboxInput & { readonly runId: string }
 
-/** What stays of a named input, under the id of its row, when a run has taken it. */
+/** Remainder of a named input after a run has taken it. It keeps the id of the row. */
 export type InboxTaken = { readonly inputId: string; readonly hash: string; readonly runId: string }
 
 /** An input for the model in the next turns. It is not part of the transcript. */
 export type InboxOverlay = InboxInput & {
-  /** Turns that are still to see it. */
+  /** Number of turns in which it is still shown. */
   readonly turns: number
-  /** The run that has seen it last. */
+  /** Id of the last run that has seen it. */
   readonly takenBy?: string
 }
 
-/** Message that a background child has ended or needs help. */
+/** Notification that a background child has ended or needs help. */
 export type ChildSettled = {
   readonly taskId: string
   readonly runId: string
-  /** The parent run: children of one run are announced together. */
+  /** Id of the parent run. Children of one run are announced together. */
   readonly group: string
   readonly agent: string
   readonly status: RunStatus
   readonly description?: string
 }
 
-/** An answer in the form of the loop, with the hash that distinguishes a repeat from another answer. */
+/** An answer in the format of the agent loop. The hash distinguishes a repeat from a different answer. */
 export type InboxAnswer = { readonly toolCallId: string; readonly hash: string; readonly answer: JSONObject }
 
-/** A decision about an approval, in the form of the loop. */
+/** A decision about an approval, in the format of the agent loop. */
 export type InboxDecision = {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
-  /** What the call is to run with instead of what was asked about. */
+  /** Input for the call, instead of the input that was shown for approval. */
   readonly input?: JSONValue
   readonly reason?: string
   readonly by?: string
@@ -383,12 +386,12 @@ export type InboxDecision = {
 /** Kind of a timer. `deadline`: ends the wait for the answer in the body. `schedule`: sends the input in the body. */
 export type TimerKind = 'deadline' | 'schedule'
 
-/** An action of a session that is due at a time. The commit that has its effect deletes it. */
+/** A timed action of a session. The commit that applies its effect deletes it. */
 export interface TimerRecord {
   readonly id: string
   readonly session: string
   readonly kind: TimerKind
-  /** Null: it is kept, and never due. */
+  /** Due time; null: the timer is kept but never due. */
   readonly dueAt: number | null
   readonly body: JSONObject
 }

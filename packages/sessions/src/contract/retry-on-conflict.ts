@@ -2,10 +2,10 @@ import { SessionError } from '../errors.ts'
 
 const maxTries = 20
 
-/** The result of an attempt whose commit met a change by another writer. */
+/** Result of an attempt whose commit conflicted with another writer. */
 export const tryAgain = Symbol('try again')
 
-/** Reads, decides and commits. It gets the number of attempts before it. */
+/** Reads, decides and commits. `tried` is the number of earlier attempts. */
 type Attempt<T> = (tried: number) => Promise<T | typeof tryAgain>
 
 /** Compare-and-set with retry. Throws `conflict` with the text of `failure` if another writer is faster in every attempt. */

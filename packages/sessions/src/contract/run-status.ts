@@ -7,7 +7,7 @@ const waiting: ReadonlySet<RunStatus> = new Set(waitingStatuses)
 
 export const openStatuses: readonly RunStatus[] = ['queued', ...holdingStatuses]
 export const everyStatus: readonly RunStatus[] = [...openStatuses, ...terminalStatuses]
-/** Words for people that describe an open run. */
+/** Public words for the statuses of an open run. */
 export const openWords: readonly Status[] = statuses.filter((status) => !isEnded(status))
 
 export function isTerminal(status: RunStatus): boolean {
@@ -26,22 +26,22 @@ export function isWaiting(status: RunStatus): boolean {
   return waiting.has(status)
 }
 
-/** Returns whether nothing happens to the run by itself: it has ended, or waits for an answer or a decision. */
+/** Returns true if the run cannot progress by itself: it has ended, or waits for an answer or a decision. */
 export function isResting({ status }: Pick<RunRecord, 'status'>): boolean {
   return isTerminal(status) || (isWaiting(status) && status !== 'awaiting-subagent')
 }
 
-/** Returns whether the run that started this one in the background is notified of its status. */
+/** Returns true if the parent of a background run is notified of this status. */
 export function isSettled({ status }: Pick<RunRecord, 'status'>): boolean {
   return isTerminal(status) || status === 'needs-recovery'
 }
 
-/** Returns the run that holds the session, else the one that comes next. */
+/** Returns the run that holds the session, else the next one in the queue. */
 export function firstInLine(open: readonly RunRecord[]): RunRecord | undefined {
   return open.find((run) => isHolding(run.status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** Returns the run that has begun its turn and not ended it. Returns undefined for a compaction: inputs wait in the queue until it ends. */
+/** Returns the run whose turn has begun and not ended. Returns undefined for a compaction: inputs wait in the queue until it ends. */
 export function activeRun(open: readonly RunRecord[]): RunRecord | undefined {
   const first = firstInLine(open)
   if (!first || first.kind === 'compaction') return undefined

@@ -9,50 +9,50 @@ import type { StateStore } from './state-store.ts'
 /**
  * Storage of sessions. Every write goes through `commit`; every value read or written must be a copy. Refusals are returned,
  * not thrown. If a store cannot be reached, it throws `store-unavailable` and the outcome of a commit is unknown: the caller
- * repeats the batch under the same id. A store must not hold a transaction open across anything but its own queries.
+ * retries the batch under the same id. A store must not hold a transaction open across anything but its own queries.
  */
 export interface SessionStore {
   readonly name: string
   readonly capabilities: StoreCapabilities
-  /** Must check, migrate and lock. Called once by each runtime; a memory store may be opened by several. */
+  /** Must check, migrate and lock. Called once by each runtime. Several runtimes may open one memory store. */
   open(options: StoreOpenOptions): Promise<void>
   close(): Promise<void>
-  /** Must apply the batch completely or not at all, with its expectations tested inside the same atomic step. */
+  /** Must apply the batch completely or not at all, and test its expectations in the same atomic step. */
   commit(batch: Batch): Promise<CommitResult>
   /**
    * Makes the first open run of up to `max` sessions `running`, with `epoch + 1`, this owner and a lease. The first run is the
    * one that holds the session, else the one with the smallest `place`; if it cannot be claimed, neither can the runs after it.
-   * A queued run can be claimed once its `notBefore` has come. A running one can if its lease is over by the store's clock (on
-   * an exclusive store: if its owner is another) and it was claimed `takeoverDelayMs` ago (0, then 1 s, 2, 4 … 30 s, as its
-   * `attempts` rise). Its session must not have expired, and its agent must be in `agents`. Taking over a running run must
-   * raise `attempts` and `totalAttempts` by one. The session's `version` rises; its expiry stays. If two owners claim, one must
-   * get the run.
+   * A queued run can be claimed from its `notBefore` on. A running one can be claimed if its lease has ended by the store's
+   * clock (on an exclusive store: if it has another owner) and `takeoverDelayMs` have passed since its last claim (0, then 1 s,
+   * 2, 4 … 30 s, as its `attempts` rise). Its session must not have expired, and its agent must be in `agents`. Taking over a
+   * running run must raise `attempts` and `totalAttempts` by one. The session's `version` rises; its expiry stays. If two
+   * owners claim at once, one must get the run.
    */
   claim(request: ClaimRequest): Promise<readonly Claim[]>
-  /** Must prolong the leases that are still held under their epoch, and say which are not and which are to stop. */
+  /** Must renew the leases that are still held under their epoch. Returns for each whether it is held, and its stop request. */
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly LeaseState[]>
   readSession(key: string): Promise<Read<SessionRecord>>
-  /** The path from the leaf (default: the session's own) to the root, newest first. */
+  /** Returns the path from the leaf (default: the session's own) to the root, newest first. */
   readPath(key: string, options?: PathOptions): Promise<Page<EntryRecord>>
-  /** Events with `seq > after`, oldest first. */
+  /** Returns events with `seq > after`, oldest first. */
   readEvents(key: string, after: number, limit: number): Promise<EventPage>
   readRun(runId: string): Promise<Found<RunRecord>>
-  /** The ledger of a run in order of step and index; `step` narrows it to one step. */
+  /** Returns the ledger of a run in order of step and index; `step` limits it to one step. */
   readCalls(runId: string, step?: number): Promise<readonly ToolCallRecord[]>
-  /** The newest call of the session with this id. */
+  /** Returns the newest call of the session with this id. */
   readCall(key: string, toolCallId: string): Promise<Found<ToolCallRecord>>
-  /** The call for which this approval was asked, in whichever session. */
+  /** Returns the call for which this approval was requested, in any session. */
   readApproval(approvalId: string): Promise<Found<ToolCallRecord>>
   readInbox(key: string, kinds: readonly InboxKind[]): Promise<readonly InboxRecord[]>
   readDefinition(hash: string): Promise<JSONObject | undefined>
-  /** Newest activity first, each as `readSession` gives it: one whose time is over has the status `expired`. */
+  /** Lists sessions, newest activity first, each as `readSession` returns it: an expired one has `expiredAt`. */
   listSessions(query: SessionQuery): Promise<Page<SessionRecord>>
   listRuns(key: string, query?: RunQuery): Promise<Page<RunRecord>>
-  /** The runs that name this parent, whether it is still there or not, in the order of `createdAt`, then of their ids. */
+  /** Lists the runs with this parent, even if it is deleted, ordered by `createdAt` and then by id. */
   listChildren(query: ChildQuery): Promise<Page<RunRecord>>
-  /** The ends of all paths, in the order in which they came into being: one that grows between two pages is met again. */
+  /** Lists the last entries of all paths, in order of creation. A path that grows between two pages is listed again. */
   listBranches(key: string, query?: PageRequest): Promise<Page<BranchRecord>>
-  /** Timers of one kind, due or not, in the order of the keys of their sessions, then of their ids. */
+  /** Lists timers of one kind, due or not, ordered by session key and then by id. */
   listTimers(query: TimerQuery): Promise<Page<TimerRecord>>
   /**
    * Returns due work by the store's clock, the earliest first, at most `limit` of each kind, and the time of the next. With
@@ -66,27 +66,27 @@ export interface SessionStore {
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /**
    * Returns up to `max` due notices, the earliest first, each with one more attempt, and makes each due again after `leaseMs`.
-   * Of the pending notices of a session for one webhook, only the first is due, and those to be sent again. If two processes
-   * claim, one gets the notice. This and the next three methods are no commits: `version` and `activeAt` stay.
+   * Of the pending notices of a session for one webhook, the first is due, and any that are to be sent again. If two processes
+   * claim at once, one gets the notice. This and the next three methods are no commits: `version` and `activeAt` stay.
    */
   claimNotices(request: NoticeClaimRequest): Promise<NoticeClaims>
   /**
-   * Must store the outcome of the claimed attempt, unless the notice was claimed again or deleted: then it returns false. Once
-   * it is settled, the next notice of its session and webhook is due.
+   * Must store the outcome of the claimed attempt and return true. If the notice was claimed again or deleted, returns false.
+   * When a notice is settled, the next one of its session and webhook becomes due.
    */
   settleNotice(notice: Pick<NoticeRecord, 'session' | 'id' | 'attempts'>, outcome: NoticeOutcome): Promise<boolean>
   /** Lists notices, the newest first. Notices of a deleted session are deleted too. */
   listNotices(query: NoticeQuery): Promise<Page<NoticeRecord>>
-  /** Makes a settled notice pending and due, as it was. One that is pending stays as it is. */
+  /** Makes a settled notice pending and due now, under the same id. A pending notice stays as it is. */
   resendNotice(key: string, id: string): Promise<Found<NoticeRecord>>
   /**
-   * Calls the listener after commits in the namespace, by any owner, deliveries included. Hints may be lost. Returns a dispose
+   * Calls the listener after commits in the namespace, by any owner, including deliveries. Hints may be lost. Returns a dispose
    * function.
    */
   subscribe(listener: (hint: StoreHint) => void): () => void
-  /** Live deltas for readers in other processes. Absent: those get a message when it is whole. */
+  /** Live deltas for readers in other processes. Absent: they get a message only when it is complete. */
   readonly deltas?: DeltaStore
-  /** Small records of other parts, in the same namespace; usable while the store is open. */
+  /** Small records of other components, in the same namespace. Usable while the store is open. */
   readonly state: StateStore
 }
 
@@ -98,28 +98,28 @@ export interface StoreHint {
   readonly wake: boolean
   /** Live deltas were pushed, and nothing else happened. */
   readonly deltas?: true
-  /** Another process has written. A store of one process never says so. */
+  /** Another process has written. A store for one process never sets it. */
   readonly elsewhere?: true
 }
 
-/** Deltas are never durable: they may be lost at any time, and nothing but readers may rely on them. */
+/** Live deltas. They are not durable: they may be lost at any time, and only readers may rely on them. */
 export interface DeltaStore {
   /**
-   * Must drop the batch unless its run is running under its epoch. Each commit of the run must remove the deltas that came
-   * before it. Subscribers are told.
+   * Must drop the batch unless its run is running under its epoch. Each commit of the run must remove the deltas before it.
+   * Must notify subscribers.
    */
   push(batch: DeltaBatch): Promise<void>
-  /** The batches after this place, in order: of the same `base` those that reach beyond `n`, of a later one all. */
+  /** Returns the batches after this position, in order: those of the same `base` that reach beyond `n`, and all of a later `base`. */
   read(key: string, after: DeltaPlace): Promise<readonly DeltaBatch[]>
 }
 
-/** A place among the deltas of a session: after the `n`-th one since `base`, the active run's own last durable event. */
+/** A position among the deltas of a session: after the `n`-th one since `base`, the last durable event of the active run itself. */
 export interface DeltaPlace {
   readonly base: number
   readonly n: number
 }
 
-/** Deltas that follow each other. The first one is the `n`-th since `base`. */
+/** Consecutive deltas. The first one is the `n`-th since `base`. */
 export interface DeltaBatch extends DeltaPlace {
   readonly key: string
   readonly runId: string
@@ -129,7 +129,7 @@ export interface DeltaBatch extends DeltaPlace {
 
 /** Promises of a store: what its commits survive, how many processes may share it, and its largest record in bytes. */
 export interface StoreCapabilities {
-  /** The event that a commit survives: `none`, the death of the process, or the loss of power. */
+  /** The failure that commits survive: `none`, death of the process, or loss of power. */
   readonly durable: 'none' | 'process' | 'power'
   readonly processes: 'one' | 'many'
   readonly maxRecordBytes: number
@@ -146,8 +146,8 @@ export interface StoreOpenOptions {
 }
 
 /**
- * An expired session can be read; batches that expect it `alive` are refused. From its time on it is expired, whether it
- * was marked (`session.expire`) or not, and nothing brings it back.
+ * Result of a read. An expired session can be read, but batches that expect it `alive` are refused. It is expired from its
+ * `expiresAt` on, marked by `session.expire` or not, and cannot be revived.
  */
 export type Read<T> =
   | { readonly status: 'found'; readonly value: T }
@@ -155,16 +155,16 @@ export type Read<T> =
   | { readonly status: 'expired'; readonly at: number; readonly value: T }
   | { readonly status: 'deleted'; readonly at: number }
 
-/** Result of a read of records without a life of their own: the value, or `missing`. */
+/** Result of a read of records that cannot expire: the value, or `missing`. */
 export type Found<T> = Extract<Read<T>, { status: 'found' | 'missing' }>
 
 /** End, start and page size of a path through the transcript tree. */
 export interface PathOptions {
-  /** The entry at which the path ends; null is the root. Default: the leaf of the session. */
+  /** Last entry of the path; null is the root. Default: the leaf of the session. */
   readonly leaf?: string | null
-  /** Start with the parent of this entry. */
+  /** Starts with the parent of this entry. */
   readonly before?: string
-  /** Entries of one page at most. */
+  /** Highest number of entries of a page. */
   readonly limit?: number
 }
 
@@ -172,23 +172,23 @@ export interface PathOptions {
 export interface EventPage {
   readonly events: readonly StoredEvent[]
   readonly firstSeq: number
-  /** The number of the newest event; 0 when there is none. */
+  /** Number of the newest event; 0 if there is none. */
   readonly lastSeq: number
-  /** The incarnation of the session; absent when there is none. */
+  /** Id of the incarnation of the session; absent if there is none. */
   readonly sessionId?: string
-  /** There is no session any more, and none of its events: `firstSeq` is the number that the next one would get. */
+  /** Set if the session was deleted together with its events. `firstSeq` is then the number of the next event. */
   readonly deletedAt?: number
 }
 
 /** Filters of a list of sessions. Filters are combined; an absent one matches all. */
 export interface SessionQuery extends PageRequest {
   readonly agent?: string
-  /** Only sessions with one of these statuses; null: only sessions without a run so far. */
+  /** Only sessions with one of these statuses; null: only sessions that have had no run. */
   readonly status?: readonly Status[] | null
-  /** True: only expired sessions; false: only the others. */
+  /** True: only expired sessions. False: only sessions that have not expired. */
   readonly expired?: boolean
   readonly keyPrefix?: string
-  /** Child sessions of this key; null: sessions that are no child. */
+  /** Only child sessions of this key; null: only sessions without a parent. */
   readonly parent?: string | null
   /** Only sessions with activity at this time or later. */
   readonly activeSince?: number
@@ -200,7 +200,7 @@ export interface RunQuery extends PageRequest {
   readonly newestFirst?: boolean
 }
 
-/** Filters of the runs of a session, by the status that people see. */
+/** Filters of the runs of a session, by public status. */
 export interface RunsQuery extends Omit<RunQuery, 'status'> {
   readonly status?: readonly Status[]
 }
@@ -235,11 +235,11 @@ export interface DueReport {
   readonly timers: readonly TimerRecord[]
   /** Keys of sessions that have passed their `expiresAt` and have no `expiredAt` (set by `session.expire`) yet. Ordered by `expiresAt`, then key. */
   readonly expired: readonly string[]
-  /** Keys of sessions without an open run in whose inbox steering or word of children waits. */
+  /** Keys of sessions without an open run, but with waiting steering or notifications of children in the inbox. */
   readonly unread: readonly string[]
   /**
-   * Now, when something is due. Else the earliest time at which a timer is, a session's life ends, or the first run of a
-   * session may be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases are no part of it.
+   * The present time if something is due. Else the earliest time at which a timer is due, a session expires, or the first run
+   * of a session can be claimed: its `notBefore`, or the end of its takeover delay. Ends of leases do not count.
    */
   readonly nextAt: number | null
   /** Time at which the first notice of any webhook is due. Absent: none is pending. It is not part of `nextAt`. */
@@ -249,12 +249,16 @@ export interface DueReport {
 /** Times (epoch milliseconds) before which finished records are deleted. */
 export interface PruneRules {
   /**
-   * Runs that ended before then and were accepted before the first run that is kept, with their inputs and input ids, and
-   * the log before the first event of that run (all of it, when no run is kept). With them `taken` rows of the inbox from
-   * before then. Entries and rows of the ledger stay as long as their session, definitions as long as a run refers to them.
+   * Deletes runs that ended before this time and were accepted before the first run that is kept, with their inputs and input
+   * ids. Deletes the log before the first event of that kept run (the whole log if no run is kept), and `taken` rows of the
+   * inbox from before this time. Entries and ledger rows stay as long as their session, definitions as long as a run refers to
+   * them.
    */
   readonly runsEndedBefore: number
-  /** Pending notices that were queued before then: no process has sent them. Settled ones go as runs do, by the time of their end. */
+  /**
+   * Deletes pending notices that were queued before this time and never sent. Settled notices are deleted as runs are, by the
+   * time of their end.
+   */
   readonly noticesQueuedBefore?: number
 }
 
@@ -262,7 +266,7 @@ export interface PruneRules {
 export interface PruneReport {
   readonly runs: number
   readonly events: number
-  /** The limit was reached: there may be more. */
+  /** True: the limit was reached, and there may be more. */
   readonly more: boolean
 }
 
@@ -272,16 +276,16 @@ export interface ClaimRequest {
   readonly max: number
   readonly leaseMs: number
   readonly agents: readonly string[]
-  /** Runs that the owner executes: one of its own that is not among them is lost, as one of another owner is. */
+  /** Runs that the owner executes. A running run of this owner that is not in the list counts as lost, like one of another owner. */
   readonly holds: readonly string[]
-  /** Only this run. */
+  /** Claims only this run. */
   readonly runId?: string
   /**
-   * Only runs of these sessions. The cost must not grow with the number of other sessions. A claim may pass over other
-   * sessions that are being written to; over these it may only if such a write takes long.
+   * Claims only runs of these sessions. The cost must not grow with the number of other sessions. A claim may skip other
+   * sessions while they are being written to; these sessions it may skip only if such a write takes long.
    */
   readonly keys?: readonly string[]
-  /** With `keys`: runs of other sessions too. Default false. */
+  /** With `keys`: claims runs of other sessions too. Default false. */
   readonly others?: boolean
   /**
    * Limit of running runs per tenant. Queued runs above it stay queued and must not block other tenants. The session key

@@ -7,33 +7,36 @@ import type { Page, PageRequest } from './paging.ts'
  * `store-unavailable` and never look empty; the outcome of a write is then unknown until it is read.
  */
 export interface StateStore {
-  /** A pure read: must change nothing, not even when the record expires. */
+  /** Returns the record without changing anything, even if it has expired. */
   get(space: string, id: string): Promise<StateRead>
   /**
-   * Writes when the record has the version `expected`, or, with null, when there is none; else must change nothing. A
-   * record lives `ttlMs` from its last change or touch, to the millisecond.
+   * Writes if the record has the version `expected` or, with null, if there is none. Else must change nothing. A record lives
+   * for exactly `ttlMs` from its last change or touch.
    */
   compareAndSet(space: string, id: string, expected: number | null, value: JSONValue, options: WriteOptions): Promise<CasResult>
   /** Restarts the lifetime of the record. Returns false if there is none: it must not revive one. */
   touch(space: string, id: string, ttlMs: TimeToLive): Promise<boolean>
   /** Deletes the record and returns `ok` with its version. With `expected`, a record of another version stays. */
   delete(space: string, id: string, expected?: number): Promise<CasResult>
-  /** Records that live, in order of the UTF-8 bytes of their ids. */
+  /** Lists live records, in order of the UTF-8 bytes of their ids. */
   list(space: string, query: StateQuery): Promise<Page<Versioned & { readonly id: string }>>
-  /** Removes up to `limit` expired records of any space, and gives their number. */
+  /** Removes up to `limit` expired records of any space. Returns their number. */
   sweep(limit: number): Promise<number>
-  /** The store of a session store is closed with that, and not by this. */
+  /** Closes the store. The state store of a session store is closed with the session store, and this does nothing. */
   close(): Promise<void>
-  /** Only in a store that has an index of words. Without it callers look through `list`, and `searchable` must be left out. */
+  /** Present only in a store with a word index. Without it, callers scan `list`, and must not pass `searchable`. */
   readonly search?: StateSearch
 }
 
 /** Word search over records. It must see every earlier write and must not show deleted records. */
 export interface StateSearch {
   readonly kind: 'fts5' | 'tsvector'
-  /** Live records of the group in which a word begins with one of `words`, newest change or touch first. Without words: all of the group. */
+  /**
+   * Returns live records of the group in which a word begins with one of `words`, newest change or touch first. Without words,
+   * returns all.
+   */
   find(space: string, query: SearchQuery): Promise<readonly (Versioned & { readonly id: string })[]>
-  /** How many live records the group has. */
+  /** Returns the number of live records of the group. */
   count(space: string, group: string): Promise<number>
 }
 
@@ -48,15 +51,15 @@ export interface SearchQuery {
 
 /** Words by which a record is found. A write without it makes the record invisible to `search`. */
 export interface Searchable {
-  /** Records of different groups are found apart. Any text that an id may be. */
+  /** Groups are searched separately. Any text that is valid as an id. */
   readonly group: string
-  /** Each of 1 to 64 characters: letters and digits in lower case. They are matched as they are. */
+  /** Words of 1 to 64 characters: letters and digits in lower case. They are matched as they are. */
   readonly words: readonly string[]
 }
 
 /** A state store with a connection of its own. The first call opens it, or `open()` does. */
 export interface OpenableStateStore extends StateStore {
-  /** Opens it and checks its settings. Every call does that if needed. Rejects if it cannot be used. */
+  /** Opens the store and checks its settings. Other calls open it if needed. Rejects if it cannot be used. */
   open(): Promise<void>
 }
 
@@ -65,7 +68,7 @@ export type TimeToLive = number | 'never'
 
 /** Lifetime of a record that is written or touched. */
 export interface LifeOptions {
-  /** How long the record lives, in milliseconds; `never` for no expiry. */
+  /** Lifetime in ms; `never` for no expiry. */
   readonly ttlMs: TimeToLive
 }
 
@@ -79,13 +82,13 @@ export interface WriteOptions extends LifeOptions {
 export interface Versioned {
   readonly version: number
   readonly value: JSONValue
-  /** When it was changed or touched last. */
+  /** Time of the last change or touch. */
   readonly usedAt: number
   /** Time from which the record is expired. */
   readonly expiresAt: number | 'never'
 }
 
-/** `expired` until it is swept. */
+/** Result of a read. A record is `expired` until it is swept. */
 export type StateRead =
   | { readonly status: 'found'; readonly value: Versioned }
   | { readonly status: 'missing' }

@@ -11,7 +11,7 @@ import type { ChangeNoteOptions, MemoriesOptions, MemoryOptions, NewNote, NoteOr
 export const limits = { noteBytes: 65_536, keyCharacters: 200, tags: 16, tagCharacters: 64, searchCharacters: 1_000, found: 100 } as const
 
 const memoriesFields: FieldChecks<MemoriesOptions> = {
-  // By `stateStoreOf`.
+  // Checked by `stateStoreOf`.
   store: () => undefined,
   namespace: configChecks.optionalName,
   maxNotes: configChecks.whole(1),
@@ -48,7 +48,7 @@ const newNote = inputChecks.record<NewNote>({
   },
 })
 
-/** Throws `entry-too-large` for a text that is too long. */
+/** Checks a note. Throws `entry-too-large` if the text is too long. */
 export function checkNote(note: NewNote, maxNoteBytes: number): void {
   newNote('note', note)
   const bytes = Buffer.byteLength(note.text)

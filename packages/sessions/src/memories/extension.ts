@@ -8,12 +8,12 @@ import { checkScope } from './scope.ts'
 import { memoryTools } from './tools.ts'
 import type { MemoryOptions, MemoryScope, MemoryTurn } from './types.ts'
 
-/** More than a section of usual size can hold. */
+/** Highest number of notes to read: more than a section of the usual size can hold. */
 const mostShown = 200
 
 /**
- * Creates an extension that gives an agent notes across sessions: the tools `memory_save`, `memory_search` and
- * `memory_forget`, and the newest notes at the end of the system prompt, read anew for each turn. Throws `invalid-config`.
+ * Creates an extension that gives an agent notes across sessions: the tools `memory_save`, `memory_search` and `memory_forget`,
+ * and the newest notes at the end of the system prompt, read again for each turn. Throws `invalid-config`.
  */
 export function memory(options: MemoryOptions): Extension {
   checkMemoryOptions('memory.options', options)
@@ -31,7 +31,7 @@ export function memory(options: MemoryOptions): Extension {
               const notes = await memories.newest(scopeOf(context), mostShown + 1)
               const section = sectionOf(notes.slice(0, mostShown), maxCharacters, notes.length > mostShown)
               if (section === '') return undefined
-              // Behind all that stays the same, which a provider's cache may hold.
+              // Appended after the stable instructions, so that the provider can cache those.
               return { instructions: instructions === '' ? section : `${instructions}\n\n${section}` }
             },
           },

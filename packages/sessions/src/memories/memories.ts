@@ -14,16 +14,16 @@ import type { ChangeNoteOptions, Memories, MemoriesOptions, MemoryCapabilities, 
 import { printVector, similarity, vectorOf } from './vectors.ts'
 import { countMatches, wordsOf } from './words.ts'
 
-/** Creates notes by scope in a state store, for pages that show, export or remove them. Does no I/O. Throws `invalid-config`. */
+/** Creates access to the notes in a state store, for pages that show, export or remove them. Does no I/O. Throws `invalid-config`. */
 export function createMemories(options: MemoriesOptions): Memories {
   checkMemoriesOptions('createMemories.options', options)
   return new NoteMemories(options)
 }
 
-/** Candidates of a search; all notes of a scope with the default limit. */
+/** Highest number of candidates of a search. With the default `maxNotes` these are all notes of a scope. */
 const mostCandidates = 1_000
 
-/** `options` must be checked. */
+/** The caller must have checked `options`. */
 export class NoteMemories implements Memories {
   readonly capabilities: MemoryCapabilities
   readonly #options: Required<Pick<MemoriesOptions, 'maxNotes' | 'maxNoteBytes' | 'clock' | 'ids'>> & Pick<MemoriesOptions, 'embed'>
@@ -63,7 +63,7 @@ export class NoteMemories implements Memories {
       const createdAt = current?.note?.createdAt ?? note.createdAt
       return { note: { ...note, createdAt }, changes: changesWith(current, changeKey), ...(vector && { vector: printVector(vector) }) }
     })
-    // It was removed since by a later change, if this one is a repeat.
+    // If this is a repeat, a later change may have removed the note.
     return record?.note ?? note
   }
 
@@ -106,7 +106,7 @@ export class NoteMemories implements Memories {
     return notesIn(this.#notes.all(scope, options.below))
   }
 
-  /** The newest notes, newest first. For the prompt. */
+  /** Returns the newest notes for the prompt, newest first. */
   async newest(scope: MemoryScope, limit: number): Promise<readonly Note[]> {
     return (await this.#notes.newest(scope, [], limit)).map(({ note }) => note)
   }
@@ -114,7 +114,7 @@ export class NoteMemories implements Memories {
   #noteOf(scope: MemoryScope, { key, text, tags = [] }: NewNote, { origin = {} }: ChangeNoteOptions): Note {
     const now = this.#options.clock.now()
     const whole = text.toWellFormed()
-    // Made from the text: the same text is the same note, whoever saves it again.
+    // The default key is derived from the text, so that the same text is always the same note.
     return { scope: { ...scope }, key: key ?? `note-${hashOf(whole).slice(0, 12)}`, text: whole, tags: [...tags], createdAt: now, updatedAt: now, origin: { ...origin } }
   }
 

@@ -4,11 +4,11 @@ import { SessionError } from '../errors.ts'
 import { hashOf, isSameScope } from './scope.ts'
 import type { MemoryScope, Note } from './types.ts'
 
-/** A record as it is stored: a note, or what is left of a removed one. */
+/** A record as it is stored: a note, or a marker of a removed one. */
 export interface NoteRecord {
-  /** Undefined: it was removed. */
+  /** Undefined: the note was removed. */
   readonly note?: Note
-  /** Hashes of the keys of the newest changes, oldest first. By them a repeated change is known. */
+  /** Hashes of the keys of the newest changes, oldest first. They identify repeated changes. */
   readonly changes: readonly string[]
   readonly vector?: string
 }
@@ -28,7 +28,7 @@ export function toValue({ note, changes, vector }: NoteRecord): JSONObject {
   return JSON.parse(JSON.stringify({ format, ...note, changes, ...(vector !== undefined && { vector }) })) as JSONObject
 }
 
-/** Throws `store-corrupt` for what is no note, and for a note of another scope than the one that is asked for. */
+/** Reads a stored note. Throws `store-corrupt` if it is not a note, or is a note of another scope. */
 export function fromValue(value: JSONValue, scope?: MemoryScope): NoteRecord {
   if (!isRecord(value) || !Array.isArray(value['changes'])) throw corrupt('it is not a note')
   if (value['format'] !== format) throw new SessionError('schema-too-new', `A note has the format ${describeValue(value['format'])}; this version of @bowline/sessions knows ${format}. Update it.`)

@@ -14,18 +14,18 @@ export interface NoteStoreOptions {
   readonly ttlMs: TimeToLive
 }
 
-/** What a note is to become. Undefined: it stays as it is. */
+/** Returns the new record, or undefined to leave the note unchanged. */
 export type NoteChange = (current: NoteRecord | undefined) => Promise<NoteRecord | undefined> | NoteRecord | undefined
 
 export type FoundNote = NoteRecord & { readonly note: Note }
 
 const pageLimit = 1_000
-/** Each of that many writers of one note at once comes to its turn. */
+/** High enough that this many concurrent writers of one note all succeed. */
 const highestTries = 100
-/** A process that goes on after a crash within this time knows that its removal was made. */
+/** Time for which a removal is remembered, so that a process that resumes after a crash does not repeat it. */
 const removedTtlMs = 7 * 86_400_000
 
-/** Notes as records of a state store: one each, changed by compare-and-set alone. */
+/** Notes as records of a state store: one record per note. Writes by compare-and-set only. */
 export class NoteStore {
   readonly #options: NoteStoreOptions
 
@@ -39,7 +39,7 @@ export class NoteStore {
     return read.status === 'found' ? fromValue(read.value.value, scope) : undefined
   }
 
-  /** Applies the change to the newest record. Resolves with the record that is there then. */
+  /** Compare-and-set with retry. Resolves with the record that is then stored. */
   async change(scope: MemoryScope, key: string, changeKey: string, change: NoteChange): Promise<NoteRecord | undefined> {
     const { store, space } = this.#options
     const id = noteIdOf(scope, key)
@@ -64,12 +64,12 @@ export class NoteStore {
     return { ...page, items: notesOf(items, scope) }
   }
 
-  /** Every note of the scope, and with `below` those of the scopes below. */
+  /** Returns every note of the scope; with `below`, also those of the narrower scopes. */
   async *all(scope: MemoryScope, below = false): AsyncGenerator<FoundNote> {
     for await (const records of this.#pages(scope, below)) yield* notesOf(records, below ? undefined : scope)
   }
 
-  /** The newest first. Empty words: all. */
+  /** Returns the newest notes first. Without words, returns all. */
   async newest(scope: MemoryScope, words: readonly string[], limit: number): Promise<readonly FoundNote[]> {
     const { store, space } = this.#options
     if (store.search) return notesOf(await store.search.find(space, { group: placeOf(scope), words, limit }), scope)
@@ -118,7 +118,7 @@ export class NoteStore {
       return await store.compareAndSet(space, id, expected, toValue(record), { ttlMs: note ? ttlMs : removedTtlMs, ...(searchable && { searchable }) })
     } catch (error) {
       if (!SessionError.isInstance(error) || error.code !== 'store-unavailable') throw error
-      // The answer may be all that was lost.
+      // The write may have been applied, with only the answer lost.
       const read = await store.get(space, id)
       if (read.status !== 'found' || !isMadeBy(fromValue(read.value.value, scope), changeKey)) throw error
       return { ok: true, version: read.value.version }
@@ -126,7 +126,7 @@ export class NoteStore {
   }
 }
 
-/** What words are looked for in. */
+/** Returns the text in which words are searched. */
 export function searchedText({ key, text, tags }: Note): string {
   return [key, text, ...tags].join(' ')
 }

@@ -6,7 +6,7 @@ import type { MemoryScope } from './types.ts'
 const fields = ['tenant', 'user', 'agent'] as const
 const maxBytes = 200
 
-/** Throws for what is no scope. A field that is `undefined` is refused: it may be a user that was not found. */
+/** Throws if the value is not a scope. A field that is `undefined` is refused, because it may be a user that was not found. */
 export function checkScope(path: string, scope: unknown, checks: typeof configChecks = inputChecks): asserts scope is MemoryScope {
   checks.checkRequired(path, scope, 'an object with tenant, user or agent', (given) => given !== undefined)
   checks.checkKeys(path, scope, fields)
@@ -20,8 +20,9 @@ function isScopeValue(value: unknown): boolean {
 }
 
 /**
- * The place of a scope: where the ids of its notes begin, before a colon; those of scopes below have more before it. Each value is a hash
- * of one length, so no two scopes have the same place. Stores keep the ids of deleted records: a hash does not show who it was.
+ * Returns the prefix of the note ids of a scope, which a colon follows. The prefix of a narrower scope begins with it. Each
+ * value is a hash of fixed length, so no two scopes have the same prefix. Stores keep the ids of deleted records, and a hash
+ * does not reveal the user.
  */
 export function placeOf(scope: MemoryScope): string {
   return fields.map((name) => (scope[name] === undefined ? '' : `${name.charAt(0)}${hashOf(scope[name])}.`)).join('')
@@ -31,7 +32,7 @@ export function noteIdOf(scope: MemoryScope, key: string): string {
   return `${placeOf(scope)}:${hashOf(key)}`
 }
 
-/** 132 bits. */
+/** Returns a hash of 132 bits. */
 export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
@@ -40,7 +41,7 @@ export function isSameScope(left: MemoryScope, right: MemoryScope): boolean {
   return fields.every((name) => left[name] === right[name])
 }
 
-/** For texts of errors: the names of the fields, without their values. */
+/** Returns the names of the fields for error texts, without their values. */
 export function nameScope(scope: MemoryScope): string {
   const names = fields.filter((name) => scope[name] !== undefined)
   return names.length === 0 ? describeValue(scope) : `the scope of this ${names.join(', ')}`

@@ -10,7 +10,7 @@ export interface ToolParts {
   readonly scopeOf: (context: ToolContext) => MemoryScope
 }
 
-/** Below the limit for the output of a tool, so that it is never cut in the middle of a note. */
+/** Below the size limit of tool outputs, so that no note is cut. */
 const mostCharactersFound = 40_000
 const mostFound = 20
 

@@ -5,7 +5,7 @@ const mostNumbers = 8_192
 const isVector = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 0 && value.length <= mostNumbers && value.every((item) => Number.isFinite(item))
 
-/** Asks for the vector of one text. Throws `invalid-input` for an answer that is not one. */
+/** Calls `embed` for one text. Throws `invalid-input` if the answer is not a vector. */
 export async function vectorOf(embed: Embed, text: string, abortSignal: AbortSignal | undefined): Promise<Int8Array> {
   const vectors: unknown = await embed([text], abortSignal ? { abortSignal } : {})
   inputChecks.checkRequired('embed()', vectors, 'a list with one vector for each text', (given) => Array.isArray(given) && given.length === 1)
@@ -14,7 +14,7 @@ export async function vectorOf(embed: Embed, text: string, abortSignal: AbortSig
   return bytesOf(vector as readonly number[])
 }
 
-/** One byte per number. Only directions are compared, so the length of a vector is not kept. */
+/** Reduces each number to one byte. Only directions are compared, so the length of the vector is not kept. */
 function bytesOf(vector: readonly number[]): Int8Array {
   const highest = vector.reduce((most, number) => Math.max(most, Math.abs(number)), 0)
   return Int8Array.from(vector, (number) => (highest === 0 ? 0 : Math.round((number / highest) * 127)))
@@ -24,7 +24,7 @@ export function printVector(vector: Int8Array): string {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
 }
 
-/** The cosine of the angle between both; 0 for vectors of different lengths, which different models have made. */
+/** Returns the cosine of the angle between the vectors. Returns 0 if their lengths differ, because then different models have made them. */
 export function similarity(left: Int8Array, printed: string): number {
   const right = new Int8Array(Buffer.from(printed, 'base64'))
   if (left.length !== right.length) return 0

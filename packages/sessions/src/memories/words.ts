@@ -3,9 +3,12 @@ const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Lao
 const word = new RegExp(`[${unspaced}]|[[\\p{L}\\p{N}]--[${unspaced}]]+`, 'gv')
 const longest = 64
 
-/** The words of a text, each once: letters and digits in lower case, without accents. All stores index these and split nothing themselves. */
+/**
+ * Returns the distinct words of a text: letters and digits in lower case, without accents. All stores index these words and do
+ * not split text themselves.
+ */
 export function wordsOf(text: string): readonly string[] {
-  // Twice: taking a sign apart can give capitals.
+  // Lower case twice, because the decomposition of a character can produce capitals.
   const plain = text.toLowerCase().normalize('NFKD').toLowerCase().replaceAll(/\p{M}+/gu, '')
   return [...new Set(plain.match(word)?.map(shortened))]
 }
@@ -14,7 +17,7 @@ function shortened(found: string): string {
   return found.length <= longest ? found : [...found].slice(0, longest).join('')
 }
 
-/** How many of the wanted words begin a word of the text. */
+/** Counts the wanted words with which a word of the text begins. */
 export function countMatches(text: string, wanted: readonly string[]): number {
   const words = wordsOf(text)
   return wanted.filter((start) => words.some((each) => each.startsWith(start))).length

@@ -4,11 +4,11 @@ import type { OrchestrationState, StatePatch, TokenTotals, ToolUse } from './typ
 const recentToolsKept = 10
 const usesKept = 100
 
-// What happens to a state, as pure functions.
+// Changes of a state, as pure functions.
 
 export const noTokens: TokenTotals = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 
-/** Another step begins: its sequence at the start, nothing used in it yet. */
+/** Returns the patch that enters a step: at the start of its sequence, with no uses yet. */
 export function enterStep(name: string | undefined): StatePatch {
   return { activeStep: name ?? null, sequenceIndex: 0, usesInStep: 0 }
 }
@@ -21,14 +21,14 @@ export function addUse(state: OrchestrationState, use: ToolUse): StatePatch {
   }
 }
 
-/** Numbers that are missing count as 0. */
+/** Adds token counts. Missing counts are 0. */
 export function addTokens(state: OrchestrationState, { inputTokens = 0, outputTokens = 0 }: Usage): StatePatch {
   const promptTokens = state.cumulativeTokenUsage.promptTokens + inputTokens
   const completionTokens = state.cumulativeTokenUsage.completionTokens + outputTokens
   return { cumulativeTokenUsage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens } }
 }
 
-/** Merges shallowly. With another active step its sequence begins, unless the patch says where it stands. */
+/** Merges shallowly. If the active step changes, its sequence starts at 0, unless the patch sets the position. */
 export function applyPatch(state: OrchestrationState, patch: StatePatch): OrchestrationState {
   const { activeStep, data, ...fields } = patch
   const entered = activeStep !== undefined && (activeStep ?? undefined) !== state.activeStep ? { sequenceIndex: 0, usesInStep: 0 } : {}

@@ -5,7 +5,7 @@ import type { Predicates, Condition } from './types.ts'
 
 const prefix = 'The orchestration cannot be used: '
 
-/** Checks for the configuration: its steps and their conditions. */
+/** Checks of a configuration: its steps and their conditions. */
 export const planChecks = checksFor('invalid-config', prefix)
 
 export function refusal(message: string): SessionError {
@@ -24,7 +24,7 @@ function someNames(path: string, value: unknown): void {
   planChecks.listOf(planChecks.checkName)(path, value)
 }
 
-/** The fields of each type of condition besides the type. */
+/** Fields of each type of condition, without `type`. */
 const fields: { readonly [Type in Typed['type']]: FieldChecks<Fields<Type>> } = {
   tool_used: { value: planChecks.checkName, since: planChecks.oneOf('step') },
   tool_not_used: { value: planChecks.checkName, within: count },
@@ -38,7 +38,7 @@ const fields: { readonly [Type in Typed['type']]: FieldChecks<Fields<Type>> } = 
   predicate: { name: planChecks.checkName, args: anything },
 }
 
-/** Throws `invalid-config` that names the place. */
+/** Checks a condition. Throws `invalid-config` with the path of the fault. */
 export function checkCondition(condition: Condition, place: string, predicates: Predicates): void {
   planChecks.checkObject(place, condition)
   if (condition === undefined) throw refusal(`${place} must be an object; received undefined`)

@@ -33,7 +33,7 @@ const orchestrationOptions = configChecks.optionalRecord<OrchestrationOptions & 
   onDiagnostic: configChecks.checkFunction,
 })
 
-/** With one name for each option. Throws `invalid-config`. */
+/** Returns the options with `store` and `namespace` instead of their aliases. Throws `invalid-config`. */
 export function checkedOrchestrationOptions(given: OrchestrationOptions | (Omit<OrchestrationOptions, 'store' | 'namespace'> & StorageOptions)): OrchestrationOptions {
   configChecks.checkObject('createOrchestration.options', needed(given))
   const { store, namespace, storageProvider, storageNamespace, ...others } = (given ?? {}) as Partial<OrchestrationOptions & StorageOptions>
@@ -92,7 +92,7 @@ export const checkUseContext = inputChecks.optionalRecord<UseContext>({
   key: inputChecks.optionalName,
 })
 
-/** Names of the tools that are asked about. */
+/** Checks the list of tools that are offered to the model. */
 export function checkOffered(path: string, offered: unknown): void {
   inputChecks.checkRequired(path, offered, 'a list of names', Array.isArray)
   inputChecks.listOf((place, name) => inputChecks.checkRequired(place, name, 'a text', (given) => typeof given === 'string'))(path, offered)

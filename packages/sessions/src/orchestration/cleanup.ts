@@ -10,11 +10,11 @@ export interface CleanupParts extends CleanupOptions {
   readonly store: StateStore
   readonly space: string
   readonly clock: Clock
-  /** Of a cleanup that the timer began. */
+  /** Called if a cleanup by the timer fails. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** Removes what is over, when asked and, if enabled, every so often. */
+/** Removes expired and surplus records: on request and, if enabled, at an interval. */
 export class Cleanup {
   readonly #parts: CleanupParts
   readonly #intervalMs: number
@@ -28,7 +28,7 @@ export class Cleanup {
     if (enabled) this.#arm()
   }
 
-  /** The number of expired records. */
+  /** Runs one cleanup. Resolves with the number of removed expired records. */
   async run(): Promise<number> {
     const { store, maxSessions } = this.#parts
     let swept = 0
@@ -47,7 +47,7 @@ export class Cleanup {
     this.#cancelTimer = undefined
   }
 
-  /** The next one is timed when this one has ended. */
+  /** Arms the timer for the next cleanup after the present one has ended. */
   #arm(): void {
     if (this.#stopped) return
     const { clock, onFailure } = this.#parts
@@ -58,7 +58,7 @@ export class Cleanup {
     })
   }
 
-  /** What was changed since it was looked at has another version, and stays. */
+  /** Removes the records that were used least recently. A record that was changed meanwhile has another version and stays. */
   async #keepNewest(maxSessions: number): Promise<void> {
     const { store, space } = this.#parts
     const records: { readonly id: string; readonly version: number; readonly usedAt: number }[] = []

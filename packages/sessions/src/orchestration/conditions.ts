@@ -5,21 +5,21 @@ export interface ConditionWorld {
   readonly state: OrchestrationState
   readonly context: ConditionContext
   readonly predicates: Predicates
-  /** Whose condition it is. */
+  /** The step that has the condition. */
   readonly owner: CheckedStep
   readonly active: CheckedStep | undefined
-  /** Told of a condition that cannot be judged. */
+  /** Called with the reason if a condition cannot be evaluated. */
   readonly onFault: (fault: string) => void
 }
 
-/** Undefined: it cannot be judged. Then no combination of it holds, its opposite neither. */
+/** Undefined: the condition cannot be evaluated. Then neither it nor its negation holds. */
 type Verdict = boolean | undefined
 
 export function holds(condition: Condition, world: ConditionWorld): boolean {
   return judge(condition, world) === true
 }
 
-/** The conditions without combinations that make this one hold: of alternatives those that do. Empty if it does not hold. */
+/** Returns the simple conditions that make this one hold; of an `any`, only those that hold. Empty if it does not hold. */
 export function holding(condition: Condition, world: ConditionWorld): readonly Condition[] {
   if (!holds(condition, world)) return []
   if ('all' in condition) return condition.all.flatMap((each) => holding(each, world))
@@ -88,7 +88,7 @@ function isBetween(count: number, min = 0, max = Infinity): boolean {
   return count >= min && count <= max
 }
 
-/** The tools whose use a condition asks for. */
+/** Returns the tools whose use a condition requires. */
 export function requiredTools(condition: Condition, owner: CheckedStep): readonly string[] {
   if ('all' in condition) return condition.all.flatMap((each) => requiredTools(each, owner))
   if ('any' in condition) return condition.any.flatMap((each) => requiredTools(each, owner))
@@ -99,7 +99,7 @@ export function requiredTools(condition: Condition, owner: CheckedStep): readonl
   return []
 }
 
-/** The tools that a condition names. */
+/** Returns the tools that a condition names. */
 export function namedTools(condition: Condition): readonly string[] {
   if ('all' in condition) return condition.all.flatMap(namedTools)
   if ('any' in condition) return condition.any.flatMap(namedTools)

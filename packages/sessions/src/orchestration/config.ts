@@ -2,7 +2,7 @@ import { checkCondition, planChecks, refusal } from './check-condition.ts'
 import { matchesAny } from './tool-patterns.ts'
 import type { Condition, OrchestrationConfig, OrchestrationStep, Predicates, SequencePosition } from './types.ts'
 
-/** A step as it is worked with. */
+/** A step after validation, with defaults filled in. */
 export interface CheckedStep {
   readonly given: OrchestrationStep
   readonly name: string
@@ -14,7 +14,7 @@ export interface CheckedStep {
   readonly sequence: readonly (readonly string[])[]
 }
 
-/** Throws `invalid-config` that names the place. */
+/** Checks a configuration. Throws `invalid-config` with the path of the fault. */
 export function checkConfig(config: OrchestrationConfig, predicates: Predicates): readonly CheckedStep[] {
   checkShape(config)
   const { steps = [] } = config
@@ -30,7 +30,7 @@ export function checkConfig(config: OrchestrationConfig, predicates: Predicates)
 const names = planChecks.listOf(planChecks.checkName)
 
 const stepShape = planChecks.optionalRecord<OrchestrationStep>({
-  // `checkStep` reports a missing one.
+  // `checkStep` reports a missing name.
   name: planChecks.optional((path, name) => planChecks.checkRequired(path, name, 'a text with at least one character', (given) => typeof given === 'string' && given.trim() !== '')),
   description: planChecks.checkText,
   isDefault: planChecks.checkBoolean,

@@ -5,8 +5,8 @@ import { matchesAny } from './tool-patterns.ts'
 /** A part of a configuration that can have no effect. */
 export interface Finding {
   /**
-   * `unreachable`: no condition leads to it. `shadowed`: an earlier step takes its place. `empty`: it allows no tool.
-   * `blocked`: its sequence names tools that its own `allow` leaves out.
+   * `unreachable`: no condition selects the step. `shadowed`: an earlier step is always selected instead. `empty`: the step
+   * allows no tool. `blocked`: its sequence names tools that its own `allow` excludes.
    */
   readonly kind: 'unreachable' | 'shadowed' | 'empty' | 'blocked'
   readonly step: string
@@ -30,7 +30,7 @@ export function findings(steps: readonly CheckedStep[], pick: 'first' | 'newest'
   })
 }
 
-/** A sequence with a denied tool is no configuration: only `allow` can block one. */
+/** Checks `allow` only, because a configuration whose sequence has a denied tool is refused. */
 function blockedSequence({ name, allow, sequence }: CheckedStep): string | undefined {
   if (!allow) return undefined
   const outside = sequence.map((tools) => tools.filter((tool) => !matchesAny(allow, tool)))
@@ -40,13 +40,13 @@ function blockedSequence({ name, allow, sequence }: CheckedStep): string | undef
   return `The sequence of ${name} names tools that its allow leaves out: ${places.join(', ')}.${end < 0 ? '' : ` It stops at sequence[${end}], where no tool is allowed.`}`
 }
 
-/** In whatever order: all of them must hold. */
+/** Compares conditions in any order, because all of them must hold. */
 function takesPlaceOf(earlier: CheckedStep, later: CheckedStep): boolean {
   if (earlier.isDefault || later.isDefault || later.conditions.length === 0) return false
   return conditionsText(earlier) === conditionsText(later)
 }
 
-/** A match of a sequence that the condition does not name means that of its step. */
+/** A `sequence_match` without a value refers to the sequence of its step, so the text includes that sequence. */
 function conditionsText({ conditions, sequence }: CheckedStep): string {
   const texts = conditions.map((condition) => {
     const own = 'type' in condition && condition.type === 'sequence_match' && condition.value === undefined

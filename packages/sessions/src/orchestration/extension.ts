@@ -17,11 +17,14 @@ export interface ExtensionParts {
   readonly onDiagnostic: (diagnostic: OrchestrationDiagnostic) => void
 }
 
-/** A hook that takes too long would leave the tools as they are: this one answers before that. */
+/** Time limit of the answer. It is below the time limit of hooks, because a hook that times out leaves the tools unchanged. */
 const answerMs = 4_000
 const hookMs = 5_000
 
-/** Shows a model the tools that the state of its session allows, refuses the others, and records what was used. */
+/**
+ * Creates the extension that shows the model only the tools that the state of its session allows, refuses calls of others, and
+ * records uses.
+ */
 export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: ExtensionParts): Extension {
   const name = 'orchestration'
   if (!sequencer) return defineExtension({ name, hooks: {} })
@@ -56,7 +59,7 @@ function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessi
   return []
 }
 
-/** One turn, as far as this process takes it. */
+/** One turn, or the part of it that this process executes. */
 class Turn {
   readonly calls: TurnCalls
   readonly #sequencer: Sequencer
@@ -71,7 +74,7 @@ class Turn {
     this.#parts = { records, clock }
   }
 
-  /** Also records what an earlier process of the turn has not. */
+  /** Records what an earlier segment left in the record of the turn. */
   async begin(): Promise<void> {
     await this.#own.touch()
     await this.record()
@@ -121,7 +124,7 @@ function textOf({ content }: UserMessage): string {
   return typeof content === 'string' ? content : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
 }
 
-/** Rejects with `store-unavailable` when there is no answer in time; what comes then is dropped. */
+/** Rejects with `store-unavailable` if there is no answer in time. A later answer is ignored. */
 function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new SessionError('store-unavailable', `The state store has not answered within ${timeoutMs} ms.`))

@@ -2,11 +2,11 @@ import { SessionError } from '../errors.ts'
 
 const mostWaiting = 1_000
 
-/** Work of one id follows each other, so that one process does not come in its own way. */
+/** Runs the work for one id one after the other, so that one process does not conflict with itself. */
 export class IdQueues {
   readonly #queues = new Map<string, { waiting: number; last: Promise<unknown> }>()
 
-  /** Rejects with `queue-full` when too much of this id waits already. */
+  /** Runs the work after all earlier work for the id. Rejects with `queue-full` if the queue of the id is full. */
   async add<T>(id: string, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(id) ?? { waiting: 0, last: Promise.resolve() }
     if (queue.waiting >= mostWaiting) throw new SessionError('queue-full', `${mostWaiting} changes of the orchestration state of ${id} wait already.`)

@@ -160,14 +160,14 @@ class Manager implements Orchestration {
     return orchestrationExtension({ sequencer, records, clock, onUnavailable, onDiagnostic })
   }
 
-  /** Undefined: there are no steps. */
+  /** Returns undefined if there are no steps. */
   #sequencerOf(config: OrchestrationConfig | undefined): Sequencer | undefined {
     if (config === undefined) return undefined
     const sequencer = new Sequencer(config, { predicates: this.#options.predicates ?? {}, onDiagnostic: this.#tell })
     return sequencer.names.length > 0 ? sequencer : undefined
   }
 
-  /** One change under its key, or without one. */
+  /** Applies one change. If a key is given, it is idempotent. */
   async #change(id: string, { key }: ChangeOptions, next: (state: OrchestrationState) => OrchestrationState): Changing {
     return this.#records.change(id, (state, isApplied) => {
       if (key !== undefined && isApplied(key)) return undefined
@@ -175,7 +175,7 @@ class Manager implements Orchestration {
     })
   }
 
-  /** The position stays in the sequence, as far as that is known. */
+  /** Limits the position to the length of the sequence, if that is known. */
   #inSequence(state: OrchestrationState): OrchestrationState {
     const length = this.#sequencer?.sequenceLength(state) ?? Infinity
     return state.sequenceIndex > length ? applyPatch(state, { sequenceIndex: length }) : state
@@ -186,7 +186,7 @@ class Manager implements Orchestration {
     return { tool, at: this.#clock.now(), ...(key !== undefined && { key }) }
   }
 
-  /** A state that is not there is a fresh one. Undefined: it cannot be read, and that means no tools. */
+  /** Returns the state, or a fresh one if there is none. Returns undefined if it cannot be read, which means that no tool is allowed. */
   async #readOrExplain(id: string): Promise<OrchestrationState | undefined> {
     try {
       return (await this.#records.read(id)) ?? freshState(id, { version: 0, lastAccessed: this.#clock.now(), ttl: this.#ttlMs })

@@ -18,12 +18,12 @@ export interface StateRecordsOptions {
   readonly random: () => number
 }
 
-/** What becomes of a state. The same object: nothing is written. */
+/** Returns the changed state, or undefined if nothing is to be written. */
 export type StateChange = (state: OrchestrationState, isApplied: (key: string) => boolean) => Changed | undefined
 
 export interface Changed {
   readonly state: OrchestrationState
-  /** By which the change is known when it comes again. */
+  /** Idempotency keys of the change. */
   readonly keys: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const highestTries = 21
 const keysKept = 100
 const longestWaitMs = 64
 
-/** The records of one space: read as they are, changed by compare-and-set alone. */
+/** The records of one namespace. Writes by compare-and-set only. */
 export class StateRecords {
   readonly #options: StateRecordsOptions
   readonly #queues = new IdQueues()
@@ -57,13 +57,13 @@ export class StateRecords {
     })
   }
 
-  /** Null: there is no record. The change is asked again when somebody else came first. */
+  /** Applies the change with retry. Resolves with null if there is no record. `change` is called again after a conflict. */
   change(id: string, change: StateChange): Promise<OrchestrationState | null> {
     checkStateId(id)
     return this.#queues.add(id, () => this.#change(id, change))
   }
 
-  /** Fresh defaults, also in the place of a record that cannot be read. */
+  /** Replaces the record by fresh defaults, even if it cannot be read. */
   async reset(id: string): Promise<OrchestrationState | null> {
     checkStateId(id)
     return this.#queues.add(id, () => this.#reset(id))
@@ -75,7 +75,7 @@ export class StateRecords {
       return await this.#change(id, (state) => ({ state: freshState(id, state), keys: [] }), { repair: true })
     } catch (error) {
       if (!isCorrupt(error)) throw error
-      // The store itself cannot read the record, not even its version.
+      // Deletes the record, because the store cannot read it, not even its version.
       await store.delete(space, id)
       return this.getOrCreate(id)
     }
@@ -122,7 +122,7 @@ export class StateRecords {
     })
   }
 
-  /** With `repair` a record that cannot be read is a fresh one. */
+  /** With `repair`, a record that cannot be read is returned as a fresh one. */
   async #find(id: string, repair = false): Promise<StateRecord | undefined> {
     const read = await this.#options.store.get(this.#options.space, id)
     if (read.status !== 'found') return undefined
@@ -147,13 +147,13 @@ export class StateRecords {
     }
   }
 
-  /** After a lost answer: the version of the record, if the change of this key is in it. */
+  /** Used after a lost answer. Returns the version of the record if it contains the change with this key. */
   async #versionWith(id: string, key: string | undefined): Promise<number | undefined> {
     const record = await this.#find(id, true)
     return record && key !== undefined && record.keys.includes(key) ? record.state.version : undefined
   }
 
-  /** As a reader would see it. */
+  /** Returns the state as a reader would see it. */
   #written(id: string, state: OrchestrationState, version: number): OrchestrationState {
     const { ttlMs, clock } = this.#options
     const usedAt = clock.now()
@@ -161,7 +161,7 @@ export class StateRecords {
     return fromVersioned(id, { value: toValue({ state, keys: [] }), version, usedAt, expiresAt }).state
   }
 
-  /** Waits for a random time. Its limit doubles with each attempt, so that two writers do not meet again and again. */
+  /** Waits for a random time. Its limit doubles with each attempt, so that two writers do not conflict again and again. */
   #wait(tried: number): Promise<void> {
     const { clock, random } = this.#options
     const waitMs = Math.floor(random() * Math.min(longestWaitMs, 2 ** tried))
@@ -178,7 +178,7 @@ function isCorrupt(error: unknown): boolean {
   return SessionError.isInstance(error) && error.code === 'store-corrupt'
 }
 
-/** Those of one change are all remembered, however many they are. */
+/** Appends keys and drops the oldest ones. All keys of one change are kept, even above the limit. */
 function keysBehind(before: readonly string[], added: readonly string[]): readonly string[] {
   return [...before, ...added].slice(-Math.max(keysKept, added.length))
 }

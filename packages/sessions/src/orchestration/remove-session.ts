@@ -14,7 +14,7 @@ export async function removeOrchestrationState(given: StateStore | SessionStore,
   const store = stateStoreOf(given)
   await store.delete(namespace, sessionKey)
   for (;;) {
-    // What was deleted is not listed again.
+    // Deleted records are not listed again.
     const { items, next } = await store.list(namespace, { prefix: childPrefixOf(sessionKey) })
     for (const { id } of items) await store.delete(namespace, id)
     if (next === undefined) return

@@ -11,7 +11,7 @@ import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationDia
 
 /** The orchestration step to activate, with the reason in one sentence. */
 export interface Selection {
-  /** Undefined: no step is to be active. */
+  /** Undefined: no step is selected. */
   readonly step?: OrchestrationStep
   readonly changed: boolean
   readonly because: string
@@ -24,7 +24,7 @@ export interface StepSequencer {
   allowed(state: OrchestrationState, offered: readonly string[], context?: ConditionContext): ToolDecision
   /** Enters the step that is selected now, adds the use, advances the sequence, and selects again. */
   applyToolUse(state: OrchestrationState, tool: string, context?: UseContext): StatePatch
-  /** The next tools of the active step's sequence. Null: it has none, or it is finished. */
+  /** Returns the next tools of the active step's sequence, or null if it has none or is finished. */
   expected(state: OrchestrationState): readonly string[] | null
   /** Returns the parts of the configuration that can have no effect. */
   explain(): readonly Finding[]
@@ -60,7 +60,7 @@ export function createStepSequencer(config: OrchestrationConfig, options: Sequen
   }
 }
 
-/** With what the orchestration itself asks besides. */
+/** The sequencer with additional methods for the orchestration. */
 export class Sequencer implements StepSequencer {
   readonly #steps: readonly CheckedStep[]
   readonly #pick: 'first' | 'newest'
@@ -85,7 +85,7 @@ export class Sequencer implements StepSequencer {
     return { ...(step && { step: step.given }), changed, because }
   }
 
-  /** Undefined: nothing is to change. */
+  /** Returns undefined if the active step does not change. */
   applySelection(state: OrchestrationState, context: ConditionContext = {}): { readonly patch: StatePatch; readonly because: string } | undefined {
     const { step, changed, because } = this.select(state, context)
     return changed ? { patch: enterStep(step?.name), because } : undefined
@@ -104,7 +104,7 @@ export class Sequencer implements StepSequencer {
     return this.show(selection ? applyPatch(state, selection.patch) : state, offered)
   }
 
-  /** As the active step decides, whatever would be selected. */
+  /** Judges by the active step, without selecting another one. */
   filter(state: OrchestrationState, offered: readonly string[]): ToolDecision {
     const step = this.#active(state)
     const judged = this.judge(state, offered)
@@ -113,14 +113,14 @@ export class Sequencer implements StepSequencer {
     return { tools, reasons, ...(step && { step: step.name }) }
   }
 
-  /** Why the active step allows each tool, or does not. */
+  /** Returns for each tool whether the active step allows it, and why. */
   judge(state: OrchestrationState, offered: readonly string[]): readonly ToolJudgement[] {
     const step = this.#active(state)
     const next = this.expected(state)
     return offered.map((tool) => ({ tool, ...verdictOn(step, next, tool) }))
   }
 
-  /** The conditions by which the step is entered, as far as they hold now. A default has none. */
+  /** Returns the conditions that select the step now. A default step has none. */
   reasonsFor(given: OrchestrationStep | undefined, state: OrchestrationState, context: ConditionContext): readonly Condition[] {
     const step = this.#steps.find(({ name }) => name === given?.name)
     if (!step || step.isDefault) return []
@@ -128,7 +128,7 @@ export class Sequencer implements StepSequencer {
     return step.conditions.every((condition) => holds(condition, world)) ? step.conditions.flatMap((condition) => holding(condition, world)) : []
   }
 
-  /** The same, explained. */
+  /** Does the same as `filter`, and reports diagnostics. */
   show(state: OrchestrationState, offered: readonly string[]): ToolDecision {
     const { sessionId } = state
     const decision = this.filter(state, offered)
@@ -142,7 +142,7 @@ export class Sequencer implements StepSequencer {
     return decision
   }
 
-  /** The use and the advance of the sequence, without a selection. */
+  /** Returns the patch that adds the use and advances the sequence. Does not select a step. */
   applyUse(state: OrchestrationState, use: ToolUse): StatePatch {
     const advances = this.expected(state)?.includes(use.tool) === true
     return { ...addUse(state, use), ...(advances && { sequenceIndex: state.sequenceIndex + 1 }) }
@@ -153,7 +153,7 @@ export class Sequencer implements StepSequencer {
     return this.recordUse(state, { tool, at, ...(key !== undefined && { key }) }, { context })
   }
 
-  /** The use counts in the step by which `allowed` has decided. */
+  /** Counts the use in the step that `allowed` would select. */
   recordUse(state: OrchestrationState, use: ToolUse, { context, usage }: { readonly context?: ConditionContext; readonly usage?: Usage | undefined } = {}): StatePatch {
     const entry = this.applySelection(state, context)?.patch
     const entered = entry ? applyPatch(state, entry) : state
@@ -161,7 +161,7 @@ export class Sequencer implements StepSequencer {
     return { ...entry, ...used, ...this.applySelection(applyPatch(entered, used), context)?.patch }
   }
 
-  /** The tools that the configuration names, without patterns. */
+  /** Returns the tool names in the configuration, without patterns. */
   get toolNames(): readonly string[] {
     const named = this.#steps.flatMap(({ allow = [], deny, sequence, conditions }) => [...allow, ...deny, ...sequence.flat(), ...conditions.flatMap(namedTools)])
     return [...new Set(named.filter((name) => !name.includes('*')))]
@@ -175,7 +175,7 @@ export class Sequencer implements StepSequencer {
     return this.#steps.find(({ name }) => name === activeStep)
   }
 
-  /** The step that is to be active, and why it is that one. */
+  /** Returns the step to activate and the reason. */
   #choose(state: OrchestrationState, context: ConditionContext): { readonly step: CheckedStep | undefined; readonly because: string } {
     const matching = this.#steps.filter((step) => !step.isDefault && this.#conditionsHold(step, state, context))
     const matched = this.#pick === 'first' ? matching[0] : newestOf(matching, state)
@@ -203,7 +203,7 @@ export class Sequencer implements StepSequencer {
   }
 }
 
-/** Whether a step allows a tool, and why. */
+/** Returns whether the step allows a tool, and why. */
 function verdictOn(step: CheckedStep | undefined, next: readonly string[] | null, tool: string): Omit<ToolJudgement, 'tool'> {
   if (!step) return { allowed: true, reason: 'no step is active' }
   const { allow, deny } = step
@@ -213,7 +213,7 @@ function verdictOn(step: CheckedStep | undefined, next: readonly string[] | null
   return { allowed: true, reason: allow ? 'it is among the allowed tools' : 'it is not denied' }
 }
 
-/** The one whose required tool was used last; of equals the first. */
+/** Returns the step whose required tool was used last. If several are equal, returns the first. */
 function newestOf(matching: readonly CheckedStep[], { toolHistory }: OrchestrationState): CheckedStep | undefined {
   const newestUse = (step: CheckedStep): number => {
     const tools = new Set(step.conditions.flatMap((condition) => requiredTools(condition, step)))

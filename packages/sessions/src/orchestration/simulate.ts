@@ -10,9 +10,9 @@ import type { Condition, ConditionContext, OrchestrationConfig, OrchestrationSta
 /** A tool use to simulate, with the context that conditions see from this use on. */
 export interface SimulatedUse {
   readonly tool: string
-  /** The newest message of the user. Default: the message of the use before. */
+  /** Newest message of the user. Default: the message of the previous use. */
   readonly message?: string
-  /** Turns of the session so far. Default: the turns of the use before. */
+  /** Turns of the session so far. Default: the turns of the previous use. */
   readonly turns?: number
   /** Tokens that are counted with this use, if it is allowed. */
   readonly usage?: Usage
@@ -20,17 +20,17 @@ export interface SimulatedUse {
 
 /** Active step and allowed tools at one moment. */
 export interface SimulatedMoment {
-  /** The name of the step that decides. Absent: none does, and every tool is allowed. */
+  /** Name of the active step. Absent: no step is active, and every tool is allowed. */
   readonly step?: string
-  /** Why it is this step. */
+  /** Reason why this step is active. */
   readonly because: string
-  /** The conditions that select the step; of alternatives, only those that hold. */
+  /** Conditions that select the step; of an `any`, only those that hold. */
   readonly conditions: readonly Condition[]
   /** Position in the sequence of the step. */
   readonly sequenceIndex: number
   /** The offered tools that are allowed. */
   readonly tools: ToolDecision['tools']
-  /** Why each offered tool is allowed, or not. */
+  /** Reason why each offered tool is allowed or not. */
   readonly reasons: readonly ToolJudgement[]
 }
 

@@ -1,10 +1,10 @@
 import { SessionError } from '../errors.ts'
 import { checkAnyKey } from '../keys.ts'
 
-// Not a character of keys: the children of a session are apart from every other session.
+// Keys cannot contain this character, so the state of a child run cannot have the id of another session.
 const childMark = '#'
 
-/** Throws `invalid-key` for what is neither a session key nor that of a child run. */
+/** Throws `invalid-key` unless the id is a session key or the id of a child run. */
 export function checkStateId(id: string): void {
   if (typeof id !== 'string') return checkAnyKey(id, 'id')
   const place = id.indexOf(childMark)
@@ -12,12 +12,12 @@ export function checkStateId(id: string): void {
   if (place >= 0 && (place === id.length - 1 || !id.isWellFormed())) throw new SessionError('invalid-key', 'The id of a child run is missing behind its session key.')
 }
 
-/** Of a run below the root: its own, whatever session it works for. */
+/** Returns the id of a state. A run below the root has a state of its own. */
 export function stateIdOf(sessionKey: string, childRunId: string | undefined): string {
   return childRunId === undefined ? sessionKey : `${sessionKey}${childMark}${childRunId}`
 }
 
-/** Where the states of the child runs of a session begin. */
+/** Returns the prefix of the ids of the child runs of a session. */
 export function childPrefixOf(sessionKey: string): string {
   return `${sessionKey}${childMark}`
 }

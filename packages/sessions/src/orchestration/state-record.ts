@@ -7,14 +7,14 @@ import { checkJson, copyJson } from '../json.ts'
 import { noTokens } from './changes.ts'
 import type { OrchestrationState, StatePatch } from './types.ts'
 
-/** A state as it is stored, besides what the store says of the record itself. */
+/** A state as it is stored, without the fields that the store keeps itself. */
 export interface StateRecord {
   readonly state: OrchestrationState
-  /** Of the newest changes, oldest first: by them a repeat is known, and whether a write was stored whose answer was lost. */
+  /** Keys of the newest changes, oldest first. They identify repeats, and show after a lost answer whether the write was stored. */
   readonly keys: readonly string[]
 }
 
-/** Of the record it is given only what the store says of it. */
+/** Returns default values with the given version, access time and TTL. */
 export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pick<OrchestrationState, 'lastAccessed' | 'ttl' | 'version'>): OrchestrationState {
   return deepFreeze({
     ...{ sessionId, recentlyUsedTools: [], toolHistory: [], sequenceIndex: 0, usesInStep: 0, cumulativeTokenUsage: { ...noTokens } },
@@ -22,7 +22,7 @@ export function freshState(sessionId: string, { lastAccessed, ttl, version }: Pi
   })
 }
 
-/** As it is stored. Throws `invalid-input` for what could not be read again. */
+/** Returns the state as it is stored. Throws `invalid-input` if it could not be read again. */
 export function toValue({ state, keys }: StateRecord): JSONObject {
   const { sessionId, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state
   const value = copyJson({ ...fields, keys }) as unknown as JSONObject
@@ -50,7 +50,7 @@ function checkedValue(sessionId: string, value: JSONValue): StoredFields {
   return value as unknown as StoredFields
 }
 
-/** Why a stored value is no state. Undefined: it is one. */
+/** Returns why a stored value is not a state, or undefined if it is one. */
 function faultOf(value: JSONValue): string | undefined {
   if (!isRecord(value)) return `it must be an object; received ${describeValue(value)}`
   const { schemaVersion, keys, ...fields } = value
@@ -62,7 +62,7 @@ function faultOf(value: JSONValue): string | undefined {
 
 const neededFields = ['recentlyUsedTools', 'toolHistory', 'sequenceIndex', 'usesInStep', 'cumulativeTokenUsage']
 
-/** Throws `invalid-input` for what is no patch. Gives a copy, so that nothing of it can change later. */
+/** Throws `invalid-input` for an invalid patch. Returns a copy, so that the caller cannot change it later. */
 export function checkPatch(patch: StatePatch, place = 'patch'): StatePatch {
   inputChecks.checkRequired(place, patch, 'an object', isRecord)
   checkJson(patch, place)
@@ -73,7 +73,7 @@ export function checkPatch(patch: StatePatch, place = 'patch'): StatePatch {
   return given
 }
 
-/** Throws `invalid-input` for what is no state, as a caller hands it to a sequencer. */
+/** Throws `invalid-input` if a caller passes an invalid state to a sequencer. */
 export function checkState(place: string, state: unknown): void {
   inputChecks.checkRequired(place, state, 'an orchestration state', isRecord)
   const { sessionId: _id, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state as Readonly<Record<string, JSONValue>>
@@ -81,7 +81,7 @@ export function checkState(place: string, state: unknown): void {
   if (fault !== undefined) throw new SessionError('invalid-input', `${place}.${fault}.`)
 }
 
-/** What is wrong with the first field that does not fit. */
+/** Returns the fault of the first invalid field. */
 function faultIn(fields: Readonly<Record<string, unknown>>): string | undefined {
   for (const [key, value] of Object.entries(fields)) {
     const form = Object.hasOwn(forms, key) ? forms[key as keyof StatePatch] : undefined

@@ -6,7 +6,7 @@ import { checkTimeToLive } from '../contract/check-state.ts'
 const defaultTtlMs = 86_400_000
 const variable = 'SESSION_TTL_SECONDS'
 
-/** The option, else the variable, else 24 hours. Throws `invalid-config` that names the source. */
+/** Returns the option, else the environment variable, else 24 hours. Throws `invalid-config` that names the source. */
 export function timeToLive(ttlMs: TimeToLive | undefined, environment: Readonly<Record<string, string | undefined>>): TimeToLive {
   if (ttlMs !== undefined) {
     checkTimeToLive(ttlMs)

@@ -1,9 +1,9 @@
-/** Whether one of the patterns is the name. `*` stands for any run of characters, everything else for itself. */
+/** Returns true if a pattern matches the name. `*` matches any run of characters, all others match themselves. */
 export function matchesAny(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => matches(pattern, name))
 }
 
-/** The pieces between the stars are looked for from left to right: no try is ever taken back. */
+/** Searches the pieces between the stars from left to right, without backtracking. */
 function matches(pattern: string, name: string): boolean {
   if (!pattern.includes('*')) return pattern === name
   const [start = '', ...rest] = pattern.split('*')

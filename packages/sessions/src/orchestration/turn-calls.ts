@@ -5,11 +5,11 @@ import type { Usage } from '@bowline/llm'
 export interface TurnCall {
   readonly key: string
   readonly tool: string
-  /** It has its outcome, and counts as a use. */
+  /** The call has an outcome that counts as a use. */
   readonly settled?: true
 }
 
-/** What the calls of a model have cost, under a key of its own. */
+/** Tokens of one model call, under their own idempotency key. */
 export interface TurnUsage {
   readonly key: string
   readonly usage: Pick<Usage, 'inputTokens' | 'outputTokens'>
@@ -18,8 +18,8 @@ export interface TurnUsage {
 const counts: Readonly<Record<OutcomeStatus, boolean>> = { result: true, error: true, unknown: true, denied: false, cancelled: false }
 
 /**
- * What a turn has not recorded yet, in the extension's own record of the turn: it is stored with the outcomes themselves,
- * so that whoever goes on after a crash finds each settled call either recorded or here.
+ * Calls and usage of a turn that are not recorded yet, kept in the extension's record of the turn. They are stored together
+ * with the outcomes, so that after a crash each settled call is either recorded or listed here.
  */
 export class TurnCalls {
   readonly #record: ExtensionContext['state']
@@ -28,7 +28,7 @@ export class TurnCalls {
     this.#record = state
   }
 
-  /** In the order in which the model asked for them. */
+  /** Calls in the order in which the model made them. */
   get calls(): readonly TurnCall[] {
     return (this.#record['calls'] ?? []) as unknown as readonly TurnCall[]
   }
@@ -37,19 +37,19 @@ export class TurnCalls {
     return (this.#record['usages'] ?? []) as unknown as readonly TurnUsage[]
   }
 
-  /** Calls that settled without an open one before them: their order is known. */
+  /** Settled calls without an open call before them, so that their order is known. */
   get recordable(): readonly TurnCall[] {
     const open = this.calls.findIndex((call) => !call.settled)
     return open < 0 ? this.calls : this.calls.slice(0, open)
   }
 
-  /** The calls that come before this one. */
+  /** Returns the calls before this one. */
   before(key: string): readonly TurnCall[] {
     const place = this.calls.findIndex((call) => call.key === key)
     return place < 0 ? this.calls : this.calls.slice(0, place)
   }
 
-  /** It may run. A call that is prepared again keeps its place. */
+  /** Notes a call that may run. A call that is prepared again keeps its position. */
   open(key: string, tool: string): void {
     if (!this.calls.some((call) => call.key === key)) this.#set('calls', [...this.calls, { key, tool }])
   }
@@ -69,7 +69,7 @@ export class TurnCalls {
     this.#set('usages', this.usages.filter((usage) => !keys.includes(usage.key)))
   }
 
-  /** No call of an earlier step is open when a model is asked again. */
+  /** Removes open calls. When a model is called again, no call of an earlier step is open. */
   forgetOpen(): void {
     this.#set('calls', this.calls.filter((call) => call.settled))
   }

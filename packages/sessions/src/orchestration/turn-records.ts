@@ -6,7 +6,7 @@ import type { Sequencer } from './sequencer.ts'
 import type { TurnCall, TurnCalls } from './turn-calls.ts'
 import type { ConditionContext, OrchestrationState, StatePatch } from './types.ts'
 
-/** A change of the active step or of the place in its sequence. */
+/** A change of the active step or of its sequence position. */
 interface Move {
   readonly from: OrchestrationState
   readonly to: OrchestrationState
@@ -19,7 +19,7 @@ export interface TurnRecordsParts {
   readonly clock: Clock
 }
 
-/** What a turn writes to the state of its session, and says of it in the log. */
+/** Writes the calls of a turn to the state of its session, and logs changes of the step. */
 export class TurnRecords {
   readonly #parts: TurnRecordsParts
   readonly #id: string
@@ -33,7 +33,7 @@ export class TurnRecords {
     this.#logStep = logStep
   }
 
-  /** The state as it stands, made when there is none. */
+  /** Reads the state. Creates it if there is none. */
   async read(): Promise<OrchestrationState> {
     const { records } = this.#parts
     const state = (await records.read(this.#id)) ?? (await records.getOrCreate(this.#id))
@@ -41,13 +41,13 @@ export class TurnRecords {
     return state
   }
 
-  /** Starts the life of the record anew. */
+  /** Restarts the lifetime of the record. Creates it if there is none. */
   async touch(): Promise<void> {
     const { records } = this.#parts
     if (!(await records.touch(this.#id))) await records.getOrCreate(this.#id)
   }
 
-  /** Records what has settled, in one update, in the order in which it was asked for. */
+  /** Records settled calls and usage in one update, in the order of the calls. */
   async flush(context: ConditionContext): Promise<void> {
     const { recordable, usages } = this.#calls
     if (recordable.length === 0 && usages.length === 0) return
@@ -67,7 +67,7 @@ export class TurnRecords {
     this.#calls.forget(keys)
   }
 
-  /** Makes the step active that is to be, and gives the state with it. */
+  /** Activates the selected step and returns the new state. */
   async select(state: OrchestrationState, context: ConditionContext): Promise<OrchestrationState> {
     if (!this.#parts.sequencer.select(state, context).changed) return state
     return this.#change((current, _isApplied, moved) => {
@@ -76,7 +76,7 @@ export class TurnRecords {
     })
   }
 
-  /** As it would stand if these calls were recorded. */
+  /** Returns the state as it would be after these calls are recorded. */
   foresee(state: OrchestrationState, calls: readonly TurnCall[], context: ConditionContext): OrchestrationState {
     return calls.reduce((before, call) => {
       const used = applyPatch(before, this.#useOf(before, call))
@@ -93,7 +93,7 @@ export class TurnRecords {
     return selection ? apply(state, selection.patch, selection.because) : state
   }
 
-  /** What has moved is logged when it is stored. */
+  /** Changes the state. Logs moves after they are stored. */
   async #change(change: (...given: [...Parameters<Parameters<StateRecords['change']>[1]>, Apply]) => ReturnType<Parameters<StateRecords['change']>[1]>): Promise<OrchestrationState> {
     const { records } = this.#parts
     let moves: Move[] = []

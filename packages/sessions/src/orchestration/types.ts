@@ -4,21 +4,21 @@ import type { Page } from '../contract/paging.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 import type { StateQuery, StateStore, TimeToLive } from '../contract/state-store.ts'
 
-/** Stored facts of a session between its turns. Frozen. */
+/** Stored state of a session between its turns. Frozen. */
 export interface OrchestrationState {
   /** The session key. For a child run it is followed by `#` and the run id. */
   readonly sessionId: string
   readonly activeStep?: string
-  /** Newest first, without repeats, at most 10. */
+  /** Names of tools: newest first, without repeats, at most 10. */
   readonly recentlyUsedTools: readonly string[]
-  /** Oldest first, with repeats, the newest 100. */
+  /** The newest 100 uses: oldest first, with repeats. */
   readonly toolHistory: readonly ToolUse[]
   /** Position in the sequence of the active orchestration step; 0 at its start. */
   readonly sequenceIndex: number
   /** Tool uses since the active orchestration step was entered. */
   readonly usesInStep: number
   readonly cumulativeTokenUsage: TokenTotals
-  /** When it was changed or touched last. */
+  /** Time of the last change or touch, in ms since 1970. */
   readonly lastAccessed: number
   readonly ttl: TimeToLive
   readonly version: number
@@ -43,15 +43,15 @@ export interface TokenTotals {
 
 type Settable = 'recentlyUsedTools' | 'toolHistory' | 'sequenceIndex' | 'usesInStep' | 'cumulativeTokenUsage'
 
-/** Merged shallowly: a field takes the place of the old one whole. Null removes `activeStep` and `data`. */
+/** Changed fields of a state. Merged shallowly: a field replaces the old one as a whole. Null removes `activeStep` and `data`. */
 export type StatePatch = Partial<Pick<OrchestrationState, Settable>> & {
   readonly activeStep?: string | null
   readonly data?: JSONObject | null
 }
 
-/** Facts that conditions see besides the state. */
+/** Input of conditions in addition to the state. */
 export interface ConditionContext {
-  /** The newest message of the user. */
+  /** Newest message of the user. */
   readonly message?: string
   /** Turns of the session so far. */
   readonly turns?: number
@@ -67,11 +67,11 @@ export type Predicates = Readonly<Record<string, Predicate>>
 
 /** The tools that are allowed now, with the reason for each one that is not. */
 export interface ToolDecision {
-  /** The offered tools that may be used now, in their order. */
+  /** Offered tools that are allowed now, in the order of the offer. */
   readonly tools: readonly string[]
-  /** The name of the orchestration step that decides. */
+  /** Name of the active step. */
   readonly step?: string
-  /** Why each of the others may not. */
+  /** Reason for each offered tool that is not allowed. */
   readonly reasons: readonly { readonly tool: string; readonly reason: string }[]
 }
 
@@ -105,13 +105,13 @@ export interface OrchestrationOptions {
   readonly cleanup?: CleanupOptions
   /** Action of a turn if the state cannot be read: offer no tool, or fail. Default `no-tools`. */
   readonly onUnavailable?: 'no-tools' | 'fail'
-  /** Conditions of your own, by name. */
+  /** Custom conditions by name. */
   readonly predicates?: Predicates
   /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Makes ids. Default: random. */
   readonly ids?: IdSource
-  /** Spread of the waits between retries: at least 0, below 1. Default `Math.random`. */
+  /** Random source for the waits between retries: from 0 up to, but not including, 1. Default `Math.random`. */
   readonly random?: () => number
   /** Environment variables, read once. Default: those of the process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
@@ -119,11 +119,11 @@ export interface OrchestrationOptions {
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
 }
 
-/** Other names of `store` and `namespace`. */
+/** Aliases of `store` and `namespace`. */
 export interface StorageOptions {
-  /** Another name of `store`. */
+  /** Alias of `store`. */
   readonly storageProvider: StateStore | SessionStore
-  /** Part of each key. Default `orchestration-state`. */
+  /** Alias of `namespace`. Default `orchestration-state`. */
   readonly storageNamespace?: string
 }
 
@@ -133,13 +133,13 @@ export interface CleanupOptions {
   readonly enabled?: boolean
   /** Default 300,000. */
   readonly intervalMs?: number
-  /** The records used least recently beyond these are removed at each cleanup. Default: no cap. */
+  /** Number of records to keep. Each cleanup removes the least recently used ones above it. Default: no cap. */
   readonly maxSessions?: number
 }
 
 /** Idempotency key of one change. */
 export interface ChangeOptions {
-  /** A change of this key is made once, as long as it is among the last 100. */
+  /** A change with this key is applied once, as long as the key is among the last 100. */
   readonly key?: string
 }
 
@@ -162,37 +162,37 @@ export interface UnreadableState {
  */
 export interface Orchestration {
   getState(id: string): Promise<OrchestrationState | null>
-  /** With a configuration without steps nothing is created. */
+  /** Reads the state or creates it. With a configuration without steps it creates nothing and resolves with null. */
   getOrCreateState(id: string, config?: OrchestrationConfig): Promise<OrchestrationState | null>
-  /** A function is asked again after a conflict: it must have no effects. */
+  /** A function is called again after a conflict, so it must have no side effects. */
   updateState(id: string, patch: StatePatch | ((state: OrchestrationState) => StatePatch)): Promise<OrchestrationState | null>
   setActiveStep(id: string, name: string | null): Promise<OrchestrationState | null>
   addUsedTool(id: string, tool: string, options?: ChangeOptions): Promise<OrchestrationState | null>
   advanceSequence(id: string, options?: ChangeOptions): Promise<OrchestrationState | null>
-  /** Enters the step that `allowedTools` decides by, adds the use, advances the sequence and selects, in one update. */
+  /** Selects the step as `allowedTools` does, adds the use, advances the sequence and selects again, in one update. */
   recordToolUse(id: string, tool: string, options?: ChangeOptions & { readonly usage?: Usage }): Promise<OrchestrationState | null>
   addTokenUsage(id: string, usage: Usage, options?: ChangeOptions): Promise<OrchestrationState | null>
   /**
-   * Fresh defaults under a higher version, also in the place of a record that is `store-corrupt`. Keys that were applied stay
-   * known, as far as they could be read.
+   * Replaces the state by fresh defaults under a higher version, even if the record is `store-corrupt`. Keeps the applied keys,
+   * as far as they can be read.
    */
   resetState(id: string): Promise<OrchestrationState | null>
   /** Restarts the lifetime of the record, as each change does. Resolves with false if there is none. */
   touch(id: string): Promise<boolean>
   removeState(id: string): Promise<boolean>
-  /** A record that is no state counts for the page, and is named by `unreadable`. */
+  /** Lists states. An unreadable record counts towards the page size and is listed in `unreadable`. */
   listStates(query?: StateQuery): Promise<StatePage>
-  /** Removes expired records and those beyond `maxSessions`; gives the number of the expired ones. */
+  /** Removes expired records and those above `maxSessions`. Resolves with the number of expired ones. */
   cleanupExpiredStates(): Promise<number>
   stopCleanupTimer(): void
   close(): Promise<void>
-  /** A look: writes nothing. */
+  /** Returns the allowed tools. Writes nothing. */
   allowedTools(id: string, offered: readonly string[], context?: ConditionContext): Promise<ToolDecision>
   /** Returns the extension for `defineAgent({ extensions: [...] })`. Default configuration: the one of the orchestration. */
   extension(config?: OrchestrationConfig): Extension
 }
 
-/** Steps of an orchestration and the rule that picks one. JSON, apart from the predicates that it names. */
+/** Steps of an orchestration and the rule that selects one. JSON, except for predicates, which it names. */
 export interface OrchestrationConfig {
   readonly steps: readonly OrchestrationStep[]
   /** If the conditions of several steps hold, chooses the first in order, or the one whose required tool was used last. Default `first`. */
@@ -205,19 +205,19 @@ export interface OrchestrationStep {
   readonly name: string
   readonly description?: string
   readonly isDefault?: boolean
-  /** Stays active without a match. Default true. */
+  /** True: the step stays active while no other step matches. Default true. */
   readonly sticky?: boolean
-  /** All must hold. */
+  /** Conditions to enter the step. All must hold. */
   readonly conditions?: readonly Condition[]
-  /** `*` matches any run of characters. Absent `allow`: all. */
+  /** Names or patterns of tools; `*` matches any run of characters. Default of `allow`: all tools. */
   readonly tools?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
-  /** Another form of `tools`. */
+  /** Alias of `tools`. */
   readonly availableTools?: { readonly allowed?: readonly string[]; readonly denied?: readonly string[] }
   /** Tools that must be used in this order; a position may name alternatives. */
   readonly sequence?: readonly SequencePosition[]
 }
 
-/** One position of a sequence: a tool pattern, or several of which any one matches. */
+/** One position of a sequence: a tool name, or several alternatives. */
 export type SequencePosition = string | readonly string[]
 
 /** A condition on the state of a session. `all`, `any` and `not` combine conditions. */
@@ -237,7 +237,7 @@ export type Condition =
 
 /** Predicates and diagnostics of a sequencer. */
 export interface SequencerOptions {
-  /** Conditions of your own, by name. */
+  /** Custom conditions by name. */
   readonly predicates?: Predicates
   /** Called for faults that do not stop the work. */
   readonly onDiagnostic?: (diagnostic: OrchestrationDiagnostic) => void
@@ -245,7 +245,7 @@ export interface SequencerOptions {
 
 /** Options of `simulateOrchestration`: those of a sequencer, and the offered tools. */
 export interface SimulationOptions extends SequencerOptions {
-  /** The tools of the agent. Default: the tools that the configuration and the uses name. */
+  /** Tools of the agent. Default: the tools that the configuration and the uses name. */
   readonly offered?: readonly string[]
 }
 

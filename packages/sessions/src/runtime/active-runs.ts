@@ -7,13 +7,14 @@ import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts
 import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
 export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
-  /** An execution is over, and what was left of it is written. Must not throw. */
+  /** Called after an execution has ended and its last records are written. Must not throw. */
   readonly onRest: (run: ActiveRun, how: Leaving) => void
 }
 
 /**
- * How a run leaves this process: it has ended with nothing else queued or waiting in its session (`settled`), it waits or
- * has ended otherwise, it is queued again, or it stays as it is until it is claimed as lost.
+ * State of a run when it leaves this process. `settled`: it has ended, and nothing is queued or waiting in its session.
+ * `rested`: it waits, or has ended otherwise. `gave-back`: it is queued again. `lost`: it stays as it is until it is claimed as
+ * lost.
  */
 export type Leaving = 'settled' | 'rested' | 'gave-back' | 'lost'
 
@@ -21,25 +22,25 @@ export interface ActiveRun {
   readonly claim: Claim
   readonly abort: AbortController
   readonly done: Promise<void>
-  /** By the clock of this process: nobody else can have the run before then. */
+  /** End of the lease by the clock of this process. No other process can claim the run before. */
   heldUntil: number
-  /** Heartbeats since the store said last that this process holds the run. */
+  /** Heartbeats since the store last confirmed the lease. */
   unheardBeats: number
-  /** Something was queued in the session since the commit began that tells whether anything is. */
+  /** True if something was queued in the session after the commit began that checks for queued work. */
   wasWoken: boolean
 }
 
-/** How many heartbeats pass before each further try to write what is left of a run. */
+/** Heartbeats to wait before each retry of writing the last records of a run. */
 const beatsBetweenTries = [1, 2, 4, 8]
 
-/** The runs that this process executes, from their claim until the last of them is written. */
+/** The runs that this process executes, from the claim until the last record is written. */
 export class ActiveRuns {
   readonly #options: ActiveRunsOptions
   readonly #active = new Map<string, ActiveRun>()
   readonly #bySession = new Map<string, ActiveRun>()
   readonly #nextBeat: () => Promise<boolean>
 
-  /** `nextBeat` resolves at the next heartbeat: with false if nothing may be written any more. */
+  /** `nextBeat` resolves at the next heartbeat, with false if nothing may be written any more. */
   constructor(options: ActiveRunsOptions, nextBeat: () => Promise<boolean>) {
     this.#options = options
     this.#nextBeat = nextBeat
@@ -57,7 +58,7 @@ export class ActiveRuns {
     return this.#bySession.get(key)
   }
 
-  /** Something was queued in this session. False: this process does not hold it. */
+  /** Notes that something was queued in this session. Returns false if this process does not hold the session. */
   wake(key: string): boolean {
     const active = this.#bySession.get(key)
     if (active) active.wasWoken = true
@@ -71,7 +72,7 @@ export class ActiveRuns {
   begin(claim: Claim, heldUntil: number): ActiveRun {
     const { run } = claim
     const { live } = this.#options
-    // A lease of this process that was over: what still runs under the old epoch has to end.
+    // If this process held the run under a lease that has ended, aborts the execution under the old epoch.
     this.abort(run.id, { kind: 'fenced' })
     const abort = new AbortController()
     if (run.stop) abort.abort(stopCause(run.stop))
@@ -106,12 +107,12 @@ export class ActiveRuns {
     this.#active.get(runId)?.abort.abort(cause)
   }
 
-  /** All leave at once and go back into the queue. Those that do not are given back here when the grace is over. */
+  /** Makes all runs yield and go back into the queue. Runs that have not yielded when the grace period ends are given back here. */
   async yieldAll(graceOver: Promise<void>): Promise<void> {
     const runs = this.all()
     for (const run of runs) run.abort.abort({ kind: 'yield' } satisfies AbortCause)
     await Promise.race([Promise.all(runs.map((run) => run.done)), graceOver])
-    // What these still do is theirs alone: nothing of it can be written under an epoch that was given back.
+    // These executions can write nothing more, because their epoch is given back.
     const stubborn = runs.filter((run) => this.#active.get(run.claim.run.id) === run)
     for (const run of stubborn) this.#remove(run)
     await Promise.all(stubborn.map(({ claim }) => this.#write(claim, { kind: 'give-back' })))
@@ -123,7 +124,7 @@ export class ActiveRuns {
       this.#report(error, claim)
       return failureOf(error)
     })
-    // The lease is renewed between the tries. After the last one it runs out, and the next claim counts the loss.
+    // The lease is renewed between the retries. After the last one it ends, and the next claim counts the loss.
     for (const beats of [...beatsBetweenTries, 0]) {
       if (this.#active.get(claim.run.id)?.claim !== claim) break
       if (await this.#write(claim, remainder)) return leavingOf(remainder)
@@ -132,7 +133,7 @@ export class ActiveRuns {
     return 'lost'
   }
 
-  /** Resolves with false if there is no point in trying again. */
+  /** Resolves with false if a retry is pointless. */
   async #waitFor(beats: number): Promise<boolean> {
     for (let beat = 0; beat < beats; beat++) if (!(await this.#nextBeat())) return false
     return true
@@ -143,7 +144,7 @@ export class ActiveRuns {
     return aroundRun(executionOf(claim), () => executeRun(this.#options, claim, abort, onLastCommit))
   }
 
-  /** False: the store did not take it. */
+  /** Returns false if the store failed. */
   async #write(claim: Claim, remainder: Remainder): Promise<boolean> {
     try {
       if (remainder.kind === 'finalize') await finalizeRun(this.#options, claim)

@@ -4,9 +4,9 @@ import { SessionError } from '../errors.ts'
 import { checkAgentName } from '../keys.ts'
 import type { RunRecord, SessionRecord } from '../contract/records.ts'
 
-/** The agents of a runtime, and those that they hand work to. */
+/** The agents of a runtime and their subagents. */
 export class AgentDirectory {
-  /** Those that sessions can be opened with; the first is the default. */
+  /** Agents with which sessions can be opened. The first is the default. */
   readonly roots: ReadonlyMap<string, Agent>
   readonly #names: readonly string[]
 
@@ -20,12 +20,15 @@ export class AgentDirectory {
     return first ?? ''
   }
 
-  /** Names of all agents, at whatever depth. */
+  /** Returns the names of all agents, at every depth. */
   names(): readonly string[] {
     return this.#names
   }
 
-  /** Returns the agent of a run; that of a subagent's run is found on its way down from the root. Undefined: not in this version of the code. */
+  /**
+   * Returns the agent of a run. The agent of a subagent's run is found by its path from the root. Returns undefined if this
+   * version of the code does not have the agent.
+   */
   agentOf(session: SessionRecord, run: RunRecord): Agent | undefined {
     const origin = originOf(run)
     if (!origin) return this.roots.get(session.agent)

@@ -3,9 +3,9 @@ import { decide, diffOf, type DefinitionDiff, type DefinitionPolicy } from '../c
 import type { SessionStore } from '../contract/session-store.ts'
 import type { RunRecord } from '../contract/records.ts'
 
-/** How a run goes on, as far as that is a matter of what its agent is today. */
+/** Decision on a run after comparing its definition with the present one of its agent. */
 export type DefinitionCheck =
-  /** It begins: the definition is stored with it. */
+  /** The run starts. The definition is stored with it. */
   | { readonly kind: 'new'; readonly definition: AgentFingerprint }
   | { readonly kind: 'same' }
   | { readonly kind: 'continue'; readonly diff: DefinitionDiff }
@@ -22,6 +22,6 @@ export async function checkDefinition(store: SessionStore, agent: Agent, run: Ru
   const diff = diffOf(before, today)
   const decision = decide(policy, diff)
   if (decision !== 'pin') return { kind: decision, diff }
-  // Without its code a tool of the old definition cannot run.
+  // A tool of the old definition cannot run without its code.
   return diff.tools.removed.length > 0 ? { kind: 'refuse', diff } : { kind: 'pin', diff, pinned: before }
 }

@@ -26,7 +26,7 @@ const agents: ArgumentCheck = (path, value) => {
   configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent that defineAgent gave', isAgent))(path, value)
 }
 
-/** Asks for nothing but what a store says of itself: creating a runtime does no input or output. */
+/** Reads only the description of the store, because creating a runtime does no I/O. */
 const store = configChecks.optional((path, value) => {
   const { name, capabilities } = (typeof value === 'object' ? (value ?? {}) : {}) as Partial<SessionStore>
   if (typeof name !== 'string' || typeof capabilities !== 'object') configChecks.checkRequired(path, value, 'a session store', () => false)
@@ -55,7 +55,7 @@ const tenantBudget = configChecks.optionalRecord<TenantBudgetOptions>({
 
 const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= longestMs
 
-/** By `webhooks`, which is checked before. */
+/** `checkWebhooks` checks it. */
 const checkedAfterwards: ArgumentCheck = () => undefined
 
 function checkRanges(path: string, value: unknown): void {
@@ -84,7 +84,7 @@ function isHookName(value: unknown): boolean {
   return typeof value === 'string' && hookName.test(value) && value !== sessionHook
 }
 
-/** By their names. */
+/** Returns the webhooks by name. */
 export function webhooksOf({ notify = [] }: RuntimeOptions): ReadonlyMap<string, Webhook> {
   const list = Array.isArray(notify) ? (notify as readonly RuntimeWebhook[]) : [notify as RuntimeWebhook]
   return new Map(list.map(({ name = defaultHook, ...webhook }) => [name, structuredClone(webhook)]))
@@ -124,7 +124,7 @@ const runtimeOptions = configChecks.record<RuntimeOptions>({
   onError: configChecks.checkFunction,
 })
 
-/** Throws `invalid-config`. */
+/** Checks all options. Throws `invalid-config`. */
 export function checkRuntimeOptions(given: RuntimeOptions): void {
   runtimeOptions('createRuntime.options', given)
   checkWebhooks('notify', given)
@@ -140,7 +140,7 @@ export const checkSessionOptions = inputChecks.optionalRecord<SessionOptions>({
   history: inputChecks.checkList,
 })
 
-/** The address of the webhook of a session, as the runtime allows it. */
+/** Checks the URL of a session's webhook against the protocols that the runtime allows. */
 export function checkSessionWebhook({ notify }: SessionOptions, { webhooks }: RuntimeOptions): void {
   inputChecks.optionalRecord(webhookFields(inputChecks, protocolsOf(webhooks?.http)))('notify', notify)
 }
@@ -164,14 +164,14 @@ const importOptions = inputChecks.optionalRecord<ImportOptions>({
   metadata: checkedLater,
 })
 
-/** Throws `invalid-input` and `invalid-key`. */
+/** Checks the arguments of an import. Throws `invalid-input` and `invalid-key`. */
 export function checkImport(lines: unknown, options: ImportOptions): void {
   importOptions('importSession.options', options)
   const isLines = typeof lines === 'object' && lines !== null && (Symbol.asyncIterator in lines || Symbol.iterator in lines)
   if (!isLines) inputChecks.checkRequired('lines', lines, 'lines, one after the other', () => false)
 }
 
-/** For an agent that is named and not there. */
+/** Returns the error for an agent name that the runtime does not have. */
 export function unknownAgent(name: string, known: readonly string[]): SessionError {
   return new SessionError('unknown-agent', `There is no agent ${JSON.stringify(name)}${listOfNames(name, known)}`)
 }

@@ -8,7 +8,7 @@ export interface ClaimLoopOptions
   extends Pick<RuntimeOptions, 'concurrency' | 'maxRunsPerTenant' | 'lease' | 'timers'>,
     Omit<ActiveRunsOptions, 'onRest'> {
   readonly owner: string
-  /** An execution is over; resolves when what follows from that is stored. Must neither throw nor reject. */
+  /** Called after an execution has ended. Resolves when its follow-up work is stored. Must neither throw nor reject. */
   readonly onRest: (claim: Claim, how: Leaving) => Promise<void>
 }
 
@@ -16,7 +16,7 @@ type ClaimOrder = Pick<ClaimRequest, 'max' | 'runId' | 'keys' | 'others'>
 
 const nothing: ClaimOrder = { max: 0 }
 
-/** How often to look for work that nobody announced. */
+/** Interval in ms at which to look for work without a hint. */
 const pollMs = 1000
 
 /** Claims runs while there are free slots and has them executed. */
@@ -29,17 +29,17 @@ export class ClaimLoop {
   readonly #heartbeatMs: number
   readonly #hasTimers: boolean
   #isStarted = false
-  /** Work is taken up as it comes, but for the while that somebody wants it left. */
+  /** Number of callers that have paused claiming. At 0 the loop claims work as it arrives. */
   #pauses = 0
-  /** The claim of what there is room for, from when it is asked for until it begins: a wake meanwhile asks for no other. */
+  /** The next claim, from its request until it begins. A wake in that time does not request another one. */
   #next: Promise<number> | undefined
   /** Keys of sessions in which the next claim may find work. Undefined means any session. */
   #woken = new Set<string | undefined>()
-  /** The last claim found all that it asked for, or failed: there may be more. */
+  /** The last claim returned as many runs as it asked for, or failed: there may be more. */
   #mayBeMore = true
-  /** Claims follow each other: what is free is known when the one before has begun its runs. */
+  /** Claims run one after the other: the number of free slots is known once the previous claim has begun its runs. */
   #claiming: Promise<unknown> = Promise.resolve()
-  /** Runs that wait for another one while they are executed. */
+  /** Runs in execution that have released their slot while they wait for another run. */
   #releasedSlots = 0
   readonly #afterwards = new Set<Promise<void>>()
   #counts: Readonly<Record<Leaving, number>> = { settled: 0, rested: 0, 'gave-back': 0, lost: 0 }
@@ -63,7 +63,7 @@ export class ClaimLoop {
     this.#leases = new Leases({ ...options, leaseMs: this.#leaseMs, heartbeatMs: this.#heartbeatMs }, this.#runs)
   }
 
-  /** Resolves with how many runs of a dead owner were taken up. Without timers nothing is, until it is asked for. */
+  /** Resolves with the number of runs taken over from dead owners. Without timers it claims nothing and resolves with 0. */
   async start(): Promise<number> {
     this.#isStarted = true
     this.#nextBeat = Promise.withResolvers()
@@ -72,7 +72,7 @@ export class ClaimLoop {
     return this.#claimAll(undefined)
   }
 
-  /** Runs leave at once and go back into the queue, with their leases kept meanwhile; tools have `graceMs` to settle. */
+  /** Makes runs yield and go back into the queue. Their leases are renewed meanwhile; tools have `graceMs` to settle. */
   async stop(graceMs: number): Promise<void> {
     this.#isStarted = false
     this.#nextBeat.resolve()
@@ -89,8 +89,8 @@ export class ClaimLoop {
   }
 
   /**
-   * There may be something to claim, in this session or in any. A session that this process holds has nothing to claim: it
-   * is looked at when its run is over.
+   * Called if there may be something to claim, in this session or, without a key, in any. If this process holds the session, it
+   * is checked after its run has ended.
    */
   wake(key?: string): void {
     this.#tellNews()
@@ -98,33 +98,33 @@ export class ClaimLoop {
     this.#claimAll(key).catch((error: unknown) => this.#options.onError(error, { during: 'claim' }))
   }
 
-  /** A run that has not begun meets the stored request in its first commit. */
+  /** Aborts the run if it is executed here. A run that has not begun meets the stored stop request in its first commit. */
   abort(runId: string, request: StopRequest): void {
     this.#runs.abort(runId, stopCause(request))
   }
 
-  /** Leaves a run that somebody has ended otherwise. */
+  /** Aborts a run that was ended elsewhere, without writing anything more. */
   fence(runId: string): void {
     this.#runs.abort(runId, { kind: 'fenced' })
   }
 
-  /** Another process has written to this session: whether its run was stopped is asked at once, not at the next heartbeat. */
+  /** Called if another process has written to this session. Checks now, not at the next heartbeat, whether its run was stopped. */
   heed(key: string): void {
     const active = this.#runs.ofSession(key)
     if (active) this.#leases.look(active)
   }
 
-  /** As `heed`, for each session of which a run is executed here. */
+  /** Does the same as `heed` for every session with a run in execution here. */
   heedAll(): void {
     this.#leases.lookAtAll()
   }
 
-  /** A run of this session is executed here. */
+  /** Returns true if this process executes a run of the session. */
   executes(key: string): boolean {
     return this.#runs.ofSession(key) !== undefined
   }
 
-  /** Releases the slot of a run while it waits: what it waits for may need a slot. */
+  /** Releases the slot of a run while it waits, because the run it waits for may need a slot. */
   async releaseSlotWhile<T>(waiting: () => Promise<T>): Promise<T> {
     this.#releasedSlots += 1
     if (this.#mayBeMore) this.wake()
@@ -135,12 +135,12 @@ export class ClaimLoop {
     }
   }
 
-  /** Takes up this run if it can be claimed. */
+  /** Claims this run and begins it. Resolves with false if it cannot be claimed. */
   async claimRun(runId: string): Promise<boolean> {
     return (await this.#claim(() => ({ max: 1, runId }))).length > 0
   }
 
-  /** Takes up as many runs as can be claimed and have room. */
+  /** Claims up to `max` runs, limited by the free slots. Resolves with their number. */
   async claimUpTo(max: number): Promise<number> {
     return (await this.#claim(() => ({ max: Math.min(max, this.#room()) }))).length
   }
@@ -149,7 +149,7 @@ export class ClaimLoop {
     return this.#runs.size
   }
 
-  /** How many executions are over so far. */
+  /** Number of ended executions so far, by how they ended. */
   get counts(): Readonly<Record<Leaving, number>> {
     return this.#counts
   }
@@ -159,14 +159,14 @@ export class ClaimLoop {
     return this.#news.promise
   }
 
-  /** Resolves with whether anything had to be stored behind runs that are over. */
+  /** Waits for the follow-up work of ended runs. Resolves with true if there was any. */
   async settled(): Promise<boolean> {
     const afterwards = [...this.#afterwards]
     await Promise.all(afterwards)
     return afterwards.length > 0
   }
 
-  /** All leave at their next boundary, and nothing is taken up by itself meanwhile. */
+  /** Makes all runs yield at their next boundary. Nothing is claimed meanwhile. */
   async yieldAll(): Promise<void> {
     this.#pauses += 1
     try {
@@ -183,13 +183,13 @@ export class ClaimLoop {
     if (this.#runs.size === 0) this.#stopBeating()
     const afterwards = this.#options.onRest(claim, how).finally(() => this.#afterwards.delete(afterwards))
     this.#afterwards.add(afterwards)
-    // The next run of its tenant may be in any session.
+    // The next run of the same tenant may be in any session.
     if (this.#mayBeMore || this.#options.maxRunsPerTenant !== undefined) this.wake()
     else if (how !== 'settled' || wasWoken) this.wake(claim.session.key)
     else this.#tellNews()
   }
 
-  /** Resolves with how many of the claimed runs were lost by their owner. */
+  /** Resolves with the number of claimed runs whose owner had lost them. */
   #claimAll(key: string | undefined): Promise<number> {
     this.#woken.add(key)
     this.#next ??= this.#claim(() => {
@@ -199,18 +199,18 @@ export class ClaimLoop {
     return this.#next
   }
 
-  /** The sessions that were named, and others only if something may wait there. */
+  /** Returns a claim for the named sessions. Includes other sessions only if they may have work. */
   #nextOrder(): ClaimOrder {
     const room = this.#room()
     if (this.#pauses > 0 || room <= 0) {
-      // Looked for when a slot is free.
+      // Work is looked for again when a slot is free.
       this.#mayBeMore = true
       return nothing
     }
     const woken = [...this.#woken]
     this.#woken.clear()
     const named = woken.filter((key) => key !== undefined)
-    // This process may have claimed some of them since they were named.
+    // This process may have claimed some of the sessions since they were named.
     const keys = named.filter((key) => !this.executes(key))
     if (this.#mayBeMore || named.length < woken.length) return { max: room, ...(keys.length > 0 && { keys, others: true }) }
     return keys.length === 0 ? nothing : { max: room, keys }
@@ -238,10 +238,11 @@ export class ClaimLoop {
       throw error
     })
     for (const claim of claims) this.#runs.begin(claim, heldUntil)
-    // Sessions that another process was writing to were passed over, unless they were named: the next look finds them.
+    // The claim may have skipped sessions to which another process was writing, unless they were named. The next poll finds
+    // them.
     if (order.runId === undefined) this.#mayBeMore = claims.length === order.max
     if (this.#runs.size > 0 && !this.#cancelBeat) this.#beatOn()
-    // Slots may have become free since the claim was made.
+    // Slots may have become free since the claim was requested.
     if (this.#mayBeMore && this.#room() > 0) this.wake()
     return claims
   }
@@ -260,7 +261,7 @@ export class ClaimLoop {
     })
   }
 
-  /** As long as runs are executed. */
+  /** Sends heartbeats as long as runs are executed. */
   #beatOn(): void {
     const { clock } = this.#options
     this.#cancelBeat = clock.setTimer(clock.now() + this.#heartbeatMs, () => {

@@ -6,13 +6,13 @@ import type { SessionStore } from '../contract/session-store.ts'
 export interface CommittingStoreOptions {
   /** The id of the runtime. */
   readonly owner: string
-  /** Are told of each commit. */
+  /** Webhooks that are notified of each commit. */
   readonly hooks: readonly NoticeHook[]
-  /** A commit has put notices. */
+  /** Called after a commit that created notices. */
   readonly onNotices: () => void
 }
 
-/** The store for all commits of a runtime: each says in the log who wrote it, and names the webhooks that are told of it. */
+/** Returns a store that adds to each commit of a runtime a mark with its writer and the webhooks to notify. */
 export function committingStore(store: SessionStore, { owner, hooks, onNotices }: CommittingStoreOptions): SessionStore {
   const commit = async (batch: Batch): Promise<CommitResult> => {
     const { batch: marked, mark } = markedBatch(batch, owner)
@@ -42,11 +42,11 @@ function notifying(batch: Batch, notify: readonly NoticeHook[]): Batch {
 
 interface Writer {
   readonly owner: string
-  /** The claim that the batch is fenced by. */
+  /** The claim in the fence of the batch. */
   readonly claim: { readonly runId: string; readonly epoch: number } | undefined
 }
 
-/** The batch with a mark on the first event for its own log, and for each log that it delivers to. */
+/** Returns the batch with a mark on the first event for its own log, and on the first event for each log it delivers to. */
 function markedBatch(batch: Batch, owner: string): { readonly batch: Batch; readonly mark?: CommitMark } {
   const claim = batch.expect.find((expect) => expect.that === 'fence')
   const { deliver } = batch

@@ -8,49 +8,49 @@ import type { ErrorContext } from './types.ts'
 export interface CourierOptions {
   readonly store: SessionStore
   readonly clock: Clock
-  /** At least 0, below 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number
-  /** By name. */
+  /** Webhooks by name. */
   readonly webhooks: ReadonlyMap<string, Webhook>
   readonly guard: GuardOptions
   readonly hasTimers: boolean
-  /** Something is due then. */
+  /** Tells the host the time at which something is due. */
   readonly tellHost: (atMs: number) => void
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
 
-/** Beyond the longest attempt, so that no other process repeats one that goes on. */
+/** Longer than the longest attempt, so that no other process sends a notice that is being sent. */
 const leaseMs = 30_000
-/** How many requests one receiver is sent at once. A receiver that never answers keeps none of another's. */
+/** Highest number of concurrent requests to one webhook. A webhook that never answers does not slow down the others. */
 const mostPerWebhook = 8
-/** The webhooks of all sessions together. */
+/** Highest number of concurrent requests to the webhooks of all sessions together. */
 const mostOfSessions = 32
 const shortestDelayMs = 1000
 const longestDelayMs = 3_600_000
 const storeAwayMs = 5000
 const defaultRetentionMs = 3 * 86_400_000
 
-/** How long to wait after so many attempts, with as much as half of it left to chance. */
+/** Returns the backoff in ms after this many attempts: exponential, with up to half of it random. */
 function delayAfter(attempts: number, random: () => number): number {
   const delay = Math.min(longestDelayMs, shortestDelayMs * 2 ** Math.min(attempts - 1, 30))
   return Math.ceil(delay * (0.5 + random() / 2))
 }
 
-/** Posts the notices that wait in the store: at least once, and for each session and webhook one after the other. */
+/** Posts the pending notices of the store: at least once, and one at a time for each session and webhook. */
 export class Courier {
   readonly #options: CourierOptions
   /** Notices that are being sent, by hook. */
   readonly #sending: ReadonlyMap<string, Set<Promise<void>>>
   #isOn = false
   #drains = 0
-  /** There may be something to send. */
+  /** True if there may be something to send. */
   #isAsked = false
   #claiming: Promise<void> | undefined
   #abort = new AbortController()
   #cancel: (() => void) | undefined
   #armedFor = Infinity
-  /** When the next one can be claimed, as far as the store has said. */
+  /** Time at which the next notice can be claimed, as the store said last. */
   #nextAt = Infinity
 
   constructor(options: CourierOptions) {
@@ -64,7 +64,7 @@ export class Courier {
     if (this.#isAsked) this.wake()
   }
 
-  /** What is being sent has `graceMs` to be taken; then it is left for the next process, at once. */
+  /** Waits up to `graceMs` for open requests. Then it aborts them, and the next process can send their notices at once. */
   async stop(graceMs: number): Promise<void> {
     this.#isOn = false
     this.#disarm()
@@ -75,7 +75,7 @@ export class Courier {
     cancel()
   }
 
-  /** Something may be due: now, or then. */
+  /** Called if a notice may be due, now or at `atMs`. */
   wake(atMs?: number): void {
     this.#isAsked = true
     const { clock, hasTimers, tellHost } = this.#options
@@ -85,12 +85,12 @@ export class Courier {
     else if (this.#drains === 0) tellHost(at)
   }
 
-  /** When the next notice is due, as far as the store has said; null: none waits. */
+  /** Time at which the next notice is due, as the store said last; null: none is pending. */
   get nextAt(): number | null {
     return this.#nextAt === Infinity ? null : this.#nextAt
   }
 
-  /** Sends what is due, and what the work puts, until nothing is due any more. An abort leaves the rest for the next time. */
+  /** Sends due notices, and those that `work` creates, until none is due. After an abort the rest stays pending. */
   async drainWhile<T>(work: () => Promise<T>, abortSignal?: AbortSignal): Promise<T> {
     const stop = (): void => this.#abort.abort()
     abortSignal?.addEventListener('abort', stop)
@@ -124,7 +124,7 @@ export class Courier {
     }
   }
 
-  /** One claim after the other, as long as there may be more and somebody can be sent more. */
+  /** Claims repeatedly while there may be more notices and a webhook has a free slot. */
   #claim(): Promise<void> {
     this.#isAsked = true
     this.#claiming ??= this.#claimAll()
@@ -163,14 +163,14 @@ export class Courier {
       .catch((error: unknown) => this.#options.onError(error, { during: 'notify', session: notice.session }))
       .finally(() => {
         sending?.delete(sent)
-        // The next of its line may be due, and its place is free.
+        // The next notice of this session and webhook may be due, and a slot is free.
         if (this.#mayClaim) void this.#claim()
         else this.#leave()
       })
     sending?.add(sent)
   }
 
-  /** It can be claimed again. */
+  /** Notes that the notice can be claimed again. */
   #leave(): void {
     this.#isAsked = true
     this.#nextAt = this.#options.clock.now()
@@ -185,7 +185,7 @@ export class Courier {
     const { clock, guard, random } = this.#options
     const webhook = await this.#webhookOf(notice)
     if (!webhook) return { state: 'failed', error: 'the session has no webhook' }
-    // Loaded by whoever has a webhook.
+    // Loaded only if there is a webhook.
     const { postWebhook } = await import('../net/post-webhook.ts')
     const error = this.#abort.signal.aborted ? 'it was left' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
     if (error === undefined) return { state: 'delivered' }
@@ -204,7 +204,7 @@ export class Courier {
     this.#disarm()
     if (this.#nextAt === Infinity) return
     this.#arm(this.#nextAt)
-    // What is being sent is looked at when it is over.
+    // Open requests are followed by another check when they end.
     if (this.#drains === 0 && this.#size === 0) this.#options.tellHost(this.#nextAt)
   }
 

@@ -40,7 +40,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return runtime
 }
 
-/** Methods for the work of this process. */
+/** Returns the methods for the work of this process. */
 function processMethods({ lifecycle, scheduler, loop, store, clock, courier }: RuntimeParts): Pick<Runtime, 'start' | 'stop' | 'drain' | 'sweep'> {
   return {
     async start(options = {}) {

@@ -2,7 +2,7 @@ import type { Clock } from '@bowline/llm'
 import type { ClaimLoop } from './claim-loop.ts'
 import type { DrainOptions, DrainReport } from './types.ts'
 
-/** Executes what can be claimed until nothing is left, or the time is over: then runs leave at their next boundary. */
+/** Executes claimable runs until none is left or the time is over. Then runs yield at their next boundary. */
 export async function drainLoop(
   loop: ClaimLoop,
   clock: Clock,
@@ -13,16 +13,16 @@ export async function drainLoop(
   const over = abortSignal ? AbortSignal.any([time.signal, abortSignal]) : time.signal
   const isOver = new Promise<void>((resolve) => over.addEventListener('abort', () => resolve()))
   if (untilMs !== undefined && untilMs <= clock.now()) time.abort()
-  // Without an end it holds the process all the same.
+  // The timer keeps the process alive, even without an end time.
   const cancel = clock.setTimer(untilMs ?? Infinity, () => time.abort(), { hold: true })
   let left = maxRuns
   try {
     while (!over.aborted) {
-      // Asked for before the look, so that nothing between the two is missed.
+      // Read before the claim, so that no wake between the two is missed.
       const { news } = loop
       left -= await loop.claimUpTo(left)
       if (loop.size > 0) await Promise.race([isOver, news])
-      // What was stored behind the last runs may be work too.
+      // Follow-up work of the last runs may have created more runs.
       else if (!(await loop.settled())) break
     }
     if (over.aborted) await loop.yieldAll()
@@ -33,7 +33,7 @@ export async function drainLoop(
   return { ran: settled + rested - before.settled - before.rested, yielded: gaveBack - before['gave-back'] }
 }
 
-/** `signal`: the time that the host gives is over, or it wants its time back. */
+/** Runs `work` with a signal that aborts at `untilMs` or when `abortSignal` does. */
 export async function withTimeLimit<T>(clock: Clock, { untilMs, abortSignal }: DrainOptions, work: (signal: AbortSignal | undefined) => Promise<T>): Promise<T> {
   if (untilMs === undefined) return work(abortSignal)
   const time = new AbortController()

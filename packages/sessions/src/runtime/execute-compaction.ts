@@ -19,8 +19,8 @@ interface CompactionContext {
 }
 
 /**
- * A run of kind `compaction` is no turn: the agent compacts the conversation as it stands. The run holds its session
- * meanwhile, so that the leaf stays where it is, and what is stored is stored under its epoch.
+ * Executes a run of kind `compaction`. It is not a turn: the agent compacts the conversation as it is stored. The run holds its
+ * session meanwhile, so that the leaf does not move, and writes under its epoch.
  */
 export async function executeCompaction(context: CompactionContext, claim: Claim, agent: Agent, abort: AbortController): Promise<Remainder> {
   const { store, live, clock, ids, conversations } = context
@@ -35,7 +35,7 @@ export async function executeCompaction(context: CompactionContext, claim: Claim
   if (journal.needsFinalize) return { kind: 'finalize' }
   if (journal.isStoreAway) return { kind: 'lost' }
   if (isLeaving(abort.signal)) return { kind: causeOf(abort.signal)?.kind === 'fenced' ? 'lost' : 'give-back' }
-  // Nothing was begun: the agent has no compactions.
+  // The agent has no compaction, so nothing was started.
   if (outcome === 'skipped') return { kind: 'end', status: 'completed', reason: 'stop' }
   return { kind: 'end', status: 'error', reason: 'journal-error', error: notWritten }
 }
@@ -57,8 +57,8 @@ class CompactionJournal extends StoreJournal {
 type Commit = Parameters<StoreJournal['commit']>
 
 /**
- * With the end of the compaction its run comes to rest, so that nobody does it again. One that is left in the middle
- * stays open, and nothing is settled.
+ * Ends the run in the commit that ends the compaction, so that it is not repeated. A compaction that is interrupted stays open,
+ * and nothing is settled.
  */
 function closed(claim: Claim, signal: AbortSignal, records: Commit[0], expect: Commit[1]): Commit {
   const outcome = outcomeIn(records)
@@ -82,7 +82,7 @@ function rowOf({ run, session }: Claim, outcome: CompactionOutcome, stopped: boo
   return stopped && outcome === 'cancelled' ? { ...row, status: 'aborted', reason: 'abort' } : { ...row, status: 'completed', reason: 'stop' }
 }
 
-/** The compaction is left open for another claim. */
+/** Returns true if the compaction stays open for another claim. */
 function isLeaving(signal: AbortSignal): boolean {
   const cause = causeOf(signal)
   return cause !== undefined && cause.kind !== 'stop'

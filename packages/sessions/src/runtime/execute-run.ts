@@ -33,9 +33,9 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
   readonly children: ChildContext
   readonly drivers: ExpectedDrivers
   readonly conversations: Conversations
-  /** Undefined: no tenant is held to a budget. */
+  /** Undefined: no tenant budget applies. */
   readonly tenants?: TenantBudgets | undefined
-  /** What extensions of a run may do behind it. */
+  /** Returns the actions that extensions of a run may take after it. */
   readonly actionsBehind: (claim: Claim) => SessionActions
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
@@ -43,7 +43,7 @@ export interface ExecutionOptions extends Pick<RuntimeOptions, 'attempts' | 'dur
 
 const stopped: Remainder = { kind: 'end', status: 'aborted', reason: 'abort' }
 
-/** Executes a claimed run as far as this process can bring it. `onLastCommit`: the commit begins that can settle the session. */
+/** Executes a claimed run as far as this process can. `onLastCommit` is called when the commit begins that can settle the session. */
 export async function executeRun(options: ExecutionOptions, claim: Claim, abort: AbortController, onLastCommit: () => void): Promise<Remainder> {
   const { store, directory, onDefinitionChange = 'continue' } = options
   const { run, session } = claim
@@ -102,7 +102,7 @@ async function runAgent(options: ExecutionOptions, execution: Execution): Promis
   const result = await agentRun.result()
   driver?.leave()
   await driving
-  // Also what it has started and does not wait for: whoever has stored the stop may not have come that far.
+  // Stops background runs too: the process that stored the stop request may not have reached them.
   if (isStop(abort.signal)) await children.stopBelow(run)
   return remainderOf(result, journal)
 }
@@ -113,7 +113,10 @@ function sharerOf({ store, clock, onError }: ExecutionOptions, claim: Claim): De
   return store.deltas && new DeltaSharer(store.deltas, clock, claim, (error) => onError(error, { during: 'deltas', runId, session }))
 }
 
-/** The driver reads the log, and the loop waits for whoever iterates over its run: this one asks on when the driver does. */
+/**
+ * The loop waits for the consumer that iterates over its run. The driver reads the log instead, so this consumer continues when
+ * the driver does.
+ */
 async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
   for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }
@@ -134,12 +137,12 @@ function optionsOf({ clock, ids, onUnknownOutcome, onFailedTurn, actionsBehind }
   }
 }
 
-/** The loop ends every turn itself, unless it could not write, may not write any more, or had nothing it could run. */
+/** The loop ends every turn itself, unless it could not write, lost its lease, or had nothing to run. */
 function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Remainder {
   if (journal.needsFinalize) return { kind: 'finalize' }
   if (error?.code === 'fenced' || (reason === 'journal-error' && journal.isStoreAway)) return { kind: 'lost' }
   if (reason === 'yielded') return { kind: 'give-back' }
-  // Somebody else has taken what the run was to tell of.
+  // Another run has taken the notification that this run was for.
   if (reason === 'refused' && error?.code === 'nothing-to-run') return stopped
   if (reason !== 'journal-error' && reason !== 'refused') return { kind: journal.hasSettled ? 'settled' : 'nothing' }
   return { kind: 'end', status: 'error', reason, error: error ?? notWritten }
@@ -155,7 +158,7 @@ function isStop({ aborted, reason }: AbortSignal): boolean {
   return aborted && (reason as AbortCause).kind === 'stop'
 }
 
-/** A run above it is being stopped, or was: what it started in the foreground must not go on. */
+/** Returns true if a run above is being stopped or was stopped: its children in the foreground must not continue. */
 async function isStoppedAbove(store: SessionStore, run: RunRecord): Promise<boolean> {
   for (let above = originOf(run); above; ) {
     const read = await store.readRun(above.runId)
@@ -167,7 +170,7 @@ async function isStoppedAbove(store: SessionStore, run: RunRecord): Promise<bool
   return false
 }
 
-/** A run that has not begun takes its input; one that was begun goes on, with the answers that came for it. */
+/** Returns the input for a run that has not begun. Returns the answers and decisions that arrived for one that continues. */
 function inputOf({ run }: Claim, answers: readonly InboxRecord[]): AgentInput | undefined {
   if (run.turn === undefined) return run.kind === 'notification' ? undefined : (run.input as unknown as AgentInput)
   if (answers.length === 0 || run.stop) return undefined

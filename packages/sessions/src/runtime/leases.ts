@@ -12,12 +12,12 @@ export interface LeasesOptions {
   readonly onError: (error: unknown, where: ErrorContext) => void
 }
 
-/** One heartbeat that keeps the leases of all active runs and carries out what was asked of them elsewhere. */
+/** A heartbeat that renews the leases of all active runs and applies stop requests from other processes. */
 export class Leases {
   readonly #options: LeasesOptions
   readonly #runs: ActiveRuns
   #renewing = false
-  /** Runs whose lease is asked about because of a hint, and whether a hint came since. */
+  /** Runs whose lease is being checked because of a hint. `again`: another hint came since. */
   readonly #looking = new Map<ActiveRun, 'once' | 'again'>()
 
   constructor(options: LeasesOptions, runs: ActiveRuns) {
@@ -37,13 +37,13 @@ export class Leases {
       .finally(() => (this.#renewing = false))
   }
 
-  /** Another process has written to the session of this run: it may have stopped the run, or have taken it. */
+  /** Checks a run after another process has written to its session: it may have stopped or claimed the run. */
   look(active: ActiveRun): void {
     const looking = this.#looking
     if (looking.has(active)) return void looking.set(active, 'again')
     looking.set(active, 'once')
     this.#renew([active])
-      // The heartbeat asks again.
+      // The next heartbeat checks it again.
       .catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
       .finally(() => {
         const isDue = looking.get(active) === 'again'
@@ -52,7 +52,7 @@ export class Leases {
       })
   }
 
-  /** Any of them may have been stopped or taken. */
+  /** Checks all runs: any of them may have been stopped or claimed. */
   lookAtAll(): void {
     this.#renew(this.#runs.all()).catch((error: unknown) => this.#options.onError(error, { during: 'heartbeat' }))
   }
@@ -74,8 +74,8 @@ export class Leases {
   }
 
   /**
-   * Aborts each run before its lease can end without a word from the store: another process may then take the run. The
-   * beats tell the time too: the clock may have been set back.
+   * Aborts each run before its lease can end without an answer of the store, because another process may then claim the run.
+   * Counts heartbeats too, because the clock may have been set back.
    */
   #abortUnheld(): void {
     const { clock, heartbeatMs, leaseMs } = this.#options

@@ -13,11 +13,11 @@ interface LifecycleParts {
   readonly courier: Courier
   readonly openOptions: StoreOpenOptions
   readonly onHint: (hint: StoreHint) => void
-  /** What is still to be written when no run is executed any more, within this time. */
+  /** Finishes pending writes after the last execution has ended, within this time. */
   readonly finishWriting: (withinMs: number) => Promise<void>
 }
 
-/** Start and stop of a runtime, whichever way they fail or meet. A store that runtimes share is closed once by each. */
+/** Start and stop of a runtime, also if they fail or overlap. If runtimes share a store, each closes it once. */
 export class Lifecycle {
   readonly #store: SessionStore
   readonly #loop: ClaimLoop
@@ -44,20 +44,20 @@ export class Lifecycle {
     this.#finishWriting = finishWriting
   }
 
-  /** Starts the runtime if nobody has; a stopped one stays stopped. */
+  /** Starts the runtime if it was not started. A stopped runtime stays stopped. */
   async ensureStarted(): Promise<void> {
     if (this.#wasStopped && !this.#starting) return
     this.#starting ??= this.#open({})
     await this.#starting
   }
 
-  /** A start that fails leaves nothing open. */
+  /** Starts the runtime. If it fails, it leaves nothing open. */
   async start(options: StartOptions): Promise<StartReport> {
     if (this.#wasAskedToStart) throw new SessionError('invalid-config', 'The runtime was started already.')
     this.#wasAskedToStart = true
     const begun = this.#starting
     this.#starting ??= this.#open(options)
-    // Somebody's first use came before.
+    // The first use of a session has started the runtime before.
     if (begun && options.keepAlive) this.#releaseProcess ??= holdProcess()
     return this.#starting
   }
@@ -78,14 +78,14 @@ export class Lifecycle {
       if (keepAlive) this.#releaseProcess = holdProcess()
       return { recovered }
     } catch (error) {
-      // Why it failed to start matters more than how it failed to close.
+      // The error of the start matters more than an error of closing.
       await this.#close(0).catch(() => undefined)
       throw error
     }
   }
 
   async #stop(graceMs: number): Promise<void> {
-    // Its failure is told to whoever started.
+    // The caller of `start` gets the error.
     await this.#starting?.catch(() => undefined)
     await this.#close(graceMs)
   }
@@ -98,7 +98,7 @@ export class Lifecycle {
     this.#wasStopped = true
     this.#unsubscribe?.()
     if (isOpen) {
-      // The runs are what others wait for: a receiver that is slow takes none of their time.
+      // Both share the grace period, so that a slow webhook takes no time from the runs.
       await Promise.all([this.#loop.stop(graceMs), this.#courier.stop(graceMs)])
       await this.#scheduler.stop()
       await this.#finishWriting(graceMs)
@@ -113,7 +113,7 @@ function holdProcess(): () => void {
   return systemClock.setTimer(Infinity, () => undefined, { hold: true })
 }
 
-/** The store for those who may come before the runtime was started: their first call starts it. */
+/** Returns a store for calls that may come before the runtime is started. The first call starts it. */
 export function startingStore(store: SessionStore, started: () => Promise<unknown>): SessionStore {
   return new Proxy(store, {
     get(target, name) {

@@ -5,8 +5,8 @@ import type { RunRecord } from '../contract/records.ts'
 import type { DrainReport } from './types.ts'
 
 /**
- * Sessions whose next run waits for nobody, and when the next thing is due: at `nextAt`, or at the end of a lease that is
- * not renewed.
+ * Counts sessions whose next run can progress without an answer from outside. The next due time is `nextAt`, or the end of a
+ * lease if that is earlier.
  */
 export async function pendingWork(store: SessionStore, now: number, nextAt: number | null): Promise<Pick<DrainReport, 'left' | 'nextDueAt'>> {
   const times = nextAt === null ? [] : [nextAt]
@@ -24,7 +24,7 @@ export async function pendingWork(store: SessionStore, now: number, nextAt: numb
   return { left, nextDueAt: times.length > 0 ? Math.min(...times) : null }
 }
 
-/** One of these sessions has a run that can be claimed. */
+/** Returns true if one of these sessions has a run that can be claimed. */
 export async function hasWork(store: SessionStore, keys: readonly string[], now: number): Promise<boolean> {
   const first = await Promise.all(keys.map(async (key) => firstInLine(await openRuns(store, key))))
   return first.some((run) => run !== undefined && isClaimable(run, now))

@@ -27,7 +27,7 @@ interface RecoverContext {
 
 const stoppedBefore: LostRunEnd = { status: 'aborted', reason: 'abort' }
 
-/** Back into the queue with the turn left open, for whoever claims it next. Nothing happens when somebody else has it. */
+/** Puts the run back into the queue, with its turn open. Does nothing if another process has claimed it. */
 export async function giveBack({ store, ids }: RecoverContext, { run, session }: Claim): Promise<void> {
   const result = await commitOnce(store, {
     id: ids.next('batch'),
@@ -38,7 +38,7 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
   checkTaken(result)
 }
 
-/** The turn has ended, or waits, and nothing more is stored behind that: the run comes to rest as its turn did. */
+/** Stores the final status of a run whose turn has ended or waits, after which no more records follow. */
 export async function finalizeRun({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
   const { key } = claim.session
   return retryOnConflict(async () => {
@@ -53,11 +53,11 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     const result = await commitOnce(store, {
       id: batchId,
       key,
-      // A stop request, or an input, that comes meanwhile must be seen.
+      // A stop request or an input that arrives meanwhile causes a conflict and a retry.
       expect: [...fence(claim.run), { that: 'session', id: session.value.id, version: session.value.version }],
       writes: [
         { op: 'run.patch', runId: id, patch: { ...patch, rest: null } },
-        // A deadline that came before the run was at rest was dropped: from now on it counts.
+        // A deadline timer that fired before this status was stored was dropped, so it is set again.
         ...(isWaiting(patch.status) ? deadlineFor(run.value, run.value) : []),
         { op: 'event.append', events: events.map(newEvent) },
       ],
@@ -70,13 +70,13 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
   }, (tries) => `The session ${key} changed ${tries} times while a run came to rest.`)
 }
 
-/** Says that the session has settled, if no other run is open and the log does not say so. */
+/** Returns the event `settled`, if no other run is open and the log does not have it yet. */
 async function eventsOfRest(store: SessionStore, run: RunRecord, at: number): Promise<readonly DurableEvent[]> {
   if ((await toldOf(store, run)) !== 'end' || (await openRuns(store, run.session)).some(({ id }) => id !== run.id)) return []
   return [{ type: 'settled', at, runId: run.id, turn: run.turn ?? 0 }]
 }
 
-/** A run that is to wait has nothing to wait for any more. */
+/** Returns true if a run that is to wait has nothing to wait for any more. */
 async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest): Promise<boolean> {
   if (!isWaiting(status)) return false
   if (run.stop) return true
@@ -86,8 +86,8 @@ async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest):
 }
 
 /**
- * Ends a run that the loop cannot end: every open call gets an outcome, so that the session goes on. Nothing happens when
- * somebody else has the run by now.
+ * Ends a run that the loop cannot end. Gives every open call an outcome, so that the session can continue. Does nothing if
+ * another process has claimed the run.
  */
 export async function endLostRun(context: RecoverContext, claim: Claim, end: LostRunEnd): Promise<void> {
   const { store, live } = context
@@ -103,7 +103,8 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
       at: context.clock.now(),
     })
     const { id, version } = session.value
-    // While another run is open the session is not settled. That run may end meanwhile: then this one is the last.
+    // The session is not settled while another run is open. If that run ends meanwhile, this one is the last and the commit is
+    // retried.
     const events = (await commitEnd(context, lost, true, { that: 'none-queued', except: run.value.id })) ?? (await commitEnd(context, lost, false, { that: 'session', id, version }))
     if (!events) return tryAgain
     live.publish(key, events, true)
@@ -112,7 +113,7 @@ export async function endLostRun(context: RecoverContext, claim: Claim, end: Los
   }, (tries) => `The session ${key} changed ${tries} times while a run was ended.`)
 }
 
-/** The turn stays open as it is until somebody has decided whether it may go on with another definition. */
+/** Stores the run as `needs-recovery` with its turn open, until `recover` decides whether it may continue with another definition. */
 export async function holdForDecision({ store, live, ids, clock }: RecoverContext, { run, session }: Claim, diff: DefinitionDiff): Promise<void> {
   const at = clock.now()
   const { step, turn = 0, usage, turnState } = run
@@ -143,7 +144,7 @@ export function answersOf({ id }: Pick<RunRecord, 'id'>, inbox: readonly InboxRe
   return inbox.filter((row) => row.id.startsWith(answerId(id, '')) || row.id.startsWith(decisionId(id, '')))
 }
 
-/** Returns undefined if the session is not as expected. */
+/** Returns the events of the end. Returns undefined if the session has changed. */
 async function commitEnd(
   { store, ids }: RecoverContext,
   lost: LostRun,
@@ -165,7 +166,10 @@ async function commitEnd(
   return result.ok ? numbered(events, result) : []
 }
 
-/** Fenced: somebody else has the run. Any other refusal would leave it to nobody. */
+/**
+ * Ignores `fenced` and `missing`: another process has the run, or it is deleted. Throws on any other refusal, because no
+ * process would continue the run.
+ */
 function checkTaken(result: CommitResult): void {
   if (result.ok || result.reason === 'fenced' || result.reason === 'missing') return
   throw new SessionError('conflict', `The store refused to let go of a run: ${result.reason}.`)

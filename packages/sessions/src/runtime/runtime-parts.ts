@@ -46,7 +46,7 @@ export class RuntimeParts {
   readonly id: string
   readonly background: BackgroundSettings
   readonly tenants: TenantBudgets | undefined
-  /** For handles: the first use of its store starts the runtime. */
+  /** Context for handles. The first use of its store starts the runtime. */
   readonly context: SessionContext
   readonly loop: ClaimLoop
   readonly scheduler: Scheduler
@@ -55,10 +55,10 @@ export class RuntimeParts {
   readonly #live = new LiveLog()
   readonly #conversations = new Conversations()
   readonly #onError: NonNullable<RuntimeOptions['onError']>
-  /** For all commits: marks them, and tells the webhooks. */
+  /** Store for all commits. It adds marks and webhooks to notify. */
   readonly #committing: SessionStore
   #remote: RemoteDeltas | undefined
-  /** For work of the runtime itself, which it does while it starts and stops too. */
+  /** Context for work of the runtime itself, which also runs during start and stop. */
   readonly #ownContext: SessionContext
 
   constructor(options: RuntimeOptions) {
@@ -110,7 +110,7 @@ export class RuntimeParts {
     }
   }
 
-  /** Made at the first use, so that the making of a runtime does not touch the store. */
+  /** Created at the first use, because creating a runtime must not touch the store. */
   #remoteDeltas(): RemoteDeltas | undefined {
     const { deltas } = this.store
     if (!deltas) return undefined
@@ -193,21 +193,21 @@ export class RuntimeParts {
         if (key === undefined) return this.#lookEverywhere()
         if (deltas) return void this.#remoteDeltas()?.fetch(key)
         if (wake) loop.wake(key)
-        // The runtime publishes the events of its own runs, so that their readers need not ask the store.
+        // The runtime publishes the events of its own runs, so that their readers do not have to read the store.
         if (!loop.executes(key)) this.#live.announce(key)
         else if (elsewhere) loop.heed(key)
       },
     })
   }
 
-  /** Something may have happened in any session. */
+  /** Handles a hint that anything may have happened in any session. */
   #lookEverywhere(): void {
     this.loop.wake()
     this.loop.heedAll()
     this.#live.announceAll()
   }
 
-  /** Claims what can be claimed in this session, now or at this time. */
+  /** Claims runs of this session, now or at this time. */
   #wake(key: string, atMs = this.clock.now()): void {
     if (atMs > this.clock.now()) return this.scheduler.schedule(atMs)
     this.loop.wake(key)
@@ -215,7 +215,7 @@ export class RuntimeParts {
   }
 
   async #onRest({ run, session }: Claim, how: Leaving): Promise<void> {
-    // Nothing waits, and nothing in the session is due later.
+    // Nothing is waiting in the session, and nothing in it is due later.
     if (how === 'settled' && !session.settings.ttl && !this.options.onWake) return
     const keys = [session.key, ...(run.parent ? [run.parent.session] : [])]
     for (const key of keys) {
@@ -225,7 +225,7 @@ export class RuntimeParts {
     await this.#lookAhead(keys, how === 'gave-back' || how === 'lost')
   }
 
-  /** Arms the timer, and tells the host when to come: at once if one of these sessions has a run to be claimed. */
+  /** Arms the timer and tells the host when to call `drain()`: now, if one of these sessions has a run that can be claimed. */
   async #lookAhead(keys: readonly string[], isWorkLeft: boolean): Promise<void> {
     try {
       const isLeft = isWorkLeft || (this.options.onWake !== undefined && (await hasWork(this.store, keys, this.clock.now())))
@@ -238,7 +238,7 @@ export class RuntimeParts {
 
 function backgroundOf({ background, timers = true, onWake }: RuntimeOptions, store: SessionStore): BackgroundSettings {
   const { maxActive = 64, maxRetained = 256, maxDepth = 3 } = background || {}
-  // Without timers and without an alarm no process would come back to a task.
+  // Without timers and without `onWake` no process would continue a background task.
   const canWake = timers || onWake !== undefined
   const mode = background === false || !canWake ? 'none' : store.capabilities.durable === 'none' ? 'in-process' : 'durable'
   return { mode, maxActive, maxRetained, maxDepth }

@@ -12,59 +12,59 @@ export interface SchedulerOptions {
   readonly clock: Clock
   readonly ids: IdSource
   readonly retention: Required<Retention>
-  /** Nothing happens by itself when false. */
+  /** If false, nothing is scheduled automatically. */
   readonly hasTimers: boolean
   readonly onWake: ((atMs: number) => void | Promise<void>) | undefined
   /** Must not throw. */
   readonly onError: (error: unknown, where: ErrorContext) => void
-  /** Notices are due then. */
+  /** Called with the time at which notices are due. */
   readonly onNotices: (atMs: number) => void
-  /** How long a pending notice is kept, at the least. */
+  /** Minimum time in ms for which a pending notice is kept. */
   readonly noticesMs: number
-  /** There is work to claim. */
+  /** Called if there is work to claim. */
   readonly wake: () => void
   readonly announce: (key: string) => void
   readonly expire: (key: string) => Promise<unknown>
-  /** Sessions whose time was over before then. */
+  /** Returns sessions that expired before this time. */
   readonly expiredBefore: (atMs: number) => Promise<readonly Lived[]>
-  /** With all below it. */
+  /** Deletes the session and all sessions below it. */
   readonly remove: (session: Lived) => Promise<unknown>
   readonly startOrphanedInputs: (key: string) => Promise<void>
   readonly fireSchedule: (timer: TimerRecord) => Promise<Fired>
-  /** Takes away what dead processes left of copies. */
+  /** Deletes incomplete copies that dead processes left. */
   readonly removeAbandonedCopies: () => Promise<void>
 }
 
-/** A session, and no other one under its key. */
+/** One incarnation of a session. A later session under the same key is another one. */
 type Lived = Pick<SessionRecord, 'key' | 'id'>
 
-/** `kept`: it changed meanwhile, and is left for the next sweep. */
+/** `kept`: the timer changed meanwhile and is left for the next sweep. */
 type Fired = 'fired' | 'dropped' | 'kept'
 
-/** So many timers fire at once: each waits for the disk of the store, and they share it. */
+/** Number of timers that fire concurrently. Each waits for a disk write of the store, and concurrent ones share it. */
 const lanes = 16
 const sweepMs = 30_000
 const pruneMs = 3_600_000
 const batchSize = 100
 
-/** What time alone brings about: one timer of the process, at the nearest time that the store knows of. */
+/** Runs all actions that are due at a time, with one timer of the process for the earliest time in the store. */
 export class Scheduler {
   readonly #options: SchedulerOptions
   #cancel: (() => void) | undefined
   #armedFor = Infinity
-  /** The earliest time that the host was told since it came last. */
+  /** Earliest time that the host was told since the last sweep. */
   #toldFor = Infinity
   #isOn = false
   #looking: Promise<SweepReport> | undefined
   #prunedAt = -Infinity
-  /** When to try again what the last sweep could not do. */
+  /** Time at which to retry what the last sweep could not do. */
   #retryAt = -Infinity
 
   constructor(options: SchedulerOptions) {
     this.#options = options
   }
 
-  /** Without timers the host looks. */
+  /** Starts the sweeps. Without timers the host calls them. */
   start(): void {
     this.#isOn = this.#options.hasTimers
     this.#look()
@@ -77,18 +77,18 @@ export class Scheduler {
     await this.#looking?.catch(() => undefined)
   }
 
-  /** When the next thing is due. What the last sweep could not do is due again after `sweepMs`. */
+  /** Resolves with the time of the next due action. Actions that the last sweep could not do are due again after `sweepMs`. */
   async nextDueAt(): Promise<number | null> {
     const { store, clock } = this.#options
     const { nextAt, noticesAt } = await store.due(0)
     if (noticesAt !== undefined) this.#options.onNotices(noticesAt)
     const now = clock.now()
     if (nextAt === null || nextAt > now || this.#retryAt <= now) return nextAt
-    // The clock may have been set back since.
+    // Limits the retry time, because the clock may have been set back.
     return Math.min(this.#retryAt, now + sweepMs)
   }
 
-  /** Looks when the next thing is due: now, when work is left. */
+  /** Reads the next due time, arms the timer and tells the host. With `isWorkLeft` the host is told the present time. */
   async refresh(isWorkLeft = false): Promise<void> {
     const nextAt = await this.nextDueAt()
     if (nextAt !== null) this.#arm(nextAt)
@@ -96,17 +96,18 @@ export class Scheduler {
     else if (nextAt !== null) this.tellHost(nextAt)
   }
 
-  /** Something is due then. */
+  /** Arms the timer for this time and tells the host. */
   schedule(atMs: number): void {
     this.#arm(atMs)
     this.tellHost(atMs)
   }
 
-  /** A host that wakes the process is told the earliest time. That it fails is a fault of its own. */
+  /** Tells the host the earliest due time. If `onWake` fails, reports the error and continues. */
   tellHost(atMs: number): void {
     const { onWake, onError, clock, hasTimers } = this.#options
     if (!onWake) return
-    // What is to be done now is done by itself where there are timers; else it is to be told until the host has come.
+    // With timers, work that is due now starts without the host. Without timers, the host is told the earliest time until it
+    // comes.
     const before = hasTimers && this.#toldFor <= clock.now() ? Infinity : this.#toldFor
     this.#toldFor = Math.min(before, atMs)
     try {
@@ -116,9 +117,9 @@ export class Scheduler {
     }
   }
 
-  /** All that is due, also what nobody announced, and what need not be kept. */
+  /** Does everything that is due, including work without a hint, and deletes records past their retention. */
   async sweep(): Promise<SweepReport> {
-    // One after the other: what is found twice is done once.
+    // Sweeps run one after the other, so that nothing is done twice.
     const before = this.#looking
     const sweep = (async () => {
       await before?.catch(() => undefined)
@@ -145,9 +146,9 @@ export class Scheduler {
       done.timers += fired.filter((what) => what === 'fired').length
       done.expired += expired.length
       done.started += started.length
-      // A due timer hides later ones. A timer that could not be moved is left for the next sweep.
+      // Due timers hide later ones, so read again. A timer that was kept is left for the next sweep.
       if (fired.some((what) => what !== 'kept') || expired.length > 0) continue
-      // The absolute value: a clock that was set back puts the last time into the future.
+      // Takes the absolute value, because the last time is in the future if the clock was set back.
       const pruned = Math.abs(clock.now() - this.#prunedAt) >= pruneMs ? await this.#prune() : nothingPruned
       const isLeft = due.timers.length + due.expired.length > 0
       this.#retryAt = isLeft ? clock.now() + sweepMs : -Infinity
@@ -155,7 +156,7 @@ export class Scheduler {
     }
   }
 
-  /** What fails is left for the next time, and keeps nothing else back. Gives what became of the others. */
+  /** Runs each item. Reports errors and continues with the others. Returns the results of the items that succeeded. */
   async #each<T, R>(items: readonly T[], sessionOf: (item: T) => string, run: (item: T) => Promise<R>, atOnce = 1): Promise<readonly R[]> {
     const results: R[] = []
     const left = items.values()
@@ -186,14 +187,14 @@ export class Scheduler {
     }
   }
 
-  /** The effect is part of the commit that drops or moves the timer. */
+  /** Fires a timer. The effect and the removal of the timer are one commit. */
   async #fire(timer: TimerRecord): Promise<Fired> {
     const fired = timer.kind === 'deadline' ? await this.#wakeRun(timer) : await this.#options.fireSchedule(timer)
     if (fired === 'fired') this.tellHost(this.#options.clock.now())
     return fired
   }
 
-  /** A run that does not wait needs no waking: when it starts to wait, it sets its timer again. */
+  /** Wakes a waiting run. Drops the timer if the run does not wait: it sets the timer again when it starts to wait. */
   async #wakeRun({ id, session: key, body }: TimerRecord): Promise<Fired> {
     const { store, ids } = this.#options
     const { runId } = body

@@ -2,14 +2,14 @@ import type { Clock, Cost, JSONValue } from '@bowline/llm'
 import type { StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 
-/** What is stored of one tenant in one window. */
+/** Stored spending of one tenant in one window. */
 export interface Ledger {
   readonly spent?: Cost
-  /** By the id of the decision: what was granted beside the limit, as decimals. */
+  /** Amounts granted in addition to the limit, as decimal strings, by the id of the decision. */
   readonly granted?: Readonly<Record<string, string>>
-  /** By id, until they are settled or their lease is over. */
+  /** Reservations by id, until they are settled or their lease ends. */
   readonly reserved: Readonly<Record<string, Reserved>>
-  /** The last write of each process: after a lost answer it tells whether the write was applied. */
+  /** The last write of each process. After a lost answer it shows whether the write was applied. */
   readonly writers: Readonly<Record<string, { readonly n: number; readonly at: number }>>
 }
 
@@ -19,7 +19,7 @@ export interface Reserved {
   readonly until: number
 }
 
-/** Returns the changed ledger, or undefined to leave it as it is. It may be asked again, with a newer ledger. */
+/** Returns the changed ledger, or undefined to leave it as it is. May be called again with a newer ledger. */
 export type Change = (ledger: Ledger, now: number) => Ledger | undefined
 
 export interface AccountOptions {
@@ -28,7 +28,7 @@ export interface AccountOptions {
   readonly clock: Clock
   /** Unique among all processes. */
   readonly writer: string
-  /** How long the record must be kept from now on. */
+  /** Returns the time in ms for which the record must be kept from now on. */
   readonly ttlMs: () => number
 }
 
@@ -44,16 +44,16 @@ interface Known {
 }
 
 const space = 'tenant-budget'
-/** Longer than a process waits before it asks again what became of its last write. */
+/** Longer than a process waits before it checks again whether its last write was applied. */
 const writerMs = 600_000
 const firstDelayMs = 50
 const longestDelayMs = 2_000
 const empty: Ledger = { reserved: {}, writers: {} }
 
-/** The ledger of one tenant in one window, as this process changes it: changes that wait together are one write. */
+/** The ledger of one tenant in one window, as this process changes it. Changes that wait together are stored in one write. */
 export class TenantAccount {
   readonly #options: AccountOptions
-  /** Undefined: to be read before the next write. */
+  /** Undefined: it must be read before the next write. */
   #known: Known | undefined
   #latest: Ledger = empty
   #waiting: Waiting[] = []
@@ -64,12 +64,12 @@ export class TenantAccount {
     this.#options = options
   }
 
-  /** Resolves when all changes are stored. Undefined: there are none. */
+  /** Resolves when all changes are stored. Undefined if there are none. */
   get writing(): Promise<void> | undefined {
     return this.#writing
   }
 
-  /** The ledger as this process saw it last. */
+  /** The ledger as last seen by this process. */
   get latest(): Ledger {
     return this.#latest
   }
@@ -79,8 +79,8 @@ export class TenantAccount {
   }
 
   /**
-   * Resolves after the change is stored, or with false if it left the ledger as it is. It is tried until the store can be
-   * reached, and applied once, also if the answer of the store is lost.
+   * Resolves when the change is stored, or with false if it left the ledger as it is. Retries while the store is unavailable.
+   * The change is applied once, even if the answer of the store is lost.
    */
   change(change: Change): Promise<boolean> {
     const { promise, resolve: done, reject: failed } = Promise.withResolvers<boolean>()
@@ -99,13 +99,13 @@ export class TenantAccount {
         for (const { failed } of batch) failed(error)
       }
     }
-    // At once: a change that comes after this begins anew.
+    // Set synchronously: a later change starts a new write.
     this.#writing = undefined
   }
 
   async #write(changes: readonly Change[]): Promise<readonly boolean[]> {
     const n = ++this.#writes
-    // One time for all attempts: one whose answer was lost has decided as the next one does.
+    // All attempts use one time, so that a retry after a lost answer decides as the lost attempt did.
     const now = this.#options.clock.now()
     let attempted: readonly boolean[] | undefined
     for (let failures = 0; ; ) {
@@ -114,7 +114,7 @@ export class TenantAccount {
         const base = this.#known ?? (await this.#read())
         if (attempted && base.ledger.writers[this.#options.writer]?.n === n) return attempted
         const { ledger, changed } = applied(base.ledger, changes, now)
-        // Another process may have made room since.
+        // Another process may have released budget meanwhile, so read again before refusing.
         if (!isFresh && changed.includes(false)) this.#known = undefined
         else if (!changed.includes(true)) return changed
         else {
@@ -129,7 +129,7 @@ export class TenantAccount {
     }
   }
 
-  /** False: another writer was faster. */
+  /** Returns false if another writer was faster. */
   async #store({ version }: Known, ledger: Ledger): Promise<boolean> {
     const { state, id, ttlMs } = this.#options
     const result = await state.compareAndSet(space, id, version, ledger as unknown as JSONValue, { ttlMs: ttlMs() })
@@ -167,7 +167,7 @@ function applied(base: Ledger, changes: readonly Change[], now: number): { reado
   return { ledger, changed }
 }
 
-/** Gives back the reservations whose lease is over. */
+/** Returns the ledger without reservations whose lease has ended. */
 export function withoutExpired({ reserved, writers, ...ledger }: Ledger, now: number): Ledger {
   return {
     ...ledger,

@@ -27,8 +27,8 @@ export interface TenantBudgetOptions {
    */
   readonly tenantOf?: (session: PayingSession) => string | undefined
   /**
-   * How long a reservation counts, in milliseconds, before it is given back because its process has died. Longer than any
-   * model call. Default 600,000.
+   * Lifetime of a reservation in ms, after which it is released because its process has died. Must be longer than any model
+   * call. Default 600,000.
    */
   readonly leaseMs?: number
 }
@@ -46,13 +46,13 @@ export interface TenantSpending {
   /** Limit as a decimal string. Absent: the tenant has no limit. */
   readonly maxCost?: string
   readonly currency: string
-  /** Absent: nothing was spent. */
+  /** Absent: nothing has been spent. */
   readonly spent?: Cost
   /** Money reserved for running calls, and for calls of dead processes until their lease ends. */
   readonly reserved?: Cost
   /** Money granted in addition to the limit, as a decimal string. Absent: none. */
   readonly granted?: string
-  /** A number for people; the budget itself is exact. Absent without a limit. */
+  /** Remaining budget as a rounded number for display; the budget itself is exact. Absent without a limit. */
   readonly left?: number
   /** Epoch milliseconds. */
   readonly windowStartsAt: number
@@ -60,7 +60,7 @@ export interface TenantSpending {
 }
 
 interface TenantBudgetsOptions extends TenantBudgetOptions {
-  /** Of the runtime. Asked for at the first use. */
+  /** State store of the runtime. Called at the first use. */
   readonly ownState: () => StateStore
   readonly namespace: string
   readonly clock: Clock
@@ -71,17 +71,17 @@ const dayMs = 86_400_000
 const defaultLeaseMs = 600_000
 const mostAccounts = 1_000
 
-/** The budgets of all tenants, as one process reserves on them and settles. */
+/** Budgets of all tenants. Reserves and settles for this process. */
 export class TenantBudgets {
   readonly #options: TenantBudgetsOptions
-  /** Of present windows, and of earlier ones in which something is still written. */
+  /** Accounts of present windows, and of earlier windows with writes in progress. */
   readonly #accounts = new Map<string, TenantAccount>()
 
   constructor(options: TenantBudgetsOptions) {
     this.#options = options
   }
 
-  /** The budget of a run in this session. Undefined: it is held to none. Throws `invalid-config`. */
+  /** Returns the budget of a run in this session, or undefined if none applies. Throws `invalid-config`. */
   async budgetFor(session: PayingSession): Promise<Budget | undefined> {
     const tenant = this.#tenantOf(session)
     if (tenant === undefined) return undefined
@@ -89,7 +89,7 @@ export class TenantBudgets {
     return maxCost === undefined ? undefined : this.#budget(tenant, maxCost)
   }
 
-  /** Resolves when nothing is to be counted any more, or when this time is over. */
+  /** Resolves when all changes are stored, or when this time is over. */
   async finishWriting(withinMs: number): Promise<void> {
     const busy = [...this.#accounts.values()].flatMap((account) => account.writing ?? [])
     if (busy.length === 0) return
@@ -190,13 +190,13 @@ export class TenantBudgets {
     return { start, end: start + lengthMs }
   }
 
-  /** A reservation is settled in the window in which it was made. */
+  /** Returns the account of a window. A reservation is settled in the window in which it was made. */
   #accountOf(tenant: string, start: number): TenantAccount {
     const { store, ownState, namespace, clock, ids, window, leaseMs = defaultLeaseMs } = this.#options
     const id = `${namespace}:${window}:${start}:${tenant}`
     const known = this.#accounts.get(id)
     if (known) return known
-    // For what is settled after the end of the window.
+    // Keeps the record for reservations that are settled after the end of the window.
     const ttlMs = (): number => Math.max(0, this.#windowAt(start).end - clock.now()) + 2 * leaseMs
     const state = store ? stateStoreOf(store) : ownState()
     const made = new TenantAccount({ state, id, clock, writer: ids.next('writer'), ttlMs })
@@ -206,7 +206,7 @@ export class TenantBudgets {
   }
 }
 
-/** Names the function that failed. Throws or rejects with `invalid-config`. */
+/** Calls a function of the host. If it fails, throws or rejects with `invalid-config` and the name of the function. */
 function answerOf<Answer>(name: string, ask: () => Answer): Answer {
   const failed = (error: unknown): never => {
     throw new SessionError('invalid-config', `${name} failed: ${error instanceof Error ? error.message : String(error)}.`, { cause: error })
@@ -219,7 +219,7 @@ function answerOf<Answer>(name: string, ask: () => Answer): Answer {
   }
 }
 
-/** Throws `invalid-config`. */
+/** Throws `invalid-config` if the value is not an amount. */
 export function checkMaxCost(path: string, value: unknown): void {
   try {
     createBudget({ maxCost: value as Decimal })
@@ -233,7 +233,7 @@ function costsOf(reserved: Ledger['reserved']): readonly Cost[] {
   return Object.values(reserved).map(({ cost }) => cost)
 }
 
-/** A budget on which everything stands that the ledger has. */
+/** Returns a budget with all amounts of the ledger applied. */
 function standing({ spent, reserved, granted = {} }: Ledger, maxCost: string): LocalBudget {
   const budget = createBudget({ maxCost })
   for (const [id, cost] of Object.entries(granted)) budget.grant(id, { cost })

@@ -14,7 +14,7 @@ import type { TenantBudgetOptions, TenantSpending } from './tenant-budgets.ts'
 
 /** Agents, store, limits and callbacks of one runtime. Only `agents` is required. Unknown keys are refused with `invalid-config`. */
 export interface RuntimeOptions {
-  /** Unique names; the first is the default agent. */
+  /** Agents with unique names. The first is the default agent. */
   readonly agents: readonly Agent[]
   /** Default: a memory store. */
   readonly store?: SessionStore
@@ -23,15 +23,15 @@ export interface RuntimeOptions {
   /** Number of runs that this process executes at once. Default 32. */
   readonly concurrency?: number
   /**
-   * Runs at once of the sessions of one tenant, in all processes of this store together; further ones wait, and keep no other
-   * tenant waiting. Two processes that claim in the same moment may exceed it. Keys of sessions name the tenant:
-   * `tenant:<id>:…`. Runs that an agent has started for another one do not count. Default: no limit.
+   * Limit of concurrent runs per tenant, across all processes on this store. Further runs stay queued and do not block other
+   * tenants. Two processes that claim at the same moment may exceed it. The session key `tenant:<id>:…` names the tenant. Runs
+   * of subagents do not count. Default: no limit.
    */
   readonly maxRunsPerTenant?: number
   /**
-   * Spending limit of each tenant per window, shared by all processes on its store. Each model call, compactions included, is
-   * reserved before it is made and settled before its answer is stored: two store calls. A call that does not fit ends its run
-   * as `limit`, `max-cost`. Every model needs a price. Default: no budget.
+   * Spending limit of each tenant per window, shared by all processes on its store. Each model call, including compactions, is
+   * reserved before it is made and settled before its answer is stored: two store calls. A call that exceeds the budget ends
+   * its run as `limit`, `max-cost`. Every model needs a price. Default: no budget.
    */
   readonly tenantBudget?: TenantBudgetOptions
   /** Action on an input while a run of its session is open. Default `queue`. */
@@ -44,22 +44,19 @@ export interface RuntimeOptions {
   readonly durability?: 'boundary' | 'turn'
   /** Action on a run that continues after the definition of its agent has changed. Default `continue`. */
   readonly onDefinitionChange?: DefinitionPolicy
-  /** Default: the agent's; a tool's own wins. */
+  /** Action on a call with an unknown outcome. Default: the setting of the agent. The setting of a tool takes precedence. */
   readonly onUnknownOutcome?: 'stop' | 'tell-model'
-  /** Default: the agent's. */
+  /** Action on the transcript of a failed turn. Default: the setting of the agent. */
   readonly onFailedTurn?: 'keep' | 'rewind'
   /** Length of a lease and interval of its renewal in milliseconds. Defaults 10,000 and 3,000. */
   readonly lease?: { readonly ttlMs?: number; readonly heartbeatMs?: number }
-  /** Number of lost executions after which a run is given up: since its last progress, and in total. Defaults 5 and 25. */
+  /** Number of lost executions after which a run ends with an error: since its last progress, and in total. Defaults 5 and 25. */
   readonly attempts?: { readonly withoutProgress?: number; readonly total?: number }
-  /**
-   * Delegated work that the agent does not wait for: limits, or false to refuse it. Defaults: `maxActive` 64, `maxRetained`
-   * 256, `maxDepth` 3.
-   */
+  /** Limits of background subagents, or false to refuse them. Defaults: `maxActive` 64, `maxRetained` 256, `maxDepth` 3. */
   readonly background?: false | { readonly maxActive?: number; readonly maxRetained?: number; readonly maxDepth?: number }
-  /** Lifetime of sessions without one of their own. Default: no expiry. */
+  /** Lifetime of sessions that have no `ttl` of their own. Default: no expiry. */
   readonly ttl?: SessionTtl
-  /** How long the log, deltas and ended work are kept. Default: see `Retention`. */
+  /** Retention times of ended runs and expired sessions. Default: see `Retention`. */
   readonly retention?: Retention
   /** Webhooks that are notified about all sessions: by a signed POST, at least once, in order per session. */
   readonly notify?: RuntimeWebhook | readonly RuntimeWebhook[]
@@ -67,19 +64,19 @@ export interface RuntimeOptions {
   readonly webhooks?: WebhookOptions
   /** The recorder of `recordRequests`. Deleting a session then deletes its recorded requests. Default: they are kept. */
   readonly requests?: Pick<RequestRecorder, 'remove'>
-  /** The first use of the store starts the runtime. Default true. */
+  /** Starts the runtime at the first use of the store. Default true. */
   readonly autoStart?: boolean
-  /** False: nothing happens by itself, the host calls `drain()`. Default true. */
+  /** False: nothing runs automatically, and the host calls `drain()`. Default true. */
   readonly timers?: boolean
   /** Called when work or a timer is left, with the time in epoch milliseconds at which to call `drain()`. For hosts with alarms. */
   readonly onWake?: (atMs: number) => void | Promise<void>
-  /** Wraps each execution of a run, so that the run is inside a context that it opens. */
+  /** Wraps each execution of a run, for example to open a tracing context around it. */
   readonly aroundRun?: AroundRun
   /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
   /** Makes ids of runs, messages and entries. Default: random. */
   readonly ids?: IdSource
-  /** Background faults. Default: `console.error`, without content. */
+  /** Called with errors in the background. Default: `console.error`, without content. */
   readonly onError?: (error: unknown, where: ErrorContext) => void
 }
 
@@ -95,7 +92,7 @@ export interface RunExecution {
   readonly session: string
   readonly agent: string
   readonly kind: RunKind
-  /** How often it was claimed before. */
+  /** Number of earlier claims. */
   readonly claims: number
 }
 
@@ -113,15 +110,15 @@ export interface RuntimeWebhook extends Webhook {
 
 /** Network rules for the delivery of webhooks. By default only `https` to public addresses is allowed. */
 export interface WebhookOptions {
-  /** Webhooks with http too. Default: https only. */
+  /** Allows webhooks over http. Default: https only. */
   readonly http?: boolean
-  /** Addresses and ranges of your own network, such as `10.0.0.0/8`, that may be reached all the same. Default: none. */
+  /** Addresses and ranges of your own network that are allowed although they are not public, such as `10.0.0.0/8`. Default: none. */
   readonly allow?: readonly string[]
-  /** All addresses of a name. Default: the resolver of the system. */
+  /** Returns all addresses of a host name. Default: the resolver of the system. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
-  /** Further authorities whose certificates are believed, in PEM. */
+  /** Additional trusted certificate authorities, in PEM. */
   readonly ca?: readonly string[]
-  /** Spreads repeats in time. At least 0, below 1. Default `Math.random`. */
+  /** Random source for the backoff of retries: from 0 up to, but not including, 1. Default `Math.random`. */
   readonly random?: () => number
 }
 
@@ -129,7 +126,7 @@ export interface WebhookOptions {
 export interface Retention {
   /** Runs that have ended, with their events, inputs and idempotency ids, and notices that are delivered or failed. Default 30 days. */
   readonly runsMs?: number
-  /** Sessions that have expired; then they are deleted. Default 7 days. */
+  /** Expired sessions. After this time they are deleted. Default 7 days. */
   readonly expiredMs?: number
 }
 
@@ -152,7 +149,7 @@ export interface Runtime extends AsyncDisposable {
   readonly background: 'none' | 'in-process' | 'durable'
   /** Whether it was made with `tenantBudget`. */
   readonly hasTenantBudget: boolean
-  /** The first is the default. */
+  /** Root agents. The first is the default. */
   readonly agents: readonly Agent[]
   /** Opens the store, continues runs of dead processes and begins to claim queued runs. Throws `invalid-config` if it was called before. */
   start(options?: StartOptions): Promise<StartReport>
@@ -211,23 +208,23 @@ export interface Runtime extends AsyncDisposable {
 
 /** Limits of one `drain()`: end time, number of runs, abort signal. Default: drain until no work is left. */
 export interface DrainOptions {
-  /** Epoch milliseconds at which runs leave at their next boundary. Default: when nothing is left to do. */
+  /** Time in epoch milliseconds at which runs yield at their next boundary. Default: no time limit. */
   readonly untilMs?: number
-  /** How many runs are claimed at most. */
+  /** Highest number of runs to claim. */
   readonly maxRuns?: number
-  /** Aborting it makes runs leave at their next boundary. */
+  /** Signal that makes runs yield at their next boundary. */
   readonly abortSignal?: AbortSignal
 }
 
 /** Result of one `drain()`: counts of runs and sessions, and the time in epoch milliseconds at which the next work is due. */
 export interface DrainReport {
-  /** Runs that were claimed and came to rest. */
+  /** Runs that were executed until they ended or waited. */
   readonly ran: number
-  /** Runs that went back into the queue. */
+  /** Runs that were put back into the queue. */
   readonly yielded: number
-  /** Sessions in which a run is still queued or running. */
+  /** Sessions with a run that is still queued or running. */
   readonly left: number
-  /** When the next thing is due; null: nothing is. */
+  /** Time at which the next work is due; null: there is none. */
   readonly nextDueAt: number | null
 }
 
@@ -235,7 +232,7 @@ export interface DrainReport {
 export interface SweepReport {
   readonly timers: number
   readonly expired: number
-  /** Sessions whose inbox was looked through. */
+  /** Sessions whose inbox was checked for waiting inputs. */
   readonly started: number
   /** Deleted records. `sessions`: sessions deleted because their expiry is past the retention. */
   readonly pruned: PruneReport & { readonly sessions: number }
@@ -250,7 +247,7 @@ export interface StartOptions {
 
 /** Result of `Runtime.start()`: the number of runs taken over from dead processes. */
 export interface StartReport {
-  /** Runs that a dead owner had left running. */
+  /** Runs that were running when their owner died. */
   readonly recovered: number
 }
 
@@ -261,15 +258,15 @@ export interface StartReport {
 export interface SessionOptions {
   /** Fixed when the session is created. Default: the runtime's default agent. */
   readonly agent?: string
-  /** A session of another owner is missing. */
+  /** Owner of the session. For callers with another owner the session is reported as missing. */
   readonly owner?: string
-  /** Stored at creation, as all that follows; tools see it as their `context`. */
+  /** Stored when the session is created, like all fields below. Tools get it as their `context`. */
   readonly metadata?: JSONObject
-  /** How long the session lives. Default: as the runtime says. */
+  /** Lifetime of the session. Default: the `ttl` of the runtime. */
   readonly ttl?: SessionTtl
   /** Model parameters for all runs of the session. */
   readonly runtimeParams?: RuntimeParams
-  /** Picks the platform section of the prompt. */
+  /** Selects the platform section of the prompt. */
   readonly channel?: string
   /** Tools that run outside of the runtime, for example in a browser. */
   readonly remoteTools?: readonly ToolDeclaration[]
@@ -279,8 +276,8 @@ export interface SessionOptions {
    */
   readonly notify?: Webhook
   /**
-   * Messages from elsewhere that a new session begins with, at most 1,000: stored in the commit that makes it. Must be a
-   * transcript that a run takes, else `invalid-input`.
+   * Messages with which a new session begins, at most 1,000. Stored in the commit that creates the session. Must be a valid
+   * transcript, else `invalid-input`.
    */
   readonly history?: readonly Message[]
 }
