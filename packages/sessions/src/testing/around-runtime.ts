@@ -1,16 +1,16 @@
 import type { Runtime } from '../runtime/types.ts'
 
-/** A method of a runtime, or of a session or a run that it gave. */
+/** A method call on a runtime, or on a session or a run of it. */
 export interface RuntimeCall {
   readonly target: object
   readonly name: string | symbol
   readonly args: readonly unknown[]
 }
 
-/** `go` calls the method itself. Must return what it returns, or the same with something around it. */
+/** Wraps a call. `go` calls the method itself. Must return the result of `go`, or a wrapped one. */
 export type AroundRuntime = (call: RuntimeCall, go: () => unknown) => unknown
 
-/** The runtime with something around each method, of its sessions and runs too. */
+/** Wraps each method of the runtime, and of its sessions and runs. */
 export function aroundRuntime(runtime: Runtime, around: AroundRuntime): Runtime {
   return wrapped(runtime, around)
 }
@@ -34,7 +34,7 @@ function faceOf(value: unknown, around: AroundRuntime): unknown {
   return { ...value, run: wrapped(value.run, around) }
 }
 
-/** A session or a run. */
+/** Returns true for a session or a run. */
 function isFace(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   return ('send' in value && 'key' in value) || ('result' in value && 'runId' in value)

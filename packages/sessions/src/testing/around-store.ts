@@ -3,10 +3,10 @@ import type { SessionStore } from '../contract/session-store.ts'
 /** Name of a method of a session store that faults can hit. */
 export type StoreOperation = keyof Omit<SessionStore, 'name' | 'capabilities' | 'state' | 'deltas' | 'subscribe'>
 
-/** `go` asks the store itself. */
+/** Wraps a store call. `go` calls the store itself. */
 export type Around = (operation: StoreOperation, args: readonly unknown[], go: () => Promise<unknown>) => Promise<unknown>
 
-/** An operation that is missing here does not compile. */
+/** The type makes a missing operation a compile error. */
 export const operations: Readonly<Record<StoreOperation, true>> = {
   open: true,
   close: true,
@@ -35,7 +35,7 @@ export const operations: Readonly<Record<StoreOperation, true>> = {
   resendNotice: true,
 }
 
-/** The store with something around each of its operations; whatever else it has stays as it is. */
+/** Wraps each operation of the store. Its other members stay unchanged. */
 export function aroundStore<Store extends SessionStore>(store: Store, around: Around): Store {
   return new Proxy(store, {
     get(target, name) {

@@ -90,7 +90,7 @@ const checkSetup = record<Setup>({
 
 const ways: readonly ProgramCrash['how'][] = ['kill', 'kill-behind', 'lost', 'lost-behind', 'outage', 'freeze', 'unrenewed', 'never-renewed', 'kill-in-tool', 'freeze-in-tool']
 
-/** Checks the outline of a program: what it is made of is printed by the kit. */
+/** Checks the outer structure of a program only, because the kit prints the rest. */
 export const checkProgram = record<Program>({
   seed,
   setup: checkSetup,
@@ -133,7 +133,7 @@ export const checkExploreSimulations = record<ExploreSimulationsOptions>({ ...si
 
 const simulationSteps: Readonly<Record<SimulationStep['do'], true>> = { send: true, steer: true, 'follow-up': true, stop: true, read: true, follow: true }
 
-/** Checks the outline of a simulation: what it is made of is printed by the kit. */
+/** Checks the outer structure of a simulation only, because the kit prints the rest. */
 export const checkSimulation = record<Simulation>({
   seed,
   clocks: requiredList((path, value) => checkRequired(path, value, 'a number of milliseconds', Number.isSafeInteger)),

@@ -39,7 +39,7 @@ class Exploration {
     const recorded = await this.#run('none', [])
     this.#check('', 'none', recorded)
     const points = recorded.lives[0] ?? []
-    // What is wrong without a crash is not found by crashing.
+    // Crashes are tried only if the scenario works without one.
     if (this.#failures.length === 0) {
       this.#undisturbed = recorded.end
       for (const mode of modes) await this.#strikeEach(mode, points)
@@ -66,7 +66,10 @@ class Exploration {
     }
   }
 
-  /** `only` may be a point of a recovery, which begins with another point. */
+  /**
+   * Returns true if the point is `only`, or the first crash of it. `only` may name a point of a recovery, which begins with the
+   * name of an earlier point.
+   */
   #leadsTo(name: string): boolean {
     const { only } = this.#options
     return only === undefined || only === name || only.startsWith(name + between)

@@ -18,7 +18,7 @@ export function faultyStore<Store extends SessionStore>(store: Store, faults: Fa
   })
 }
 
-/** A rule whatever its operation is. */
+/** A rule for any operation. */
 interface AnyRule extends FaultTimes {
   readonly of: StoreOperation | 'any'
   readonly when?: (...args: readonly unknown[]) => boolean

@@ -15,9 +15,9 @@ const reconnectMs = 20
 export interface KvServer {
   readonly url: string
   readonly token: string
-  /** The command of each request that came, or the names of a pipeline's. */
+  /** The command of each request, or the command names of a pipeline. */
   readonly requests: readonly string[]
-  /** What becomes of the next requests, one after the other. */
+  /** Applies these faults to the next requests, one each. */
   fail(...faults: readonly KvFault[]): void
   close(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startKvServer(options: KvServerOptions): Promise<KvServer>
   }
 }
 
-/** A connection that is lost later is opened again. Until then commands fail at once. */
+/** Connects. A lost connection is reopened; until then commands fail at once. */
 async function connect(url: string): Promise<CommandClient & { destroy(): void }> {
   const { createClient } = await loadRedis('startKvServer')
   let wasReady = false

@@ -1,4 +1,4 @@
-/** Returns the smallest value that it finds which still fails, as `fails` says. `tries` bounds how often `fails` is asked. */
+/** Returns the smallest value found for which `fails` is still true. `tries` limits the number of calls of `fails`. */
 export async function shrink<T>(value: T, smallerThan: (value: T) => Iterable<T>, fails: (smaller: T) => Promise<boolean>, tries: number): Promise<T> {
   let smallest = value
   let left = tries

@@ -5,8 +5,8 @@ import { scriptedModel } from '@bowline/llm/testing'
 let warm: Promise<unknown> | undefined
 
 /**
- * Loads the modules that the loop loads at first use. Loading takes real time, which a test's own clock does not see: the
- * first run of a process would go another way than the same run later.
+ * Loads the modules that the loop loads at first use. Loading takes real time, which an injected clock does not show, so the
+ * first run of a process would take another path than later ones.
  */
 export async function warmUp(): Promise<void> {
   warm ??= Promise.all([runOnce(), resolveSchema({ type: 'string', pattern: '^a' }), resolveSchema(anyObject)])
@@ -19,7 +19,7 @@ function runOnce(): Promise<unknown> {
   return defineAgent({ name: 'warm', model, tools: [look] }).run('go').result()
 }
 
-/** No plain JSON Schema, so that the AI SDK reads it. */
+/** A schema that is not plain JSON Schema, so that the AI SDK reads it. */
 const anyObject = {
   '~standard': {
     version: 1,

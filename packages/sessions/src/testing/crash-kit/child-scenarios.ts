@@ -4,7 +4,7 @@ import { standardInvariants } from './invariants.ts'
 import { asking, done, driveToEnd, effectTool } from './scenario-parts.ts'
 import type { CrashScenario, Invariant } from './types.ts'
 
-/** Every session gets one reminder for all of its background tasks. */
+/** Checks that every session gets one reminder for all of its background tasks. */
 const remindedOnce: Invariant = {
   name: 'a session is reminded once of its background tasks',
   check: ({ sessions }) =>
@@ -15,9 +15,9 @@ const remindedOnce: Invariant = {
     }),
 }
 
-/** Work that is handed on to subagents. */
+/** Scenarios with subagents. */
 export const childScenarios = {
-  /** A subagent that is waited for, and whose call is approved. */
+  /** The parent waits for the subagent, whose call needs approval. */
   child: {
     agents: (world) => {
       const helper = defineAgent({ ...agent('helper', call('pay')), description: 'Helps.', tools: [asking(world, 'pay')] })
@@ -25,7 +25,7 @@ export const childScenarios = {
     },
     drive: driveToEnd,
   },
-  /** A subagent that has too little for its second model call, below a run that asks for more. */
+  /** The subagent has too little budget for its second model call, and the run above asks for more. */
   childBudget: {
     agents: (world) => {
       const limits = { maxTotalTokens: 4_500 } as const
@@ -34,7 +34,7 @@ export const childScenarios = {
     },
     drive: driveToEnd,
   },
-  /** Subagents in the background, three deep: each ends before the one that it has started. */
+  /** Subagents in the background, three levels deep. Each ends before the one that it has started. */
   background: {
     agents: (world) => {
       const leaf = defineAgent({ ...agent('leaf', call('index')), description: 'Works.', tools: [effectTool(world, 'index', 'idempotent', { takesMs: 2_000 })] })
@@ -46,7 +46,7 @@ export const childScenarios = {
   },
 } as const satisfies Readonly<Record<string, CrashScenario>>
 
-/** A model that makes one call, and then says that all is done. */
+/** Returns an agent whose model makes one call and then answers that all is done. */
 function agent(name: string, first: Step): AgentOptions {
   return { name, model: scriptedModel(({ prompt }) => (prompt.some(({ role }) => role === 'tool') ? done : first)) }
 }

@@ -3,19 +3,19 @@ import type { CrashMode } from './types.ts'
 export type PointKind = 'before-commit' | 'after-commit' | 'after-claim' | 'tool-start' | 'tool-end' | 'model-call'
 
 export interface CrashPoint {
-  /** From 1, in the life of the process that is watched. */
+  /** Number of the point, from 1, within one life of the watched process. */
   readonly number: number
   readonly kind: PointKind
   readonly what: string
 }
 
-/** Where a run of the scenario is disturbed: at the n-th point, and then at the m-th of what follows. */
+/** Points at which a run of the scenario is disturbed: at the n-th point, and then at the m-th point of the recovery. */
 export interface CrashPlan {
   readonly mode: CrashMode | 'none'
   readonly targets: readonly number[]
 }
 
-/** Whether something can happen there in this mode: an answer is lost only where one is given. */
+/** Returns true if the mode can apply at this point: an answer can be lost only where there is one. */
 export function isStrikable(mode: CrashMode, { kind }: CrashPoint): boolean {
   return mode !== 'lost-response' || kind === 'before-commit' || kind === 'after-commit' || kind === 'after-claim'
 }
@@ -24,9 +24,9 @@ export function printPoint({ number, kind, what }: CrashPoint): string {
   return `${number} ${kind} ${what}`
 }
 
-/** Counts the points of the process that is watched, and says where it is struck. */
+/** Counts the points of the watched process and decides where it is disturbed. */
 export class PointCounter {
-  /** The points of each life: before the first crash, between it and the second, behind the last. */
+  /** The points of each life: before the first crash, between the crashes, and after the last one. */
   readonly lives: CrashPoint[][] = [[]]
   readonly #plan: CrashPlan
 
@@ -34,7 +34,7 @@ export class PointCounter {
     this.#plan = plan
   }
 
-  /** True when the plan says so. The next point then begins another life. */
+  /** Counts a point. Returns true if the plan disturbs it; the next point then begins another life. */
   reach(kind: PointKind, what: string): boolean {
     const life = this.lives.at(-1) ?? []
     const number = life.push({ number: life.length + 1, kind, what })
@@ -43,7 +43,7 @@ export class PointCounter {
     return true
   }
 
-  /** The plan was not carried out: the scenario went another way than before. */
+  /** True if the plan was not carried out, because the scenario took another path than before. */
   get isUnfinished(): boolean {
     return this.lives.length <= this.#plan.targets.length
   }

@@ -1,12 +1,12 @@
 import type { Clock } from '@bowline/llm'
 
-/** `waking`: it was stopped and goes on; timers and the store come first. */
+/** `waking`: the process was stopped and continues. Its timers and store answers come first. */
 type ProcessState = 'alive' | 'stopped' | 'waking' | 'dead'
 
-/** What one process is to the outside: everything that leaves it passes here, and so does every timer. */
+/** A simulated process. Everything that it does outside, and every timer, passes through here. */
 export class CrashProcess {
   readonly name: string
-  /** The time of the scenario; the timers are those of this process. */
+  /** Time of the scenario. The timers belong to this process. */
   readonly clock: Clock
   #state: ProcessState = 'alive'
   #changed = Promise.withResolvers<void>()
@@ -36,7 +36,7 @@ export class CrashProcess {
     return this.#state
   }
 
-  /** Resolves when what wants to leave the process may: never, when it is dead. */
+  /** Resolves when the process may continue. Never resolves if it is dead. */
   async pass(what: 'store' | 'code'): Promise<void> {
     while (this.#state !== 'alive' && !(this.#state === 'waking' && what === 'store')) await this.#changed.promise
   }
@@ -49,7 +49,7 @@ export class CrashProcess {
     this.#become('stopped')
   }
 
-  /** Timers that were missed run now; code goes on with `finishWaking`. */
+  /** Runs missed timers now. Code continues at `finishWaking`. */
   wake(): void {
     this.#become('waking')
     for (const fire of this.#missed.splice(0)) fire()
@@ -63,7 +63,7 @@ export class CrashProcess {
     this.#state = state
     const changed = this.#changed
     this.#changed = Promise.withResolvers()
-    // Whoever waits for a dead process would look in vain.
+    // Waiters of a dead process are never resumed.
     if (state !== 'dead') changed.resolve()
   }
 }

@@ -5,7 +5,7 @@ import { isEnded } from '@bowline/agent-loop/events'
 import { assistant, calling, done, effectTool, key } from './scenario-parts.ts'
 import type { CrashScenario, World } from './types.ts'
 
-/** Inputs that come while a turn is under way, and time that passes while one waits. */
+/** Scenarios with inputs during a turn, and with a deadline. */
 export const inputScenarios = {
   /** Two inputs into the active run. */
   steer: {
@@ -15,7 +15,7 @@ export const inputScenarios = {
       await session.steer('and then right', { id: 'right' })
     }),
   },
-  /** A follow-up after the active run and before a queued input. */
+  /** A follow-up, which runs after the active run and before a queued input. */
   followUp: {
     agents: slow,
     drive: whileBusy(async (session) => {
@@ -23,7 +23,7 @@ export const inputScenarios = {
       await session.followUp('and then?', { id: 'then' })
     }),
   },
-  /** An input that takes the place of the active run. */
+  /** An input that interrupts the active run. */
   interrupt: {
     agents: slow,
     drive: whileBusy(async (session) => void (await session.send('rather this', { id: 'rather', onBusy: 'interrupt' }))),
@@ -38,7 +38,7 @@ export const inputScenarios = {
       for (const run of runs) await run.result()
     },
   },
-  /** A call without approval, and a hook that still works after the turn when the deadline passes. */
+  /** A call whose approval never comes, with a hook that is still working after the turn when the deadline passes. */
   deadline: {
     agents: (world) => {
       const tools = [effectTool(world, 'pay', 'once', { needsApproval: true, approvalTimeoutMs: 1_000 })]
@@ -52,12 +52,12 @@ export const inputScenarios = {
   },
 } as const satisfies Readonly<Record<string, CrashScenario>>
 
-/** An agent whose call takes a second. */
+/** Returns an agent whose call takes a second. */
 function slow(world: World): readonly AgentOptions[] {
   return [assistant([effectTool(world, 'index', 'idempotent', { takesMs: 1_000 })], [calling('index'), done])]
 }
 
-/** Sends, and does something more as soon as the call has begun: once, as far as the client remembers. */
+/** Sends an input. Calls `more` when the tool call has begun: once, as far as the client remembers. */
 function whileBusy(more: (session: Session) => Promise<void>): CrashScenario['drive'] {
   return async (runtime: Runtime, world: World) => {
     const session = runtime.session(key)
@@ -68,7 +68,7 @@ function whileBusy(more: (session: Session) => Promise<void>): CrashScenario['dr
   }
 }
 
-/** A client that was told that something was done does not do it again. */
+/** Runs the work, unless an earlier process has told the client that it is done. */
 async function once(world: World, name: string, work: () => Promise<void>): Promise<void> {
   if (world.notes.has(name)) return
   await work()

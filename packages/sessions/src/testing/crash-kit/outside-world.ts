@@ -2,7 +2,7 @@ import type { CallContext } from '@bowline/agent-loop'
 import type { CrashProcess } from './crash-process.ts'
 import type { Effect, World } from './types.ts'
 
-/** Outlives every process and is not in the store: effects of calls, and what clients remember. */
+/** Effects of calls and memory of clients. Outlives every process, outside of the store. */
 export class OutsideWorld {
   readonly effects: Effect[] = []
   readonly notes = new Map<string, unknown>()
@@ -12,7 +12,7 @@ export class OutsideWorld {
     this.#log = log
   }
 
-  /** As one process reaches it. */
+  /** Returns the world as one process sees it. */
   of(process: CrashProcess): World {
     return {
       effects: this.effects,

@@ -1,6 +1,6 @@
 import type { Batch, CommitResult } from '../../contract/batch.ts'
 
-/** The events of a batch, else what it writes. */
+/** Returns the types of the events in a batch or, without events, its operations. */
 export function nameOfBatch({ writes }: Batch): string {
   const types = writes.flatMap((write) => (write.op === 'event.append' ? write.events.map(({ event }) => event.type) : []))
   return (types.length > 0 ? types : writes.map((write) => write.op)).join('+')

@@ -18,7 +18,7 @@ const inboxKinds = Object.keys({
 const holding: readonly string[] = holdingStatuses
 const open: readonly RunStatus[] = ['queued', ...holdingStatuses]
 
-/** Returns true if nothing happens by itself any more: no run works or is due, and queued runs come after one that waits. */
+/** Returns true if nothing can progress by itself: no run is running or due, and each queued run comes after one that waits. */
 export async function isAtRest(store: SessionStore): Promise<boolean> {
   for (const { key } of await sessionsOf(store)) {
     if (!isResting(await allPages((page) => store.listRuns(key, { status: open, limit: pageSize, ...page })))) return false
@@ -28,7 +28,7 @@ export async function isAtRest(store: SessionStore): Promise<boolean> {
   return true
 }
 
-/** A run is to be made of what waits in the inbox. */
+/** Returns true if a run will be started for rows of the inbox. */
 async function startsRun(store: SessionStore, key: string): Promise<boolean> {
   return (await store.readInbox(key, ['steer'])).length > 0 || (await announceable(store, key)).length > 0
 }
@@ -38,13 +38,13 @@ export function isResting(runs: readonly RunRecord[]): boolean {
   return runs.every((run) => run.status !== 'queued') || runs.some((run) => holding.includes(run.status))
 }
 
-/** Everything that the store holds. */
+/** Reads everything in the store. */
 export async function readSessions(store: SessionStore): Promise<readonly SessionEnd[]> {
   const sessions = await sessionsOf(store)
   return Promise.all([...sessions].sort((a, b) => (a.key < b.key ? -1 : 1)).map((record) => readSession(store, record)))
 }
 
-/** The part of a session that says what is to happen to it. Read far more often than the rest. */
+/** The part of a session that shows its pending work. It is read far more often than the rest. */
 export type PendingWork = Pick<SessionEnd, 'record' | 'runs' | 'inbox'>
 
 export async function readPendingWork(store: SessionStore): Promise<readonly PendingWork[]> {
@@ -69,7 +69,7 @@ function sessionsOf(store: SessionStore): Promise<SessionRecord[]> {
   return allPages((page) => store.listSessions({ limit: pageSize, ...page }))
 }
 
-/** Newest first. */
+/** Returns the active path, newest first. */
 async function pathOf(store: SessionStore, key: string): Promise<EntryRecord[]> {
   const first = await store.readPath(key, { limit: pageSize })
   const entries = [...first.items]

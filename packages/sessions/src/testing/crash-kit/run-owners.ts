@@ -2,7 +2,7 @@ import type { Batch, Write } from '../../contract/batch.ts'
 import type { Claim } from '../../contract/session-store.ts'
 import type { CrashProcess } from './crash-process.ts'
 
-/** Which process claimed each run last, and the epoch under which each process has it, as far as it knows. */
+/** Tracks which process claimed each run last, and the epoch that each process knows. */
 export class RunOwners {
   readonly #owners = new Map<string, { readonly process: CrashProcess; readonly epoch: number }>()
   readonly #epochs = new Map<CrashProcess, Map<string, number>>()
@@ -16,12 +16,12 @@ export class RunOwners {
     }
   }
 
-  /** The process that claimed the run last. */
+  /** Returns the process that claimed the run last. */
   ownerOf(runId: string): CrashProcess | undefined {
     return this.#owners.get(runId)?.process
   }
 
-  /** Runs for which the batch writes what only an owner writes, although another process has claimed them since. */
+  /** Returns the runs for which the batch writes as their owner, although another process has claimed them since. */
   lostRunsIn(process: CrashProcess, batch: Batch): readonly string[] {
     const written = new Set(batch.writes.flatMap(runsOf))
     const ended = new Set(batch.writes.flatMap((write) => (write.op === 'run.patch' && write.patch.status === 'aborted' ? write.runId : [])))

@@ -18,7 +18,7 @@ const notTheSame =
 
 export interface ScenarioRun {
   readonly end: CrashEnd
-  /** The points of each life: before the first crash, behind it, behind the second. */
+  /** The points of each life: before the first crash, after it, and after the second. */
   readonly lives: readonly (readonly CrashPoint[])[]
   readonly trace: readonly string[]
 }
@@ -29,7 +29,7 @@ export interface ScenarioRunOptions {
   readonly restWithinMs: number
 }
 
-/** Runs a scenario to its rest, with the crashes of the plan, in as many processes as that takes. */
+/** Runs a scenario until it is at rest, with the crashes of the plan, in as many processes as needed. */
 export async function runScenario(scenario: CrashScenario, options: ScenarioRunOptions): Promise<ScenarioRun> {
   const scene = new Scene(scenario.store?.() ?? memoryStore(), options.plan, options.seed)
   const stage = new Stage(scenario, scene, options.restWithinMs)
@@ -46,13 +46,13 @@ interface LiveProcess {
   readonly process: CrashProcess
   readonly runtime: Runtime
   readonly release: () => Promise<void>
-  /** It was stopped and may be told that it has lost everything. */
+  /** True if the process was stopped. Its client may then fail, because the process has lost its runs. */
   isZombie: boolean
   isDone: boolean
   failure: unknown
 }
 
-/** The processes of one run of a scenario, and the time that passes for them. */
+/** The processes of one run of a scenario, with their shared time. */
 class Stage {
   readonly #scenario: CrashScenario
   readonly #scene: Scene
@@ -66,7 +66,7 @@ class Stage {
     scene.onTakeover = () => this.#wakeZombies()
   }
 
-  /** Undefined when everything has come to rest, else why not. */
+  /** Runs the scenario. Returns undefined if everything has come to rest, else the reason. */
   async play(): Promise<string | undefined> {
     this.#start()
     const until = this.#scene.clock.now() + this.#restWithinMs
@@ -90,7 +90,7 @@ class Stage {
     }
   }
 
-  /** Stops what lives, whatever it still does. */
+  /** Stops all live processes, whatever they are doing. */
   async clear(): Promise<void> {
     this.#wakeZombies()
     const stops = this.#living.map(({ runtime }) => runtime.stop({ graceMs: 0 }))
@@ -129,7 +129,7 @@ class Stage {
       .finally(() => (live.isDone = true))
   }
 
-  /** Another process takes the place of the one that was struck. */
+  /** Replaces the disturbed process by another one. */
   async #replaceStruck(): Promise<void> {
     this.#scene.isStruck = false
     const struck = this.#all.at(-1)
@@ -155,7 +155,7 @@ class Stage {
     }
   }
 
-  /** A client of a process that lost everything may fail. */
+  /** Returns the first failure of a client. The client of a process that lost everything may fail. */
   #firstFailure(): string | undefined {
     const failed = this.#living.find(({ isZombie, failure }) => !isZombie && failure !== undefined)
     return failed && `the client of ${failed.process.name} failed: ${nameOfError(failed.failure)}`

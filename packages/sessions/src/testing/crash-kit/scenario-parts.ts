@@ -4,12 +4,12 @@ import type { Runtime } from '../../runtime/types.ts'
 import type { RunHandle } from '../../commands/types.ts'
 import type { World } from './types.ts'
 
-/** The session of every scenario. */
+/** Session key of every scenario. */
 export const key = 'room:1'
 export const done: Step = { text: 'all is done' }
 export const inputSchema = { type: 'object', properties: {}, additionalProperties: false } as const
 
-/** A model that answers with its n-th step after n steps with calls, in whatever process. */
+/** Returns an agent whose model answers with the n-th step after n tool results, in any process. */
 export function assistant(tools: readonly Tool[], steps: readonly Step[]): AgentOptions {
   const model = scriptedModel(({ prompt }) => steps[prompt.filter((message) => message.role === 'tool').length] ?? {})
   return { name: 'assistant', model, tools }
@@ -22,7 +22,7 @@ export function calling(...names: readonly string[]): Step {
 export interface EffectOptions {
   readonly needsApproval?: true
   readonly approvalTimeoutMs?: number
-  /** How long it takes. */
+  /** Duration of the call in ms. */
   readonly takesMs?: number
 }
 
@@ -64,13 +64,13 @@ export function endless(world: World): Tool {
   })
 }
 
-/** Sends, and answers whatever the run waits for, until it has ended. */
+/** Sends an input, and answers all questions of the run until it has ended. */
 export async function driveToEnd(runtime: Runtime): Promise<void> {
   const run = await runtime.session(key).send('go', { id: 'first' })
   while (await answer(run));
 }
 
-/** False: nothing is asked. */
+/** Answers all questions. Returns false if there are none. */
 async function answer(run: RunHandle): Promise<boolean> {
   const { session } = run
   const { pendingToolCalls, pendingApprovals } = await run.result()
@@ -85,7 +85,7 @@ async function answer(run: RunHandle): Promise<boolean> {
   return pendingToolCalls.length + pendingApprovals.length > 0
 }
 
-/** Sends, and stops as soon as the call has begun. */
+/** Sends an input, and stops the run as soon as the call has begun. */
 export async function driveToStop(runtime: Runtime): Promise<void> {
   const session = runtime.session(key)
   const run = await session.send('go', { id: 'first' })

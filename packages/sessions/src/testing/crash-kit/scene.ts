@@ -11,10 +11,10 @@ import { RunOwners } from './run-owners.ts'
 import { seededRandom } from './seeded-random.ts'
 import type { AcknowledgedInput } from './types.ts'
 
-/** What does not end by then goes on with the next timer. */
+/** Limit of turns of the event loop. Work that takes longer continues at the next timer. */
 const mostTurns = 20_000
 
-/** One run of a scenario: the time, the store and the world that all its processes share, and what happened. */
+/** One run of a scenario: time, store and world that its processes share, and the trace. */
 export class Scene {
   readonly clock: Clock
   readonly #time = new ProgramTime(0)
@@ -31,11 +31,11 @@ export class Scene {
   readonly acceptedRuns = new Set<string>()
   readonly acceptedAnswers = new Map<string, number>()
   acceptedInputs: readonly AcknowledgedInput[] = []
-  /** The process whose points count. */
+  /** The process whose points are counted. */
   watched: CrashProcess | undefined
-  /** The watched process was struck, and nobody has dealt with that yet. */
+  /** True from the disturbance of the watched process until it is replaced. */
   isStruck = false
-  /** Called when a process takes over a run that another one had. */
+  /** Called when a process takes over a run of another process. */
   onTakeover: () => void = () => undefined
 
   constructor(store: SessionStore, plan: CrashPlan, seed: number) {
@@ -46,16 +46,16 @@ export class Scene {
     this.clock = this.#time.clock
   }
 
-  /** Lets time pass. A timer runs when all that the one before set off has happened, in the store too. */
+  /** Lets time pass. Before a timer runs, all work that the previous timer started has finished, store calls included. */
   pass(ms: number): Promise<void> {
     return this.#time.pass(ms, () => this.#settle())
   }
 
-  /** Asks the store when nothing else happens any more, so that equal scenes go equal ways on a store that takes its time. */
+  /** Calls the store when all other work has finished. Equal scenes then take equal paths, even with a slow store. */
   ask<T>(process: CrashProcess, go: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#asked.push(async () => {
-      // What a dead process asked is not done any more.
+      // Store calls of a dead process are dropped.
       if (process.state !== 'dead') await go().then(resolve, reject)
     })
     return promise
@@ -74,7 +74,7 @@ export class Scene {
     this.trace.push(`${this.clock.now()} ms ${process.name} ${what}`)
   }
 
-  /** Something that could be the last that a process does. True: its answer from the store is lost. */
+  /** Marks a point at which the process may be disturbed. Returns true if the answer of the store is lost. */
   async point(process: CrashProcess, kind: PointKind, what: string): Promise<boolean> {
     await process.pass(kind.endsWith('commit') ? 'store' : 'code')
     if (kind !== 'after-commit' && kind !== 'after-claim') this.log(process, `${kind} ${what}`)
@@ -84,7 +84,8 @@ export class Scene {
     this.isStruck = true
     if (this.plan.mode === 'kill') process.kill()
     else process.stop()
-    // Before its commit a stopped process still has it in its hands; what it hears comes after its timers.
+    // At `before-commit` the process has not sent its commit, and sends it as soon as it wakes. Answers come only after its
+    // timers.
     await process.pass(kind === 'before-commit' ? 'store' : 'code')
     return false
   }

@@ -1,4 +1,4 @@
-/** Mulberry32: small, and the same everywhere. */
+/** Mulberry32: a small generator with the same numbers on every machine. */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0
   return () => {

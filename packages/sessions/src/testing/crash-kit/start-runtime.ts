@@ -3,7 +3,7 @@ import type { Runtime } from '../../runtime/types.ts'
 
 const maxStarts = 3
 
-/** Starts the runtime, again where the store does not answer once. */
+/** Starts the runtime. Retries if the store is unavailable. */
 export async function startRuntime(runtime: Runtime): Promise<void> {
   for (let starts = 1; ; starts++) {
     try {

@@ -14,20 +14,23 @@ import type {
 /** Fault at a point: the process dies, the answer of the store is lost, or the process freezes for a while. */
 export type CrashMode = 'kill' | 'lost-response' | 'zombie'
 
-/** A piece of work with a result that must be right wherever its process is disturbed. */
+/** Work whose result must be correct wherever its process is disturbed. */
 export interface CrashScenario {
   /**
-   * The agents of one process, as for `defineAgent`. Called for each process: a scripted model knows how far it is, so
-   * it belongs to one. Their tools write what they do outside into the world.
+   * Returns the agents of one process, as for `defineAgent`. Called for each process, because a scripted model keeps its
+   * position. Tools record their outside effects in the world.
    */
   readonly agents: (world: World) => readonly AgentOptions[]
-  /** A store over nothing. Called for each run of the scenario; each process opens it, also while a stopped one has it open. Default: a memory store. */
+  /**
+   * Returns an empty store. Called for each run of the scenario. Each process opens it, even while a stopped process has it
+   * open. Default: a memory store.
+   */
   readonly store?: () => SessionStore
-  /** Makes the runtime of one process. Default: `createRuntime`. It must use what it is given. */
+  /** Creates the runtime of one process from the given options. Default: `createRuntime`. */
   readonly runtime?: (options: RuntimeOptions) => Runtime
   /**
-   * What a client does, from its first input to its last result. Called for each process, so a client that comes back
-   * begins anew: it must send its inputs under ids.
+   * Script of a client, from its first input to its last result. Called for each process, so a returning client starts again
+   * and must send its inputs under ids.
    */
   readonly drive: (runtime: Runtime, world: World) => Promise<void>
   /** Default: `standardInvariants`. */
@@ -36,18 +39,18 @@ export interface CrashScenario {
 
 /** Effects and memory of clients, outside of the store. They survive every process. */
 export interface World {
-  /** Of all processes, in order. */
+  /** Effects of all processes, in order. */
   readonly effects: readonly Effect[]
   /**
-   * Writes down that a call took effect. Await it: in a process that is dead it never resolves, and a call whose signal
-   * is aborted rejects without an effect.
+   * Records that a call took effect. Await it: in a dead process it never resolves. If the signal of the call is aborted, it
+   * rejects without an effect.
    */
   effect(call: CallContext): Promise<void>
-  /** Resolves when so much time has passed for this process. */
+  /** Resolves after this time, in ms, has passed for this process. */
   sleep(ms: number): Promise<void>
-  /** What an outside service answers that was asked about a key. */
+  /** Returns whether the effect with this key happened, as an outside service would. */
   happened(idempotencyKey: string): boolean
-  /** What clients remember. */
+  /** Memory of the clients. */
   readonly notes: Map<string, unknown>
 }
 
@@ -62,7 +65,7 @@ export interface Effect extends Pick<CallContext, EffectCall> {
 /** A condition on the end of a scenario. */
 export interface Invariant {
   readonly name: string
-  /** What is wrong; an empty list is right. */
+  /** Returns the problems; an empty list means that the invariant holds. */
   readonly check: (end: CrashEnd) => readonly string[]
 }
 
@@ -70,13 +73,13 @@ export interface Invariant {
 export interface CrashEnd {
   readonly world: Pick<World, 'effects' | 'notes'>
   readonly sessions: readonly SessionEnd[]
-  /** What clients were told. */
+  /** Acknowledgements that clients received. */
   readonly acknowledged: Acknowledged
-  /** Writes of owners that had lost their run, and that the store took. */
+  /** Writes of owners that had lost their run, but that the store accepted. */
   readonly staleWrites: readonly string[]
-  /** Why it did not come to its end; absent when it did. */
+  /** Reason why the scenario did not end. Absent: it ended. */
   readonly stuck?: string
-  /** The same without a crash; absent in that run itself. */
+  /** End of the same scenario without a crash. Absent in that run itself. */
   readonly undisturbed?: CrashEnd
 }
 
@@ -88,69 +91,69 @@ export interface SessionEnd {
   readonly log: readonly StoredEvent[]
   /** The active path, oldest first. */
   readonly path: readonly EntryRecord[]
-  /** Of the active path. */
+  /** Messages of the active path. */
   readonly messages: readonly StoredMessage[]
   readonly inbox: readonly InboxRecord[]
 }
 
-/** Inputs and answers that the runtime had accepted when a client was told. */
+/** Inputs and answers that the runtime had accepted when it acknowledged them. */
 export interface Acknowledged {
   /** Ids of runs whose input was accepted. */
   readonly runs: readonly string[]
-  /** How often an answer was accepted as new, by tool call id or approval id. */
+  /** Number of times an answer was accepted as new, by tool call id or approval id. */
   readonly answers: ReadonlyMap<string, number>
-  /** Inputs of sessions that no client has killed or deleted since. */
+  /** Inputs of sessions that no client has killed or deleted later. */
   readonly inputs: readonly AcknowledgedInput[]
 }
 
 /** An input of a client that was acknowledged. */
 export interface AcknowledgedInput {
   readonly method: 'send' | 'steer' | 'followUp' | 'overlay'
-  /** The key of its session. */
+  /** Key of its session. */
   readonly session: string
-  /** As the client named it. */
+  /** Id that the client gave. */
   readonly inputId?: string
   /** The content of the message. */
   readonly content: UserMessage['content']
   /** For an overlay: the number of turns that see it. */
   readonly turns?: number
-  /** False: the runtime knew it already. Always true for an overlay, of which the runtime does not say. */
+  /** False if the runtime reported a repeat. Always true for an overlay, because the runtime does not report repeats of it. */
   readonly isNew: boolean
 }
 
 /** Crash modes, depth, seed and time limit (ms of the fake clock) of `exploreCrashes`. */
 export interface ExploreOptions {
-  /** Default: all. */
+  /** Default: all modes. */
   readonly modes?: readonly CrashMode[]
-  /** 2: one more crash at each point of each recovery. Default 1. */
+  /** 2: crashes once more at each point of each recovery. Default 1. */
   readonly depth?: 1 | 2
-  /** The `point` of a failure: only that one is tried. */
+  /** Tries only this `point` of a failure. */
   readonly only?: string
-  /** Of what is random. Default 1. */
+  /** Seed of all random numbers. Default 1. */
   readonly seed?: number
-  /** How long, by the fake clock, everything may take to come to rest. Default 600,000. */
+  /** Time limit for coming to rest, in ms of the fake clock. Default 600,000. */
   readonly restWithinMs?: number
 }
 
 /** Counts and failures of one exploration. No failures means that every invariant held. */
 export interface CrashReport {
-  /** Of the run without a crash. */
+  /** Number of points in the run without a crash. */
   readonly points: number
-  /** How often the scenario was run. */
+  /** Number of runs of the scenario. */
   readonly runs: number
   readonly failures: readonly CrashFailure[]
-  /** What happened in the run without a crash. */
+  /** Trace of the run without a crash. */
   readonly trace: readonly string[]
 }
 
 /** A broken invariant with the point that replays it. */
 export interface CrashFailure {
-  /** Replayed by `only`. */
+  /** Replay it with `only`. */
   readonly point: string
-  /** `none`: it fails without a crash. */
+  /** `none`: the invariant is broken without a crash. */
   readonly mode: CrashMode | 'none'
   readonly invariant: string
   readonly problems: readonly string[]
-  /** What happened, in order. */
+  /** Trace of the run, in order. */
   readonly trace: readonly string[]
 }

@@ -5,7 +5,7 @@ import type { Scene } from './scene.ts'
 type Tools = NonNullable<AgentOptions['tools']>
 type Execute = (...args: never[]) => unknown
 
-/** The agents of one process: each call of a model and each start and end of a tool is a point. */
+/** Creates the agents of one process. Each model call, and each start and end of a tool, is a point. */
 export function watchedAgents(scene: Scene, process: CrashProcess, options: readonly AgentOptions[]): readonly Agent[] {
   return options.map((each) => {
     const { tools = [], model } = each
@@ -53,7 +53,7 @@ function isGenerator(execute: Execute): execute is (...args: never[]) => AsyncGe
   return execute.constructor.name === 'AsyncGeneratorFunction'
 }
 
-/** The model of a registry, which is known by its name alone, has no points. */
+/** Makes each call of the model a point. A model that is given by name cannot be wrapped. */
 function watchedModel(scene: Scene, process: CrashProcess, model: AgentModel): AgentModel {
   if (typeof model === 'string') return model
   if (typeof model === 'function') {

@@ -4,7 +4,7 @@ import { messageOf } from '../../commands/new-run.ts'
 import { aroundRuntime } from '../around-runtime.ts'
 import type { Scene } from './scene.ts'
 
-/** The runtime as a client sees it, with its sessions and runs: what the client is told is remembered. */
+/** Wraps a runtime for a client, and records what its sessions and runs acknowledge. */
 export function watchedRuntime(scene: Scene, runtime: Runtime): Runtime {
   return aroundRuntime(runtime, ({ target, name, args }, go) => {
     const answer = go()
@@ -17,7 +17,7 @@ export function watchedRuntime(scene: Scene, runtime: Runtime): Runtime {
   })
 }
 
-/** What a client is told, as far as it says what was accepted. */
+/** The part of an answer to a client that says what was accepted. */
 interface Told {
   readonly runId?: string
   readonly accepted?: string | readonly string[]

@@ -8,16 +8,16 @@ import type { Scene } from './scene.ts'
 
 export interface WatchedStore {
   readonly store: SessionStore
-  /** What the system does for a process that died. */
+  /** Releases what the operating system would release for a dead process. */
   readonly release: () => Promise<void>
 }
 
-/** The store as one process reaches it: each commit and each claim is a point. */
+/** Wraps the store for one process. Each commit and each claim is a point. */
 export function watchedStore(scene: Scene, process: CrashProcess): WatchedStore {
   let isOpen = false
 
   async function open(options: StoreOpenOptions): Promise<void> {
-    // The time of the store is nobody's own: it goes on while a process is stopped.
+    // The store has its own time, which continues while a process is stopped.
     await scene.ask(process, () => scene.store.open({ ...options, clock: scene.clock }))
     isOpen = true
   }

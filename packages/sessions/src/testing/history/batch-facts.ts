@@ -2,7 +2,7 @@ import type { Batch, CommitResult, NewEvent, Write } from '../../contract/batch.
 import type { RunRecord, StoredEvent } from '../../contract/records.ts'
 import type { BatchFacts, CommitFacts, EventFacts, RunFacts, WriteFacts } from './operations.ts'
 
-/** Leaves out of a batch what the model of a session does not know, and all content. */
+/** Returns the facts of a batch that the model needs, without content. */
 export function batchFacts({ id, key, expect, writes, deliver }: Batch): BatchFacts {
   return {
     ...{ id, key, expect, writes: writes.flatMap(writeFacts) },
@@ -57,7 +57,7 @@ export function storedEventFacts(event: StoredEvent): EventFacts {
   return { seq: event.seq, ...eventFacts(event) }
 }
 
-/** A durable event as it is stored, or as a reader gets it. */
+/** Returns the facts of a durable event, in its stored form or as a reader gets it. */
 export function eventFacts(event: { readonly type: string }): Omit<EventFacts, 'seq'> {
   const { runId, toolCallId, messageId, status, resumed } = event as Readonly<Record<string, unknown>>
   const of = toolCallId ?? messageId

@@ -11,21 +11,21 @@ import type { Contradiction, HistoryRule, SessionModel } from './session-model.t
 export interface HistoryReport {
   readonly operations: number
   readonly sessions: number
-  /** At most one for each session. None: the history agrees with the model. */
+  /** At most one problem per session. Empty: the history agrees with the model. */
   readonly problems: readonly HistoryProblem[]
 }
 
 /** A contradiction between a history and the model, for one session. */
 export interface HistoryProblem {
-  /** The namespace and the key. */
+  /** Namespace and key. */
   readonly session: string
-  /** `undecided`: the search was given up. */
+  /** `undecided`: the search exceeded its limit. */
   readonly rule: HistoryRule | 'undecided'
-  /** What is wrong, in one sentence. */
+  /** The fault in one sentence. */
   readonly message: string
-  /** The smallest part that contradicts the model, in the order of its calls. */
+  /** The smallest set of operations that contradicts the model, in the order of their calls. */
   readonly operations: readonly HistoryOperation[]
-  /** All of this to be printed. */
+  /** All of the above as text to print. */
   readonly text: string
 }
 
@@ -54,7 +54,7 @@ function judge(session: string, steps: readonly Step[], { atRest = false, maxTri
   return [{ session, rule: contradiction.rule, message: contradiction.text, operations, text }]
 }
 
-/** A run is answered, waits, or is queued behind one that waits. */
+/** Checks that each run is answered, waits, or is queued after a run that waits. */
 function isAtRest(model: SessionModel): Contradiction | undefined {
   const first = model.first()
   if (first?.status === 'queued' || first?.status === 'running') return { rule: 'lost-input', text: `${first.id} was accepted, and at rest it is ${first.status}` }

@@ -3,21 +3,21 @@ import type { HistoryOperation } from './operations.ts'
 import type { Step } from './partition.ts'
 import { SessionModel, type Contradiction } from './session-model.ts'
 
-/** Why a history cannot be put into an order. */
+/** Reason why no order of a history agrees with the model. */
 export interface Explanation {
   readonly contradiction: Contradiction
   /**
-   * Without the answer of any of these the others could be put into an order, those that came long before apart. The claim or
-   * the stop request that is contradicted is among them.
+   * Without the answer of any one of these operations, the others could be ordered (apart from much earlier ones). Includes the
+   * claim or the stop request that is contradicted.
    */
   readonly operations: readonly HistoryOperation[]
-  /** How the session stands when the order ends. */
+  /** State of the session at the end of the order. */
   readonly state: string
 }
 
-/** Steps that are weighed one by one: the last ones before the answer that is wrong. What came before is taken as it was. */
+/** Number of steps before the wrong answer that are tested one by one. Earlier steps are kept. */
 const mostWeighed = 12
-/** Tries of one search. What takes more is left as it is. */
+/** Limit of tries of one search. If a search exceeds it, its steps are kept. */
 const mostTries = 10_000
 
 /** Finds the smallest part of the steps that contradicts the model. */
@@ -33,11 +33,11 @@ export function explain(steps: readonly Step[], options: SearchOptions): Explana
 
 interface Prefix {
   readonly steps: readonly Step[]
-  /** The step whose answer is the first one that is wrong. */
+  /** The step with the first wrong answer. */
   readonly last: Step | undefined
 }
 
-/** What happened until the first answer that is wrong. What has no answer until then may have happened. */
+/** Returns the steps up to the first wrong answer. Steps without an answer by then may have happened. */
 function shortestWrong(steps: readonly Step[], { maxTries }: SearchOptions): Prefix {
   const isWrong = (part: readonly Step[]): boolean => linearize(part, { maxTries: Math.min(maxTries, mostTries) }).verdict === 'no'
   const answers = steps.filter(({ isOptional }) => !isOptional).toSorted((a, b) => a.returnedAt - b.returnedAt)
@@ -56,20 +56,20 @@ function until(steps: readonly Step[], at: number): readonly Step[] {
   return steps.filter(({ calledAt }) => calledAt <= at).flatMap((step) => (step.isOptional || step.returnedAt <= at ? step : forgotten(step)))
 }
 
-/** The step without its answer: a read says nothing then, a write may have happened. */
+/** Returns the step without its answer. A read then says nothing; a write may have happened. */
 function forgotten(step: Step): readonly Step[] {
   if (step.isRead) return []
   return [{ ...step, isOptional: true, returnedAt: Infinity, apply: step.applyUnanswered }]
 }
 
-/** Forgets the answers that do not matter, the oldest first: what is left is what happened last. */
+/** Removes answers that do not matter, the oldest first, so that the latest steps remain. */
 function leaveOut({ path }: Search, steps: readonly Step[], last: Step): readonly Step[] {
   const writes = path.filter(({ isRead }) => !isRead)
   const before = writes.slice(0, -mostWeighed)
   const isWrong = (rest: readonly Step[]): boolean => linearize(rest, { maxTries: mostTries, before }).verdict === 'no'
   const known = new Set(before)
   const all = steps.filter((step) => !known.has(step))
-  // Most reads are right: all of them are left out at once, if that leaves something wrong.
+  // Most reads are right: removes all of them at once, if the rest is still wrong.
   const withoutReads = all.filter((step) => !step.isRead || step === last)
   let rest = isWrong(withoutReads) ? withoutReads : all
   const kept: Step[] = [last]
@@ -81,7 +81,7 @@ function leaveOut({ path }: Search, steps: readonly Step[], last: Step): readonl
   return kept
 }
 
-/** How the session stands at the end of the longest order, and what none of the steps that are left agrees with. */
+/** Returns the state of the session at the end of the longest order, and the contradiction with the remaining steps. */
 function standsAt({ path, atEnd }: Search, steps: readonly Step[]): { readonly contradiction: Contradiction; readonly state: string } {
   const model = new SessionModel()
   for (const step of path) step.apply(model)

@@ -3,31 +3,31 @@ import { SessionModel, type Contradiction } from './session-model.ts'
 import { addFingerprints, fingerprintOf, subtractFingerprint } from './tracked.ts'
 
 export interface Search {
-  /** `undecided`: the search was given up. */
+  /** `undecided`: the search exceeded its limit. */
   readonly verdict: 'yes' | 'no' | 'undecided'
-  /** The longest order that was found. */
+  /** The longest order found. */
   readonly path: readonly Step[]
-  /** All steps have their place, and this is wrong all the same. */
+  /** Set if all steps are placed, but the end state is wrong. */
   readonly atEnd?: Contradiction
-  /** Steps that were tried. */
+  /** Number of steps tried. */
   readonly tries: number
 }
 
 export interface SearchOptions {
   readonly maxTries: number
-  /** Steps that have their place, in this order, before all others. */
+  /** Steps that are placed first, in this order. */
   readonly before?: readonly Step[]
-  /** Says what is wrong with the session when all steps have their place. */
+  /** Returns the contradiction of the end state, if there is one, after all steps are placed. */
   readonly atEnd?: (model: SessionModel) => Contradiction | undefined
 }
 
-/** Looks for an order of steps that the model allows, and that keeps one behind another that had its answer before. */
+/** Searches for an order of the steps that the model allows. A step that was answered before another was called comes first. */
 export function linearize(steps: readonly Step[], options: SearchOptions): Search {
-  // What may have happened is most often needed where nothing else fits, if it is needed at all.
+  // Optional steps are mostly needed only where no other step fits.
   const quick = new Linearization(steps, options, true).search()
   if (quick.verdict === 'yes' || !steps.some(({ isOptional }) => isOptional)) return quick
   const whole = new Linearization(steps, options, false).search()
-  // The order that takes fewer steps for granted explains more.
+  // Prefers the order that relies on fewer optional steps.
   return whole.verdict !== 'yes' && countSure(quick) >= countSure(whole) ? { ...whole, path: quick.path } : whole
 }
 
@@ -35,17 +35,17 @@ function countSure({ path }: Search): number {
   return path.filter(({ isOptional }) => !isOptional).length
 }
 
-/** One more step has its place. */
+/** State of the search with one more step placed. */
 interface Frame {
   readonly step: Numbered | undefined
   readonly mark: number
-  /** The first sure step without a place. */
+  /** The first sure step that is not placed. */
   readonly head: number
-  /** Steps that may come next. */
+  /** Candidates for the next step. */
   readonly next: Iterator<Numbered, undefined>
-  /** A sure one fitted. */
+  /** True if a sure step fitted. */
   hasFitting: boolean
-  /** A read fitted that changes nothing. If an order has it later, the same order has it here too: no other is tried. */
+  /** True if a read without a change fitted. Every order that has it later can have it here, so no other candidate is tried. */
   isSettled: boolean
 }
 
@@ -57,12 +57,12 @@ interface Numbered {
 
 class Linearization {
   readonly #options: SearchOptions
-  /** Optional steps are tried only where no sure one fits. */
+  /** Tries optional steps only where no sure step fits. */
   readonly #isQuick: boolean
   readonly #model = new SessionModel()
   readonly #sure: readonly Numbered[]
   readonly #optional: readonly Numbered[]
-  /** Which steps have their place and how the session stands then: what lies behind that was looked at. */
+  /** Combinations of placed steps and session state that were already searched. */
   readonly #seen = new Set<string>()
   #placed = 0
   #left: number
@@ -103,7 +103,7 @@ class Linearization {
     return { verdict, path: this.#path, tries: this.#tries, ...atEnd }
   }
 
-  /** Keeps the longest order. Asked only where an order ends. */
+  /** Keeps the longest order. Called only where an order ends. */
   #notePath(frames: readonly Frame[]): void {
     const placed = this.#sure.length - this.#left
     if (placed <= this.#most) return
@@ -151,7 +151,7 @@ class Linearization {
     return frame
   }
 
-  /** Steps that were called before any of those without a place had its answer: reads, then writes, then what may have happened. */
+  /** Yields unplaced steps that were called before any unplaced step was answered: reads, then writes, then optional steps. */
   *#candidates(head: number, isEnough: () => boolean): Generator<Numbered, undefined> {
     let firstReturn = Infinity
     const candidates: Numbered[] = []

@@ -5,12 +5,12 @@ import type { Contradiction, ModelRun, SessionModel } from './session-model.ts'
 
 type Applied = Extract<CommitFacts, { ok: true }>
 
-/** Events that only the process writes that executes the run. */
+/** Events that only the process that executes the run writes. */
 const ownerEvents: ReadonlySet<string> = new Set(['user-message', 'step-start', 'message-start', 'message-end', 'tool-execution-start'])
-/** Events with which a model or a tool begins to work. A step that is empty is none. */
+/** Events at which a model or a tool begins to work. `step-start` is not one, because a step may be empty. */
 const starts: ReadonlySet<string> = new Set(['message-start', 'tool-execution-start'])
 
-/** Applies a commit and compares its answer. Without an answer it is applied as the model says. */
+/** Applies a commit and compares its answer. Without an answer, applies it as the model predicts. */
 export function commit(model: SessionModel, process: string, batch: BatchFacts, answer: CommitFacts | undefined): Contradiction | undefined {
   if (answer && !answer.ok) return refused(model, process, batch, answer.reason)
   if (answer?.existing !== undefined) return isKnownInput(model, batch, answer)
@@ -28,7 +28,7 @@ function apply(model: SessionModel, process: string, batch: BatchFacts, answer: 
   const { record } = model
   const isGone = record.id === null
   const result: Applied = { ok: true, sessionId: record.id ?? answer?.sessionId ?? '', version: version + 1, firstSeq, lastSeq: isGone ? firstSeq - 1 : record.nextSeq - 1 }
-  // Of a deleted session nothing but its numbers is left, and these only if it is no child.
+  // A deleted session keeps only its numbers, and a deleted child session not even these.
   if (!isGone || record.isDeleted) model.patchRecord({ version: version + 1 })
   if (!isGone) noteApplied(model, batch, result)
   return answer && compare(result, answer)
@@ -50,7 +50,7 @@ function isSame(a: Applied, b: Applied): boolean {
   return a.sessionId === b.sessionId && a.version === b.version && a.firstSeq === b.firstSeq && a.lastSeq === b.lastSeq
 }
 
-/** A repeat must be known. */
+/** Returns true if the store must recognise a repeat of this batch. */
 function isLast({ lastBatch }: SessionModel, batch: BatchFacts): boolean {
   return ['', ...runsNamedBy(batch)].some((name) => lastBatch.get(name) === batch.id)
 }
@@ -59,7 +59,7 @@ function runsNamedBy({ expect, writes }: BatchFacts): readonly string[] {
   return [...expect.flatMap((each) => (each.that === 'fence' ? each.runId : [])), ...writes.flatMap((write) => (write.op === 'run.insert' ? write.id : []))]
 }
 
-/** The batch was refused: that is right only if what it was refused for is so. */
+/** Checks a refusal: its reason must be true in the model. */
 function refused(model: SessionModel, process: string, { expect }: BatchFacts, reason: string): Contradiction | undefined {
   const broken = expect.filter((each) => brokenBy(model, each) !== undefined)
   if (reason === 'fenced' && !broken.some(({ that }) => that === 'fence')) return { rule: 'fence', text: 'it is refused as fenced, and its fence holds' }
@@ -70,12 +70,12 @@ function refused(model: SessionModel, process: string, { expect }: BatchFacts, r
   return told.some(({ stop }) => stop) ? undefined : { rule: 'read', text: 'it is refused as stopping, and no stop request is stored' }
 }
 
-/** The owner of the run knows that it is to be stopped. */
+/** Notes that the owner of the run knows of the stop request. */
 export function tell(model: SessionModel, process: string, run: ModelRun): void {
   if (run.stop && run.owner === process && !run.isTold) model.patchRun(run, { isTold: true })
 }
 
-/** The input was accepted before. */
+/** Checks an answer that says that the input was accepted before. */
 function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, version }: Applied): Contradiction | undefined {
   if (version !== model.record.version) return { rule: 'read', text: `it is told version ${version}, and the session has version ${model.record.version}` }
   const named = writes.flatMap((write) => (write.op === 'run.insert' ? (write.inputId ?? []) : write.op === 'inbox.put' ? write.rows.flatMap(({ inputId }) => inputId ?? []) : []))
@@ -83,7 +83,7 @@ function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, v
   return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `it is told that the input is known as ${existing}, and it is not` }
 }
 
-/** What only the owner of a run writes, and whatever is written under an epoch, comes from the process that claimed it. */
+/** Checks that writes under an epoch, and writes only the owner makes, come from the process that claimed the run. */
 function checkWriter(model: SessionModel, process: string, { expect, writes }: BatchFacts): Contradiction | undefined {
   const fenced = expect.flatMap((each) => (each.that === 'fence' ? each.runId : []))
   const events = writes.flatMap((write) => (write.op === 'event.append' ? write.events : []))
@@ -97,7 +97,7 @@ function checkWriter(model: SessionModel, process: string, { expect, writes }: B
   return undefined
 }
 
-/** The run to be stopped of which the batch starts a model call, a tool or a child. */
+/** Returns the run with a stop request for which the batch starts a model call, a tool or a child. */
 function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts): ModelRun | undefined {
   const begun = writes.flatMap((write) => (write.op === 'event.append' ? write.events.flatMap(({ type, runId }) => (runId !== undefined && starts.has(type) ? runId : [])) : []))
   const spawned = deliver.flatMap((each) => each.writes.flatMap((write) => (write.op === 'run.insert' ? (write.parent ?? []) : [])))
@@ -105,8 +105,8 @@ function stoppedRunIn(model: SessionModel, { writes, deliver = [] }: BatchFacts)
 }
 
 /**
- * An owner hears of a stop at one of its boundaries. It may store that boundary, with what would have begun there, before it
- * ends the run: once.
+ * Checks that nothing starts after a stop. An owner learns of a stop at a boundary. It may store that boundary once, including
+ * what would have begun there, before it ends the run.
  */
 function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | undefined {
   const run = stoppedRunIn(model, batch)
@@ -117,7 +117,7 @@ function checkStop(model: SessionModel, batch: BatchFacts): Contradiction | unde
   return undefined
 }
 
-/** Applies what a batch of another session delivers. What would refuse a batch drops it. Returns what dropped it. */
+/** Applies a delivery of a batch of another session. A broken expectation drops the delivery. Returns why it was dropped. */
 export function deliver(model: SessionModel, delivery: DeliveryFacts): Contradiction | undefined {
   if (model.delivered.has(delivery.id)) return { rule: 'version', text: `the delivery ${delivery.id} came before` }
   const mark = model.tracked.mark
@@ -133,7 +133,7 @@ function knownInput(model: SessionModel, writes: readonly WriteFacts[]): Contrad
   return known ? { rule: 'answered-once', text: 'the input is known' } : undefined
 }
 
-/** Claims the first open run, as the model says if no answer came. */
+/** Claims the first open run. Without an answer, claims as the model predicts. */
 export function claim(model: SessionModel, process: string, wanted: string | undefined, answer: ClaimFacts | undefined): Contradiction | undefined {
   const first = model.first()
   const runId = answer?.runId ?? wanted ?? first?.id ?? ''

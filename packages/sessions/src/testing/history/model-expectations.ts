@@ -1,12 +1,12 @@
 import type { Expect } from '../../contract/batch.ts'
 import { modelStatus, type Contradiction, type SessionModel } from './session-model.ts'
 
-/** The model knows whether these hold. */
+/** Returns true if the model can evaluate the expectation. */
 export function isKnown(expect: Expect): boolean {
   return expect.that !== 'timer' && !(expect.that === 'session' && expect.alive)
 }
 
-/** Returns what does not hold. An expectation that the model knows nothing of counts as held. */
+/** Returns the first broken expectation. Expectations that the model cannot evaluate count as held. */
 export function checkExpectations(model: SessionModel, expect: readonly Expect[]): Contradiction | undefined {
   for (const each of expect) {
     const text = brokenBy(model, each)
@@ -15,7 +15,7 @@ export function checkExpectations(model: SessionModel, expect: readonly Expect[]
   return undefined
 }
 
-/** Undefined: it holds. */
+/** Returns why the expectation does not hold, or undefined if it does. */
 export function brokenBy(model: SessionModel, expect: Expect): string | undefined {
   const { record } = model
   switch (expect.that) {

@@ -8,7 +8,7 @@ function stale(text: string): Contradiction {
   return { rule: 'read', text }
 }
 
-/** Returns the first field that was seen otherwise than it stands. */
+/** Returns a contradiction for the first field that differs from the model. */
 function differing<T extends object>(seen: Partial<T>, stands: T): Contradiction | undefined {
   for (const [name, value] of Object.entries(seen)) {
     const stood: unknown = Reflect.get(stands, name)
@@ -20,7 +20,7 @@ function differing<T extends object>(seen: Partial<T>, stands: T): Contradiction
 export function readSession(model: SessionModel, answer: AnswerOf<'readSession'>): Contradiction | undefined {
   const { id, isDeleted, version, nextSeq, leaf } = model.record
   const stands = id !== null ? 'found' : isDeleted ? 'deleted' : 'missing'
-  // Whether its time is over is no part of the model.
+  // The model does not know whether the session has expired.
   if (answer.status !== stands && !(answer.status === 'expired' && id !== null)) return stale(`it saw that the session is ${answer.status}, and it is ${stands}`)
   if (!('id' in answer)) return undefined
   const { status: _status, ...seen } = answer
@@ -28,7 +28,7 @@ export function readSession(model: SessionModel, answer: AnswerOf<'readSession'>
 }
 
 export function readInfo({ record }: SessionModel, { session }: AnswerOf<'info'>): Contradiction | undefined {
-  // A session of another owner is missing.
+  // For another owner the session is reported as missing.
   if (!session) return record.id === null || record.isOwned ? undefined : stale('it saw no session, and there is one')
   if (record.id === null) return stale('it saw a session, and there is none')
   return differing(session, { version: record.version, leaf: record.leaf, lastSeq: record.nextSeq - 1 })
@@ -65,7 +65,7 @@ function unseenRun(model: SessionModel, seen: readonly { readonly id: string }[]
   return undefined
 }
 
-/** As clients list runs: by words, of which some stand for several statuses. */
+/** Compares a list of runs by public status. One public status can mean several stored ones. */
 export function listRunInfos(model: SessionModel, call: CallOf<'runs'>, { runs, isWhole }: AnswerOf<'runs'>): Contradiction | undefined {
   for (const { id, status } of runs) {
     const run = model.runs.get(id)
@@ -104,7 +104,7 @@ export function readPath(model: SessionModel, call: CallOf<'readPath'>, { ids, i
   return differsFromPath(model, ids, call.leaf === undefined ? model.record.leaf : call.leaf, { isWhole, messagesOnly: false })
 }
 
-/** The messages of the active path, at the position that the page is true for. */
+/** Compares the messages of the active path at the log position of the page. */
 export function readMessages(model: SessionModel, { ids, lastSeq, isWhole }: AnswerOf<'messages'>): Contradiction | undefined {
   const { nextSeq, leaf } = model.record
   if (lastSeq !== nextSeq - 1) return stale(`it saw the log up to ${lastSeq}, and it ends at ${nextSeq - 1}`)
@@ -116,7 +116,7 @@ interface PathRead {
   readonly messagesOnly: boolean
 }
 
-/** `ids` is the newest part of the path, newest first. */
+/** Compares entries with the path. `ids` is the newest part of the path, newest first. */
 function differsFromPath({ entries }: SessionModel, ids: readonly string[], leaf: string | null, { isWhole, messagesOnly }: PathRead): Contradiction | undefined {
   let place = 0
   for (let id = leaf; id !== null; ) {
@@ -148,9 +148,9 @@ export function readEvents(model: SessionModel, { after, limit }: CallOf<'readEv
   return isCut ? { rule: 'seq', text: `it did not see the event ${expected}` } : undefined
 }
 
-/** The event is stored as it was seen. */
+/** Checks that the event is stored as it was seen. */
 export function seeEvent({ events, record }: SessionModel, { seq, ...seen }: EventFacts): Contradiction | undefined {
-  // A reader makes the end of a deleted session itself, as the next event.
+  // For a deleted session, a reader creates the end event itself, as the next event.
   if (seen.type === 'session-end') return undefined
   const stored = events.get(String(seq))
   if (!stored) return seq < record.firstSeq ? undefined : stale(`it saw the event ${seq}, which is not there`)
@@ -181,7 +181,7 @@ export function isAccepted(model: SessionModel, { inputId }: CallOf<'send'>, { r
 export function isStopped(model: SessionModel, { runId, state }: AnswerOf<'stop'>): Contradiction | undefined {
   const run = model.runs.get(runId ?? '')
   if (state === 'nothing-to-stop') return model.openRuns.size === 0 ? undefined : { rule: 'stop', text: 'it is told that nothing is to be stopped, and a run is open' }
-  // A deleted session keeps no run.
+  // A deleted session has no runs.
   if (!run || isTerminal(run.status)) return undefined
   if (state === 'settled') return { rule: 'stop', text: `it is told that ${run.id} has ended, which is ${run.status}` }
   return run.stop ? undefined : { rule: 'stop', text: `it is told that ${run.id} is being stopped, and no stop request is stored` }

@@ -1,27 +1,24 @@
 import type { CommitRefusal, Expect } from '../../contract/batch.ts'
 import type { InboxKind, Lane, RunKind, RunStatus, Status } from '../../contract/records.ts'
 
-/**
- * One call of a process and its answer. Messages, inputs, outcomes and state values are left out: a history holds ids,
- * numbers and statuses.
- */
+/** One call of a process and its answer. Contains ids, numbers and statuses, but no messages, inputs, outcomes or state values. */
 export interface HistoryOperation {
-  /** The name of the process and the number of its call: `a#7`. */
+  /** Name of the process and number of its call: `a#7`. */
   readonly id: string
   readonly process: string
   readonly namespace: string
   readonly calledAt: number
-  /** Infinity: no answer came. What was asked for was never done, or is done at any time after the call. */
+  /** Infinity: no answer came. The call was never executed, or is executed at any time after it was made. */
   readonly returnedAt: number
   readonly call: HistoryCall
-  /** Absent: no answer came, or an error. */
+  /** Absent if there was no answer, or an error. */
   readonly answer?: HistoryAnswer
 }
 
 /** Operations of all processes, in the order of their calls. */
 export type History = readonly HistoryOperation[]
 
-/** What is asked and what is answered. */
+/** Recorded calls and their answers. */
 interface Recorded {
   readonly commit: { readonly call: { readonly batch: BatchFacts }; readonly answer: CommitFacts }
   readonly claim: { readonly call: { readonly runId?: string }; readonly answer: { readonly claims: readonly ClaimFacts[] } }
@@ -42,9 +39,9 @@ interface Recorded {
   readonly info: { readonly call: OfSession; readonly answer: { readonly session: { readonly version: number; readonly leaf: string | null; readonly lastSeq: number } | null } }
   readonly messages: { readonly call: OfSession; readonly answer: { readonly ids: readonly string[]; readonly lastSeq: number; readonly isWhole: boolean } }
   readonly runs: { readonly call: OfSession & { readonly status?: readonly Status[] }; readonly answer: { readonly runs: readonly { readonly id: string; readonly status: Status }[]; readonly isWhole: boolean } }
-  /** The log up to its present end. */
+  /** A read of the log up to its present end. */
   readonly events: { readonly call: OfSession; readonly answer: { readonly lastSeq: number | null } }
-  /** An event reached a reader. */
+  /** An event that reached a reader. */
   readonly event: { readonly call: OfSession; readonly answer: EventFacts }
 }
 
@@ -73,7 +70,7 @@ export interface DeliveryFacts {
   readonly writes: readonly WriteFacts[]
 }
 
-/** What the model of a session knows of a write. Definitions and timers are no part of it. */
+/** Facts of a write that the model needs. Definitions and timers are not included. */
 export type WriteFacts =
   | { readonly op: 'session.ensure'; readonly id: string; readonly owned?: true }
   | { readonly op: 'session.delete'; readonly leavesNothing?: true }
@@ -97,11 +94,11 @@ export interface EventFacts {
   readonly seq: number
   readonly type: string
   readonly runId?: string
-  /** The message or the call that it is about. */
+  /** Id of the message or the call of the event. */
   readonly of?: string
-  /** Of a `turn-end`. */
+  /** Status of a `turn-end`. */
   readonly status?: string
-  /** Of a `turn-start`. */
+  /** Set for a resumed `turn-start`. */
   readonly resumed?: true
 }
 
@@ -122,7 +119,7 @@ export interface ClaimFacts {
   readonly version: number
   readonly previous: 'queued' | 'running'
   readonly stop?: true
-  /** The rows that it brings. */
+  /** Ids of the inbox rows in the claim. */
   readonly inbox: readonly string[]
 }
 

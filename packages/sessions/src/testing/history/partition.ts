@@ -4,21 +4,21 @@ import { hasResult, isAccepted, isStopped, listRunInfos, listRuns, readCalls, re
 import type { AnswerOf, CallOf, EventFacts, History, HistoryCall, HistoryOperation, HistoryWhat } from './operations.ts'
 import type { Contradiction, SessionModel } from './session-model.ts'
 
-/** What one operation does to one session, or sees of it. */
+/** Effect of one operation on one session, or its view of it. */
 export interface Step {
   readonly operation: HistoryOperation
   readonly calledAt: number
   readonly returnedAt: number
-  /** It may have happened, and no answer says so. */
+  /** True if no answer confirms the operation: it may have happened. */
   readonly isOptional: boolean
-  /** It only looks: without it the others mean the same. */
+  /** True if it changes nothing: the other steps mean the same without it. */
   readonly isRead: boolean
   readonly apply: (model: SessionModel) => Contradiction | undefined
-  /** The same as if no answer had come. */
+  /** Applies the step as if no answer had come. */
   readonly applyUnanswered: (model: SessionModel) => Contradiction | undefined
 }
 
-/** Divides a history by session: no sentence of the model is about two. */
+/** Divides a history by session, because no rule of the model involves two sessions. */
 export function partition(history: History): ReadonlyMap<string, readonly Step[]> {
   const parts = new Map<string, Step[]>()
   const sessions = sessionsOfRuns(history)
@@ -32,7 +32,7 @@ export function partition(history: History): ReadonlyMap<string, readonly Step[]
   return parts
 }
 
-/** Sessions of which a commit or a call of a client tells. */
+/** Returns the sessions that commits and calls of clients name. */
 function sessionsIn(history: History): readonly { readonly namespace: string; readonly key: string }[] {
   return history.flatMap(({ namespace, call }) => {
     if (call.what === 'commit') return [call.batch.key, ...(call.batch.deliver ?? []).map(({ to }) => to)].map((key) => ({ namespace, key }))
@@ -51,7 +51,7 @@ function sessionsOfRuns(history: History): ReadonlyMap<string, string> {
   return sessions
 }
 
-/** The key of a session, or null for all sessions of the namespace. */
+/** Key of a session and a step; null: all sessions of the namespace. */
 type PlacedStep = readonly [key: string | null, step: Step]
 type Place = (key: string | null | undefined, apply: Step['apply'], more?: Partial<Step>) => readonly PlacedStep[]
 
@@ -88,7 +88,7 @@ function stepsOfCommit({ process, answer }: HistoryOperation, { batch }: CallOf<
   const delivered = (batch.deliver ?? []).flatMap((delivery) => {
     const isSure = facts !== undefined && (delivery.when ?? []).every(isKnown)
     const happens: Step['apply'] = (model) => deliver(model, delivery)
-    // One that is dropped has its place all the same, if it was acknowledged.
+    // A dropped delivery of an acknowledged commit has its place in the order too.
     return place(delivery.to, isSure ? (model) => void happens(model) : happens, { isOptional: !isSure, applyUnanswered: happens })
   })
   return [...own, ...delivered]

@@ -1,7 +1,7 @@
 import type { Expect } from '../../contract/batch.ts'
 import type { BatchFacts, CommitFacts, HistoryOperation, WriteFacts } from './operations.ts'
 
-/** One line about an operation: who, when, what, and the answer. */
+/** Prints an operation in one line: id, times, call and answer. */
 export function printOperation({ id, calledAt, returnedAt, call, answer }: HistoryOperation): string {
   const when = `[${calledAt} … ${returnedAt === Infinity ? 'no answer' : returnedAt}]`
   if (call.what === 'commit') return `${id} ${when} commit ${printBatch(call.batch)}${answer ? ` → ${printCommit(answer as CommitFacts)}` : ''}`
@@ -40,7 +40,7 @@ function printCommit(answer: CommitFacts): string {
   return answer.existing === undefined ? `version ${answer.version}, ${events}` : `known as ${answer.existing}`
 }
 
-/** JSON without its quotation marks. */
+/** Prints JSON without quotation marks. */
 function plain(value: object): string {
   return JSON.stringify(value).replaceAll('"', '')
 }

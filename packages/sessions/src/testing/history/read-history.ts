@@ -12,7 +12,7 @@ export function readHistory(texts: readonly string[]): History {
   return historyOf(texts.flatMap((text, index) => linesOf(text, `texts[${index}]`)))
 }
 
-/** The lines of each process must be in their order. */
+/** Builds a history from lines. The lines of each process must be in order. */
 export function historyOf(lines: Iterable<HistoryLine>): History {
   const operations = new Map<string, HistoryOperation>()
   for (const line of lines) take(operations, line)
@@ -21,7 +21,7 @@ export function historyOf(lines: Iterable<HistoryLine>): History {
 
 function linesOf(text: string, path: string): readonly HistoryLine[] {
   const lines = text.split('\n')
-  // Only behind the last line feed can a line be unfinished.
+  // Only the last line can be incomplete, if no line feed follows it.
   const whole = parseJson(lines.at(-1) ?? '') === undefined ? lines.slice(0, -1) : lines
   return whole.filter((line) => line !== '').map((line, index) => parseLine(line, `${path}, line ${index + 1}`))
 }

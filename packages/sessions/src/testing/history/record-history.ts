@@ -10,9 +10,9 @@ import { answeredByStore, calledStore } from './store-calls.ts'
 
 /** Recorder of the calls and answers of one process. */
 export interface HistoryRecorder {
-  /** The store for the runtime of this process. Commits, claims, renewals and reads of it are recorded. */
+  /** Wraps the store for the runtime of this process. Records its commits, claims, renewals and reads. */
   store<Store extends SessionStore>(store: Store): Store
-  /** The runtime for the clients of this process. Inputs, stops, results and reads of its sessions and runs are recorded. */
+  /** Wraps the runtime for the clients of this process. Records inputs, stops, results and reads of its sessions and runs. */
   runtime(runtime: Runtime): Runtime
 }
 

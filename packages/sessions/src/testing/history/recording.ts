@@ -2,28 +2,28 @@ import { SessionError } from '../../errors.ts'
 import type { HistoryAnswer, HistoryCall } from './operations.ts'
 import type { RecordOptions } from './options.ts'
 
-/** One line of a history: a call, an answer, or both where nothing lies between them. */
+/** One line of a history: a call, an answer, or both if they come at the same moment. */
 export interface HistoryLine {
   readonly process: string
-  /** The number of the call in its process. */
+  /** Number of the call in its process. */
   readonly n: number
   readonly at: number
   readonly namespace?: string
   readonly call?: HistoryCall
   readonly answer?: HistoryAnswer
-  /** The error that came in the place of an answer. */
+  /** Code of the error that came instead of an answer. */
   readonly failed?: string
-  /** The call is known to have had no effect. */
+  /** Set if the call certainly had no effect. */
   readonly didNothing?: true
 }
 
 interface RecordingOptions extends Omit<RecordOptions, 'write'> {
   readonly keep: (line: HistoryLine) => void
-  /** Whether a call that failed with this is known to have had no effect. Default: that is never known. */
+  /** Returns true if a call that failed with this error certainly had no effect. Default: never. */
   readonly didNothing?: (error: unknown) => boolean
 }
 
-/** Keeps the calls of one process and their answers, each before the next thing happens. */
+/** Records the calls of one process and their answers, each before the process continues. */
 export class Recording {
   readonly #process: string
   readonly #keep: (line: HistoryLine) => void
@@ -38,7 +38,7 @@ export class Recording {
     this.#didNothing = didNothing
   }
 
-  /** Records a call around `ask`. `answerOf` says what is kept of the answer. */
+  /** Records a call around `ask`. `answerOf` selects the recorded facts of the answer. */
   async around<T>(namespace: string, call: HistoryCall, ask: () => Promise<T>, answerOf: (answer: T) => HistoryAnswer): Promise<T> {
     const n = ++this.#calls
     this.#line({ n, namespace, call })
@@ -53,7 +53,7 @@ export class Recording {
     return answer
   }
 
-  /** Records what is so at this moment. */
+  /** Records a fact of the present moment. */
   note(namespace: string, call: HistoryCall, answer: HistoryAnswer): void {
     this.#line({ n: ++this.#calls, namespace, call, answer })
   }

@@ -8,7 +8,7 @@ import { eventFacts } from './batch-facts.ts'
 import type { HistoryAnswer, HistoryCall } from './operations.ts'
 import type { Recording } from './recording.ts'
 
-/** A method of a session or of a run as a history keeps it. */
+/** A method of a session or of a run, as it is recorded. */
 interface RecordedMethod {
   readonly call: HistoryCall
   readonly answerOf: (answer: never) => HistoryAnswer
@@ -25,7 +25,7 @@ export function recordClientCall(recording: Recording, namespace: string, called
   return recording.around(namespace, method.call, go as () => Promise<unknown>, method.answerOf as (answer: unknown) => HistoryAnswer)
 }
 
-/** Of the session, or of the session of the run. */
+/** Returns the key of the session, or of the session of the run. */
 function keyOf(target: object): string | undefined {
   if ('key' in target) return target.key as string
   return 'session' in target ? (target as RunHandle).session.key : undefined
@@ -72,7 +72,7 @@ function messagesFacts({ items, next, cursor }: Page<{ readonly id: string }> & 
 
 interface Reader {
   readonly onEvent: (event: LoggedEvent) => void
-  /** Records a reading to the present end of the log. */
+  /** Records a read up to the present end of the log. */
   readonly toEnd?: (reading: Promise<number | null>) => void
   readonly from: number | null
 }
@@ -86,7 +86,7 @@ function readerOf(recording: Recording, namespace: string, key: string, { target
     },
     from: options.cursor === undefined ? null : parseCursor(options.cursor).seq,
     ...(isWhole && {
-      // A reading that fails or that its reader leaves says nothing about the end.
+      // A read that fails, or that its reader stops early, says nothing about the end.
       toEnd: (reading: Promise<number | null>) =>
         void recording.around(namespace, { what: 'events', key }, () => reading, (lastSeq) => ({ lastSeq })).catch(() => undefined),
     }),

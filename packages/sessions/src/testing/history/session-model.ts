@@ -2,45 +2,45 @@ import type { CommitFacts, EventFacts } from './operations.ts'
 import { holdingStatuses, terminalStatuses, type InboxKind, type Lane, type RunKind, type RunStatus, type TerminalStatus } from '../../contract/records.ts'
 import { Tracked, TrackedMap } from './tracked.ts'
 
-/** Rule about sessions that a history contradicts. */
+/** Rule that a history breaks. */
 export type HistoryRule =
-  /** A read shows what was acknowledged before it began, and nothing that was not stored. */
+  /** A read returns everything acknowledged before it began, and nothing that was not stored. */
   | 'read'
-  /** Versions rise by one with each commit: none is lost, none is applied twice. */
+  /** Versions rise by one with each commit: no commit is lost or applied twice. */
   | 'version'
   /** Events are numbered without gaps. */
   | 'seq'
-  /** What a commit expects holds when it is applied. */
+  /** The expectations of a commit hold when it is applied. */
   | 'expectation'
-  /** Writes under an epoch end with the claim of the next one. */
+  /** Writes under an epoch stop when the next epoch is claimed. */
   | 'fence'
   /** Each epoch has one writer: the process that claimed it. */
   | 'one-writer'
   /** A claim raises the epoch by one. */
   | 'epoch'
-  /** A claim takes the first open run, and none that waits. */
+  /** A claim takes the first open run, and never one that waits. */
   | 'claim'
   /** Nothing starts after a stop request is stored. */
   | 'stop'
-  /** An input is accepted once, begun once and answered once. */
+  /** An input is accepted, begun and answered once. */
   | 'answered-once'
-  /** An accepted input is stored, and at rest it is answered or waits. */
+  /** An accepted input is stored. At rest it is answered, or waits. */
   | 'lost-input'
-  /** Records change as the contract of the store says. */
+  /** Records change as the store contract says. */
   | 'write'
 
 export interface Contradiction {
   readonly rule: HistoryRule
   readonly text: string
-  /** The operation that made it so. */
+  /** The operation that caused the contradicted state. */
   readonly since?: string | undefined
 }
 
-/** Calls and approvals that a run waits for are no part of the model: all that wait are alike. */
+/** Status of a run in the model. The model does not distinguish what a run waits for. */
 export type ModelStatus = 'queued' | 'running' | 'waiting' | 'needs-recovery' | TerminalStatus
 
 export interface ModelRecord {
-  /** Null: there is no session. */
+  /** Null if there is no session. */
   readonly id: string | null
   readonly isDeleted: boolean
   readonly isOwned: boolean
@@ -57,18 +57,18 @@ export interface ModelRun {
   readonly place: number
   readonly status: ModelStatus
   readonly epoch: number
-  /** The process that claimed it last. */
+  /** Process of the last claim. */
   readonly owner?: string
-  /** The operation with which it did so. */
+  /** Operation of the last claim. */
   readonly claimedIn?: string
   readonly hasBegun?: true
   readonly hasEnded?: true
   readonly stop?: true
-  /** The operation that stored the stop request. */
+  /** Operation that stored the stop request. */
   readonly stoppedIn?: string
-  /** Its owner was told of the stop request. */
+  /** Set when the owner knows of the stop request. */
   readonly isTold?: true
-  /** Something of it started although a stop request was stored: the boundary at which its owner was told. */
+  /** Set if something of the run started after the stop request, at the boundary where the owner learned of it. */
   readonly startedStopped?: true
 }
 
@@ -103,26 +103,26 @@ type AppliedBatch = Extract<CommitFacts, { ok: true }>
 
 const byItself = (value: string | true): string => String(value)
 
-/** One session as the contract describes it, without times, contents and limits. */
+/** Model of one session as the store contract describes it, without times, contents and limits. */
 export class SessionModel {
-  /** What is applied at the moment. */
+  /** Id of the operation that is being applied. */
   operation = ''
   readonly tracked = new Tracked()
   readonly runs = new TrackedMap<ModelRun>(this.tracked, 'run', ({ status, place, epoch, owner, stop, isTold, startedStopped }) => [status, place, epoch, owner, stop, isTold, startedStopped].join(' '))
   readonly openRuns = new TrackedMap<true>(this.tracked, 'open', byItself)
-  /** The run of each input id. */
+  /** Run id by input id. */
   readonly inputs = new TrackedMap<string>(this.tracked, 'input', byItself)
   readonly inbox = new TrackedMap<ModelInbox>(this.tracked, 'inbox', ({ kind }) => kind)
   readonly entries = new TrackedMap<ModelEntry>(this.tracked, 'entry', ({ parentId }) => `${parentId}`)
   readonly events = new TrackedMap<Omit<EventFacts, 'seq'>>(this.tracked, 'event', ({ type, runId, of }) => [type, runId, of].join(' '))
-  /** The state of each call. */
+  /** State by call. */
   readonly calls = new TrackedMap<string>(this.tracked, 'call', byItself)
   readonly openCalls = new TrackedMap<true>(this.tracked, 'open call', byItself)
-  /** The answer to each batch that was applied. */
+  /** Answer by id of the applied batch. */
   readonly applied = new TrackedMap<AppliedBatch>(this.tracked, 'applied', ({ version }) => `${version}`)
   /** The id of the last batch of the session (under '') and of each run. */
   readonly lastBatch = new TrackedMap<string>(this.tracked, 'last batch', byItself)
-  /** Ids of deliveries that came, applied or dropped. */
+  /** Ids of the deliveries received, applied or dropped. */
   readonly delivered = new TrackedMap<true>(this.tracked, 'delivered', byItself)
   readonly #records = new TrackedMap<ModelRecord>(this.tracked, 'record', ({ id, isDeleted, version, nextSeq, nextRun, leaf }) => [id, isDeleted, version, nextSeq, nextRun, leaf].join(' '))
   readonly #pruned = new TrackedMap<true>(this.tracked, 'pruned', byItself)
@@ -131,7 +131,7 @@ export class SessionModel {
     return this.#records.get(oneSession) ?? noSession
   }
 
-  /** Runs that have ended, their events and their inputs may be gone. */
+  /** True if ended runs, their events and their inputs may have been deleted. */
   get isPruned(): boolean {
     return this.#pruned.size > 0
   }
@@ -153,7 +153,7 @@ export class SessionModel {
     this.setRun({ ...run, ...patch })
   }
 
-  /** Takes away everything that belongs to the session. Its events stay: readers may have them in their hands. */
+  /** Removes all records of the session. Keeps its events, because readers may still hold them. */
   forget(numbers: Partial<ModelRecord>): void {
     const { runs, openRuns, inputs, inbox, entries, calls, openCalls, applied, lastBatch } = this
     for (const map of [runs, openRuns, inputs, inbox, entries, calls, openCalls, applied, lastBatch]) {
@@ -166,13 +166,13 @@ export class SessionModel {
     return [...this.openRuns.keys()].flatMap((id) => this.runs.get(id) ?? [])
   }
 
-  /** The run that holds the session, else the next one of its queue. */
+  /** Returns the run that holds the session, else the next one in the queue. */
   first(): ModelRun | undefined {
     const open = this.open()
     return open.find(({ status }) => isHolding(status)) ?? open.toSorted((a, b) => a.place - b.place)[0]
   }
 
-  /** Says in words how the session stands. */
+  /** Describes the state of the session in words. */
   describe(): string {
     const { id, isDeleted, version, nextSeq, leaf } = this.record
     if (id === null) return isDeleted ? 'the session is deleted' : 'there is no session'
@@ -185,10 +185,10 @@ export class SessionModel {
 const laneOfKind: Readonly<Partial<Record<RunKind, Lane>>> = { compaction: 'compaction', 'follow-up': 'follow-up' }
 const lanes: readonly Lane[] = ['compaction', 'interrupt', 'follow-up', 'queue']
 const placesPerLane = 2 ** 40
-/** Of the run that has begun and went back into the queue. */
+/** Place of a run that is queued again after its turn has begun. */
 export const firstPlace = 0
 
-/** The newest interrupt goes first, of all others the oldest. */
+/** Returns the place in the queue. Among interrupts the newest is first, in other lanes the oldest. */
 export function placeOf(kind: RunKind, lane: Lane = laneOfKind[kind] ?? 'queue', n: number): number {
   const place = lanes.indexOf(lane) * placesPerLane
   return lane === 'interrupt' ? place + placesPerLane - n : place + n

@@ -10,7 +10,7 @@ interface Facts<Name extends RecordedOperation> {
   readonly answer: (answer: Awaited<ReturnType<SessionStore[Name]>>) => AnswerOf<Name>
 }
 
-/** What a history keeps of each operation. One that is missing here tells nothing about one session at one moment. */
+/** Recorded facts of each operation. Operations that do not read or change one session at one moment are not recorded. */
 const recorded: { readonly [Name in RecordedOperation]: Facts<Name> } = {
   commit: { call: (batch) => ({ batch: batchFacts(batch) }), answer: commitFacts },
   claim: {
@@ -59,7 +59,7 @@ function factsOf(operation: StoreOperation): Facts<RecordedOperation> | undefine
   return operation in recorded ? (recorded[operation as RecordedOperation] as unknown as Facts<RecordedOperation>) : undefined
 }
 
-/** Undefined: the operation is not recorded. */
+/** Returns undefined for operations that are not recorded. */
 export function calledStore(operation: StoreOperation, args: readonly unknown[]): HistoryCall | undefined {
   const facts = factsOf(operation)
   return facts && ({ what: operation, ...facts.call(...(args as never)) } as HistoryCall)

@@ -2,7 +2,7 @@ const twoTo20 = 2 ** 20
 const twoTo32 = 2 ** 32
 const twoTo52 = 2 ** 52
 
-/** A number below 2^52 for a text, equal for equal texts. */
+/** Hashes a text to a number below 2^52. */
 export function fingerprintOf(text: string): number {
   let [high, low] = [0x9e3779b9, 0x85ebca6b]
   for (let index = 0; index < text.length; index++) {
@@ -15,7 +15,7 @@ export function fingerprintOf(text: string): number {
   return ((high >>> 0) % twoTo20) * twoTo32 + (low >>> 0)
 }
 
-/** Adds fingerprints, in any order. */
+/** Adds fingerprints. The order does not matter. */
 export function addFingerprints(a: number, b: number): number {
   return (a + b) % twoTo52
 }
@@ -24,10 +24,10 @@ export function subtractFingerprint(a: number, b: number): number {
   return (a - b + twoTo52) % twoTo52
 }
 
-/** What a model holds, with the way back to how it was. */
+/** Content of a model, with undo. */
 export class Tracked {
   readonly #undo: (() => void)[] = []
-  /** Of all that the maps hold: equal for equal contents, in whatever order they came. */
+  /** Fingerprint of all maps. Equal content gives an equal fingerprint, in any order of insertion. */
   fingerprint = 0
 
   get mark(): number {
@@ -48,7 +48,7 @@ interface Kept<V> {
   readonly fingerprint: number
 }
 
-/** A map of a model. `print` says in few characters what tells values apart. */
+/** A map of a model. `print` returns a short text that distinguishes values. */
 export class TrackedMap<V> {
   readonly #tracked: Tracked
   readonly #name: string
@@ -81,7 +81,7 @@ export class TrackedMap<V> {
     for (const { value } of this.#kept.values()) yield value
   }
 
-  /** Undefined takes the key away. */
+  /** Sets the value. Undefined removes the key. */
   put(key: string, value: V | undefined): void {
     const before = this.#kept.get(key)
     const after = value === undefined ? undefined : { value, fingerprint: fingerprintOf(`${this.#name} ${key} ${this.#print(value)}`) }

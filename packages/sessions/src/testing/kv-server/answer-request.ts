@@ -16,7 +16,7 @@ interface Answer {
   readonly body: unknown
 }
 
-/** Answers one request, or lets it fail. A client that goes away in the middle is no fault of the server. */
+/** Answers one request, or applies the next fault. A client that disconnects is not an error of the server. */
 export async function answerRequest(parts: KvServerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await text(request).catch(() => undefined)
   if (body === undefined) return
@@ -30,7 +30,7 @@ export async function answerRequest(parts: KvServerParts, request: IncomingMessa
   if (fault && 'lose' in fault && fault.lose === 'after') return void request.socket.destroy()
   response.writeHead(answer.status, { 'content-type': 'application/json', 'upstash-sync-token': String(parts.requests.length) })
   if (fault && 'lose' in fault) {
-    // Cut in the middle: the length says that more would come.
+    // Cuts the answer: the content length announces more.
     response.write(printed.slice(0, printed.length / 2), () => request.socket.destroy())
     return
   }
@@ -70,7 +70,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** The name of the command, or those of a pipeline. */
+/** Returns the name of the command, or the names of a pipeline. */
 function nameOf(body: string): string {
   const given = parsed(body)
   if (isCommand(given)) return String(given[0]).toLowerCase()

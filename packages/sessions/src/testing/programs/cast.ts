@@ -13,16 +13,16 @@ export const unheardStep = 'unheard'
 
 export interface CastOptions {
   readonly setup: Setup
-  /** Which version of the agents: 0 to 2. */
+  /** Version of the agents: 0 to 2. */
   readonly definition: number
   readonly world: World
   readonly models: ModelWorld
   readonly clock: Clock
   readonly store: SessionStore
   readonly random: () => number
-  /** Of this process. Absent: the program does not record. */
+  /** Request recorder of this process. Absent: the program does not record. */
   readonly requests?: RequestRecorder | undefined
-  /** How often each hook was called, in all processes. */
+  /** Number of calls of each hook, in all processes. */
   readonly hookCalls: Map<HookPlan, number>
 }
 
@@ -31,7 +31,7 @@ const price = { input: '1', output: '2' } as const
 const soonMs = 5_000
 const answerMs = 7_000
 
-/** The agents of one process of a program: one at the root, with a subagent that has a subagent, all with the same tools. */
+/** Creates the agents of one process of a program: a root agent, its subagent, and a subagent of that. All have the same tools. */
 export function castOf(options: CastOptions): readonly Agent[] {
   const helper = castAgent(options, 'helper', undefined)
   const worker = castAgent(options, 'worker', helper)
@@ -73,7 +73,7 @@ function limitsOf({ maxSteps, maxTokens, maxCost, maxMs, asksForMore }: Setup): 
   }
 }
 
-/** The second version lacks a tool, the third one too and has another schema for one that may wait. */
+/** Returns the tools. The second version lacks a tool. The third lacks it too, and has another schema for a tool that may be waiting. */
 function toolsOf(world: World, definition: number): readonly Tool[] {
   const run = (name: string, effect: 'once' | 'idempotent' | 'pure', more: object = {}): Tool =>
     defineTool({ name, description: `The tool ${name}.`, inputSchema, effect, execute: (input, call) => act(world, input, call), ...more })

@@ -7,8 +7,8 @@ const perUnit = { commits: 40, events: 80, runs: 4, claims: 12 }
 type Counted = keyof typeof perUnit
 
 /**
- * Counts what a program makes a runtime do. A runtime that does more than is linear in the program repeats something without
- * bound: it is cut there.
+ * Counts the work of a runtime and limits it. If the work grows faster than the size of the program, the runtime repeats
+ * something without bound, and the program is stopped.
  */
 export class Ceiling {
   readonly counts: Record<Counted, number> = { commits: 0, events: 0, runs: 0, claims: 0 }
@@ -40,7 +40,7 @@ export class Ceiling {
   }
 }
 
-/** The size of a program. */
+/** Returns the size of a program in units. */
 function unitsOf({ steps, crashes }: Program): number {
   return 4 + crashes.length * 2 + steps.reduce((sum, step) => sum + unitsOfStep(step), 0)
 }

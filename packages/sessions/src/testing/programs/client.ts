@@ -14,22 +14,22 @@ type InputStep = Exclude<Extract<ProgramStep, PlannedInput>, { do: 'schedule' }>
 
 const maxTries = 3
 
-/** The clients of a program: they outlive its processes, and come back to the next one. */
+/** The clients of a program. They outlive its processes and reconnect to the next one. */
 export class Clients {
   readonly accepted: AcceptedInput[] = []
-  /** Answers that were accepted as new, by call or approval, with what was decided. */
+  /** Answers that were accepted as new, by call or approval id, with the decision. */
   readonly answers = new Map<string, { readonly times: number; readonly decision?: 'approve' | 'deny' }>()
-  /** Calls that a client has asked to be run again. */
+  /** Number of times that a client has asked for a call to run again. */
   readonly runAgain = new Map<string, number>()
-  /** Sessions whose inputs were taken back by a client, or by their time. */
+  /** Sessions whose inputs may be gone, because a client has withdrawn them or the session has expired. */
   readonly cleared = new Set<ProgramSession>()
   readonly readers: ProgramReader[] = []
   readonly copies: Copy[] = []
   readonly surprises: string[] = []
   readonly #stage: Stage
-  /** Inputs without an answer yet: their client sends them again to the next process. */
+  /** Inputs without an answer. Their client sends them again to the next process. */
   readonly #unanswered = new Set<InputStep>()
-  /** Processes that were asked for something and have not answered. */
+  /** Requests that a process has not answered yet. */
   readonly #asked = new Set<{ readonly of: Living }>()
 
   constructor(stage: Stage) {
@@ -40,7 +40,7 @@ export class Clients {
     }
   }
 
-  /** Something that a client asked for is not answered yet. */
+  /** True while a live process owes an answer to a client. */
   get isWaiting(): boolean {
     return [...this.#asked].some(({ of }) => of.process.state !== 'dead')
   }
@@ -114,7 +114,7 @@ export class Clients {
     }
   }
 
-  /** A client that is not answered asks again, under the id of its input. */
+  /** Sends an input. Retries without an answer, under the id of the input. */
   async #send(step: InputStep): Promise<void> {
     const { process } = this.#stage.current
     this.#unanswered.add(step)
@@ -161,7 +161,7 @@ export class Clients {
     return session.send(text, { id, ...(onBusy && { onBusy }), ...notBefore, ...(mode && { mode }) })
   }
 
-  /** A reader for whom the run waits. */
+  /** Reads a synchronized run, which waits for this reader. */
   async #drive(handle: RunHandle): Promise<void> {
     try {
       for await (const event of handle) if (event.type === 'turn-end') return
@@ -170,7 +170,7 @@ export class Clients {
     }
   }
 
-  /** Answers all that a session asks, its subagents' questions too. */
+  /** Answers all questions of a session, including those of its subagents. */
   async answer(session: Session, how: AnswerKind): Promise<void> {
     const run = (await session.info())?.openRun
     const { approvals, calls, held } = await questionsOf(session, run?.status === 'needs-recovery' ? run.pendingToolCalls : [])
@@ -231,7 +231,7 @@ export class Clients {
     }
   }
 
-  /** `again`: the store could not say whether it was done. */
+  /** Calls the current process. Returns `again` if the store could not say whether the call was done. */
   async #ask(what: (living: Living) => Promise<unknown>, mayRepeat = false): Promise<'again' | 'done'> {
     const asked = { of: this.#stage.current }
     this.#asked.add(asked)
@@ -247,7 +247,7 @@ export class Clients {
     }
   }
 
-  /** Refusals are answers; anything else is a surprise. */
+  /** Records an error. Refusals are expected answers; other errors are surprises. */
   #hear(error: unknown): void {
     this.#stage.log('client', `is refused: ${nameOfError(error)}`)
     if (!SessionError.isInstance(error) || error.code === 'store-corrupt') this.surprises.push(nameOfError(error))
@@ -269,11 +269,11 @@ type AskedApproval = Pick<ApprovalRequest, 'approvalId' | 'about'>
 interface Questions {
   readonly approvals: readonly AskedApproval[]
   readonly calls: readonly PendingToolCall[]
-  /** Runs of subagents that are held for their definition, or were. */
+  /** Ids of subagent runs that are or were held because of their definition. */
   readonly held: Set<string>
 }
 
-/** Returns what the log asks its reader, and the calls whose outcome is unknown. */
+/** Returns the open questions in the log, and the calls whose outcome is unknown. */
 async function questionsOf(session: Session, doubts: readonly PendingToolCall[]): Promise<Questions> {
   let view = emptyView
   const held = new Set<string>()

@@ -3,10 +3,10 @@ import type { Feature, Plan, PlannedAnswer, PlannedCall, PlannedTool } from './p
 
 type Has = (feature: Feature) => boolean
 
-/** Below the root there are two more levels of subagents. */
+/** Number of levels of subagents below the root. */
 const levels = 2
 
-/** Draws the answers of the model of the root to an input, with those of its subagents. */
+/** Draws the answers of the root model to an input, and those of its subagents. */
 export function drawPlan(draw: Draw, has: Has, below = levels): Plan {
   return draw.times(draw.oneOf([0, 1, 1, 2]), () => drawAnswer(draw, has, below))
 }

@@ -10,14 +10,14 @@ const mostCrashes = 3
 export function drawProgram(seed: number, features: readonly Feature[] = programFeatures): Program {
   const draw = drawFrom(seed)
   const wanted = new Set(features)
-  // Each program does without some features: what is always there hides what its absence would show.
+  // Each program leaves out some features, because a feature that is always present hides faults that show only without it.
   const has = (feature: Feature): boolean => used.has(feature)
   const used = new Set(programFeatures.filter((feature) => draw.chance(0.6) && wanted.has(feature)))
-  // Not drawn: programs without them stay the same.
+  // Derived from the seed without a draw, so that programs without these settings stay the same.
   const setup: Setup = { ...drawSetup(draw, has), ...(seed % 5 === 3 && { records: true as const }), ...(has('approvals') && seed % 4 === 0 && { asksForMore: true, maxTokens: 40 + (seed % 300) }) }
   const count = 1 + draw.whole(mostSteps)
   const first = { do: 'send', to: 'a', name: 'first', plan: drawPlan(draw, has) } as const
-  // Only a reader that starts early sees what a waiting run delivers late.
+  // Only a reader that starts early sees the late events of a waiting run.
   const reader = has('readers') && draw.chance(0.5) ? [{ do: 'read', to: 'a', from: 0, lag: draw.oneOf([3, 10, 40]), run: true } as const] : []
   const steps = [first, ...reader, ...draw.times(count, (index) => drawStep(draw, has, `in${index}`))]
   return { seed, setup, steps, crashes: has('crashes') ? drawCrashes(draw, has, steps.length) : [] }
@@ -25,13 +25,13 @@ export function drawProgram(seed: number, features: readonly Feature[] = program
 
 const ways = ['kill', 'kill', 'kill-behind', 'kill-behind', 'lost', 'lost-behind', 'freeze', 'unrenewed', 'never-renewed'] as const
 
-/** Most programs have some hundred operations and few effects. A crash after the last one never happens. */
+/** Most programs have some hundred operations and few effects. A crash after the last operation never happens. */
 function drawCrashes(draw: Draw, has: (feature: Feature) => boolean, steps: number): readonly ProgramCrash[] {
   const crashes = draw.times(1 + draw.whole(mostCrashes), (): ProgramCrash => {
     if (has('tools') && draw.chance(0.5)) return { at: draw.oneOf([1, 1, 2, 3]), how: draw.oneOf(['kill-in-tool', 'freeze-in-tool']) }
     const how = draw.oneOf(ways)
     const at = 4 + draw.whole(draw.oneOf([40, 120, 30 + steps * 30]))
-    // Every other operation that would be lost is the first of an outage: shorter than a lease, or longer.
+    // Turns half of the lost answers into outages, shorter or longer than a lease.
     if (how === 'lost' && at % 2 === 0) return { how: 'outage', at, ms: at % 4 === 0 ? 3_000 : 20_000 }
     return { how, at, ...(how === 'freeze' && draw.chance(0.3) && { ms: 5_000 }) }
   })

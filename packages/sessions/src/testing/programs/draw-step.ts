@@ -5,7 +5,7 @@ import type { AnswerKind, Feature, PlannedInput, ProgramSession, ProgramStep } f
 type Has = (feature: Feature) => boolean
 type Make = (draw: Draw, has: Has, name: string) => ProgramStep
 
-/** Which features a kind of step needs, and how often it comes compared with the others. */
+/** Features that a kind of step needs, and its relative frequency. */
 interface StepKind {
   readonly needs: readonly Feature[]
   readonly weight: number

@@ -1,8 +1,8 @@
 import { seededRandom } from '../crash-kit/seeded-random.ts'
 
-/** Choices made from one seed. */
+/** Random choices from one seed. */
 export interface Draw {
-  /** From 0 up to `below`. */
+  /** Returns a whole number from 0 up to, but not including, `below`. */
   readonly whole: (below: number) => number
   readonly chance: (share: number) => boolean
   readonly oneOf: <T>(choices: readonly T[]) => T

@@ -14,20 +14,20 @@ interface Timer {
   readonly dueAt: number
 }
 
-/** Says in the plainest way what is due, from the timers that commits stored and from all that the store holds. */
+/** A simple model of due work, computed from the timers in commits and from all records of the store. */
 export class DueModel {
   readonly #timers = new Map<string, Timer>()
-  /** Sessions that are marked as expired. */
+  /** Keys of sessions that are marked as expired. */
   readonly #marked = new Set<string>()
   readonly problems: string[] = []
 
-  /** A batch was applied. */
+  /** Notes an applied batch. */
   note({ key, writes, deliver = [] }: Batch): void {
     for (const write of writes) this.#noteWrite(key, write)
     for (const delivery of deliver) for (const write of delivery.writes) this.#noteWrite(delivery.to, write)
   }
 
-  /** Compares what the store says with what this model says. */
+  /** Compares the report of the store with this model. */
   async compare(store: SessionStore, now: number): Promise<void> {
     const { timers, expired, unread, nextAt } = await store.due(limit)
     const said = { timers: timers.map(({ id }) => id), expired, unread: [...unread].sort(), nextAt }
@@ -66,7 +66,7 @@ function isUnread({ runs, inbox }: PendingWork): boolean {
   return runs.every(({ endedAt }) => endedAt !== undefined) && inbox.some(({ kind }) => inputKindsThatStart.includes(kind))
 }
 
-/** When the first run of a session may be claimed. */
+/** Returns the times at which the first run of a session can be claimed. */
 function startsAt(runs: readonly RunRecord[], now: number): readonly number[] {
   const open = runs.filter(({ endedAt }) => endedAt === undefined).sort((a, b) => a.place - b.place)
   const first = open.find(({ status }) => holding.includes(status)) ?? open[0]

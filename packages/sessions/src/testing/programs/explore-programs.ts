@@ -10,9 +10,9 @@ import { shrinkProgram } from './shrink-program.ts'
 
 /** Counts and failures of explored programs. */
 export interface ProgramReport {
-  /** Programs that were run, those that shrinking tries apart. */
+  /** Number of programs run, without those tried while shrinking. */
   readonly programs: number
-  /** Operations of the store in all of them. */
+  /** Number of store operations in all of them. */
   readonly points: number
   readonly failures: readonly ProgramFailure[]
 }
@@ -20,9 +20,9 @@ export interface ProgramReport {
 /** A failing program, shrunk and printed as a test, with its seed. */
 export interface ProgramFailure {
   readonly seed: number
-  /** The smallest program that was found, as a test. */
+  /** The smallest failing program found, as a test. */
   readonly program: string
-  /** Where its processes are disturbed. */
+  /** Crash points of the program. */
   readonly point?: string
   readonly invariant: string
   readonly problems: readonly string[]
@@ -66,7 +66,7 @@ class ProgramRunner {
     })
   }
 
-  /** The same failure in the smallest program that is found. */
+  /** Shrinks the program and returns the same failure in the smallest one found. */
   async explain(program: Program, invariant: string): Promise<ProgramFailure> {
     const broken = this.#invariants.filter(({ name }) => name === invariant)
     const fails = async (smaller: Program): Promise<boolean> => (await this.run(smaller, broken)).failures.length > 0

@@ -34,14 +34,14 @@ const steerIsLost = writing('a lost steer', (batch) => {
 
 const fenceIsLeftOut = writing('a fence left out', (batch) => ({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') }))
 
-/** The ledger says that a call has started only when it has its outcome. */
+/** The ledger records that a call has started only together with its outcome. */
 const intentComesLate = writing('an outcome stored before its call', (batch) =>
   eachWrite(batch, (write) => (write.op === 'call.put' ? [{ ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }] : [write])),
 )
 
 const wakeIsLost = writing('a wake lost', (batch) => ({ ...batch, ...(batch.deliver && { deliver: batch.deliver.filter(({ id }) => !id.endsWith(':wake')) }) }))
 
-/** A lost run is claimed only if it is also the next one of the queue. */
+/** A lost run is claimed only if it is also the next one in the queue. */
 const placeOrderInClaims: ProgramFault = {
   name: 'a place order in the claim of lost runs',
   store: (store) =>
@@ -63,7 +63,7 @@ function firstByPlace(runs: readonly RunRecord[]): RunRecord | undefined {
   return runs.toSorted((a, b) => a.place - b.place)[0]
 }
 
-/** An execution that is over is still counted as one. */
+/** An ended execution keeps its slot. */
 const slotIsKept: ProgramFault = {
   name: 'a slot not given back',
   runtime(options) {
@@ -88,7 +88,7 @@ const readingProlongs: ProgramFault = {
   },
 }
 
-/** At a save-point it looks at the run as it is by now, and not as it was there. */
+/** At a save-point the reader checks the present state of the run, not its state at the save-point. */
 const readerAsksForToday: ProgramFault = {
   name: "a reader that asks for today's state",
   runtime(options) {
@@ -129,7 +129,7 @@ function hasRest(run: RunInfo | null): boolean {
   return !run || (run.outcome !== undefined && run.outcome !== 'awaiting-subagent')
 }
 
-/** Planted mistakes that the invariants must find. */
+/** Planted faults that the invariants must find. */
 export const programFaults: readonly ProgramFault[] = [
   notificationKeepsItsRows,
   placeOrderInClaims,

@@ -26,7 +26,7 @@ export const programInvariants: readonly ProgramInvariant[] = [
   decisionsHold,
   decisionsAreTold,
   onceUnlessAsked,
-  // A client that has a call run again wants it to take effect twice.
+  // Excluded, because a client that lets a call run again wants a second effect.
   ...standardInvariants.filter((each) => each !== onceIsOnce),
   readersSeeTheEnd,
   spendingAddsUp,

@@ -19,7 +19,7 @@ export async function lookAtRest(stage: Stage): Promise<FirstRest> {
     )
   }
   await stage.settle()
-  // A frozen process answers later, with an old answer.
+  // A process that was frozen may answer `info` late, with an old state.
   return { infos: new Map(infos), now: time.now, sessions: await readSessions(store), due: await store.due(100) }
 }
 
@@ -49,7 +49,7 @@ export async function lookAtEnd(stage: Stage, clients: Clients, firstRest: First
   }
 }
 
-/** Page by page, as another process reads them. */
+/** Reads the requests in pages, as another process would. */
 function readRequests(store: SessionStore, sessions: readonly SessionEnd[]): Promise<readonly SessionRequests[]> {
   const recorder = recordRequests({ store })
   return Promise.all(
@@ -65,7 +65,7 @@ function readRequests(store: SessionStore, sessions: readonly SessionEnd[]): Pro
   )
 }
 
-/** Deleting a session deletes its ledger, so the effects of its calls can no longer be checked. */
+/** Returns the effects that can be checked. Deleting a session deletes its ledger, so the effects of its calls cannot be checked. */
 function effectsOf({ program, world: { effects } }: Stage, sessions: readonly SessionEnd[]): readonly Effect[] {
   if (!program.steps.some((step) => step.do === 'delete')) return effects
   const known = new Set(sessions.flatMap(({ runs }) => runs.map(({ id }) => id)))

@@ -1,9 +1,9 @@
 import type { Stage } from './stage.ts'
 
-/** The longest delay of a takeover, and what a runtime needs to look. */
+/** Longest takeover delay, plus the time until a runtime polls. */
 const mostMs = 35_000
 
-/** Runs whose process is gone, and that no other one has claimed. */
+/** Runs whose process is dead and that no other process has claimed. */
 export class OrphanedRuns {
   readonly #stage: Stage
   readonly #since = new Map<string, number>()
@@ -12,10 +12,10 @@ export class OrphanedRuns {
     this.#stage = stage
   }
 
-  /** Notes a fault for each run that is left alone for too long. */
+  /** Notes a fault for each run that stays unclaimed for too long. */
   async look(): Promise<void> {
     const { store, time, gate, faults, program } = this.#stage
-    // Where places are few it may have to wait for one.
+    // With limited concurrency a run may have to wait for a slot.
     if (this.#stage.replaced === 0 || program.setup.concurrency !== undefined) return
     const { items } = await store.listSessions({ status: ['running', 'waiting-for-retry'], limit: 1000 })
     for (const { key } of items) {

@@ -7,9 +7,9 @@ import type { Plan, PlannedCall, PlannedTool } from './program.ts'
 export interface ModelWorld {
   /** The prompt of each call, as text. */
   readonly prompts: string[]
-  /** Plans that have failed once. */
+  /** Names of the failures that have happened once. */
   readonly failed: Set<string>
-  /** The next number of a call. */
+  /** Number of the next call. */
   nextCall: number
 }
 
@@ -17,11 +17,11 @@ interface PlanModelOptions {
   readonly world: ModelWorld
   readonly clock: Clock
   readonly delayMs: number
-  /** Before each piece of a text. Default: the text comes as a whole. */
+  /** Delay in ms before each delta. Default: a text comes in one piece. */
   readonly deltaMs?: number
-  /** The first call of each plan does not fit into the window. */
+  /** True: the first call of each plan exceeds the context window. */
   readonly overflows: boolean
-  /** The agent that it hands work to. */
+  /** Name of the subagent to which it delegates. */
   readonly subagent: string | undefined
 }
 
@@ -32,13 +32,13 @@ const providerRefuses = Object.assign(new Error('The provider refuses'), { statu
 const tooLong = Object.assign(new Error('The prompt is too long'), { statusCode: 400, data: { error: { code: 'context_length_exceeded' } } })
 const noWords: Step = { text: 'all is done', chunk: 6 }
 
-/** A model that does what the last plan in its prompt says: how far it is, the prompt tells, so that any process can go on. */
+/** Returns a model that follows the last plan in its prompt. Its position follows from the prompt, so that any process can continue. */
 export function planModel({ world, clock, delayMs, deltaMs, overflows, subagent }: PlanModelOptions): ScriptedModel {
   return scriptedModel(
     ({ prompt, tools = [] }) => {
       world.prompts.push(JSON.stringify(prompt))
       const delay = { ...(delayMs > 0 && { delayMs }), ...(deltaMs !== undefined && { deltaDelayMs: deltaMs, chunk: 3 }) }
-      // A summary has no tools.
+      // A request without tools is for a summary.
       if (tools.length === 0) return { text: 'a summary of what was said', ...delay }
       return { ...nextStep(world, prompt, overflows, subagent), ...delay }
     },
@@ -56,14 +56,14 @@ function nextStep(world: ModelWorld, prompt: Prompt, overflows: boolean, subagen
   return isFirst(world, `${place} ${after}`) ? { error: providerIsBusy } : noWords
 }
 
-/** Asked for the first time, by whichever process. */
+/** Returns true at the first call with this name, in any process. */
 function isFirst({ failed }: ModelWorld, what: string): boolean {
   const first = !failed.has(what)
   failed.add(what)
   return first
 }
 
-/** The last plan, and how many answers it has had. */
+/** Returns the last plan, and the number of answers after it. */
 function placeIn(prompt: Prompt): { readonly plan: Plan; readonly place: number; readonly after: string } {
   for (let index = prompt.length - 1; index >= 0; index--) {
     const message = prompt[index]
@@ -88,7 +88,7 @@ function scripted(world: ModelWorld, prompt: Prompt, call: PlannedCall, subagent
   return { id, name: tool, input: { ...(ms !== undefined && { ms }), ...(throws && { throws }) } }
 }
 
-/** The newest task that the model was told of. */
+/** Returns the id of the newest task in the prompt. */
 function taskIn(prompt: Prompt): string {
   return JSON.stringify(prompt).match(/bg_[0-9a-f]{32}/g)?.at(-1) ?? 'bg_none'
 }

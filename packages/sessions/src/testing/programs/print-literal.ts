@@ -1,4 +1,4 @@
-/** JSON as it is written in a program. */
+/** Prints JSON as code of a program. */
 export function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   if (typeof value === 'string') return quoted(value)
@@ -7,7 +7,7 @@ export function literal(value: unknown): string {
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
 }
 
-/** Text in quotation marks. */
+/** Prints a text in quotation marks. */
 export function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

@@ -1,7 +1,7 @@
 import { literal, quoted } from './print-literal.ts'
 import type { Program, ProgramStep } from './program.ts'
 
-/** The program as a test that can be pasted and run. */
+/** Prints the program as a test that can be pasted and run. */
 export function printProgram(program: Program, invariant: string): string {
   const { seed, setup, steps, crashes } = program
   return [

@@ -5,8 +5,8 @@ import type { StateStore } from '../../contract/state-store.ts'
 import type { StoreGate } from './store-gate.ts'
 
 /**
- * The store as one process of a program reaches it, through the gate. The store itself stays open between processes: `open`
- * and `close` are points at which a process can be struck, and nothing else.
+ * Wraps the store for one process of a program, with all calls through the gate. The store itself stays open between processes:
+ * `open` and `close` do nothing, but are points at which a process can be disturbed.
  */
 export function processStore(gate: StoreGate, process: CrashProcess, current: () => SessionStore): SessionStore {
   const latest = new Proxy({} as SessionStore, {
@@ -23,7 +23,7 @@ export function processStore(gate: StoreGate, process: CrashProcess, current: ()
   )
 }
 
-/** A dead process hears nothing. */
+/** Subscribes until the process is dead. */
 function subscribe(process: CrashProcess, store: SessionStore, listener: Parameters<SessionStore['subscribe']>[0]): () => void {
   const forget = store.subscribe((hint) => {
     if (process.state === 'dead') forget()

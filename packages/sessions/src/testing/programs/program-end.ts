@@ -7,7 +7,7 @@ import type { ProgramReader } from './reader.ts'
 
 /** Records of the store at rest, before clients answer open questions. */
 export interface FirstRest {
-  /** The answer of `info` for each session of the clients. Absent if the session is missing or its process was struck. */
+  /** Result of `info` for each session of the clients. Absent if the session is missing, or if its process was disturbed meanwhile. */
   readonly infos: ReadonlyMap<string, SessionInfo>
   readonly now: number
   readonly sessions: readonly SessionEnd[]
@@ -20,24 +20,24 @@ export interface ProgramEnd extends CrashEnd {
   readonly firstRest: FirstRest
   readonly accepted: readonly AcceptedInput[]
   readonly decisions: ReadonlyMap<string, 'approve' | 'deny'>
-  /** How often a client has asked for a call to be run again. */
+  /** Number of times that a client has asked for a call to run again. */
   readonly runAgain: ReadonlyMap<string, number>
-  /** Sessions from which clients took inputs back. */
+  /** Sessions from which clients withdrew inputs. */
   readonly cleared: ReadonlySet<string>
   readonly readers: readonly Pick<ProgramReader, 'session' | 'runId' | 'events' | 'endedAt' | 'refused' | 'start'>[]
   readonly copies: readonly Copy[]
   /** Undocumented errors that clients got. */
   readonly surprises: readonly string[]
-  /** Runtimes that did not stop, and runs that were left alone. */
+  /** Runtimes that did not stop, and runs that stayed unclaimed for too long. */
   readonly faults: readonly string[]
   readonly ceiling: readonly string[]
-  /** Where the store said otherwise than a plain model what is due. */
+  /** Differences between the due work that the store reported and that of a simple model. */
   readonly dueProblems: readonly string[]
   /** Prompts that models got. */
   readonly prompts: readonly string[]
-  /** What was recorded of each session. Empty if the program does not record. */
+  /** Recorded requests of each session. Empty if the program does not record. */
   readonly requests: readonly SessionRequests[]
-  /** When something was written to each session last. */
+  /** Time of the last write to each session. */
   readonly writtenAt: ReadonlyMap<string, number>
 }
 
@@ -50,23 +50,23 @@ export interface ProgramInvariant {
 
 export interface SessionRequests {
   readonly key: string
-  /** Oldest first. */
+  /** Complete requests, oldest first. */
   readonly whole: readonly RecordedRequest[]
-  /** Ids of those that are listed and cannot be read. */
+  /** Ids of requests that are listed but cannot be read. */
   readonly unreadable: readonly string[]
-  /** What reading them has thrown. */
+  /** Error text, if reading the requests has thrown. */
   readonly thrown?: string
 }
 
 /** An input that the runtime acknowledged. */
 export interface AcceptedInput extends AcknowledgedInput {
-  /** How it is found in the log, and in what a model is sent. */
+  /** Token by which it is found in the log and in prompts. */
   readonly token: string
-  /** The run that it is, or that it was accepted into; absent for an overlay. */
+  /** Run of the input, or the run that accepted it. Absent for an overlay. */
   readonly runId?: string
 }
 
-/** An export that was to become a session. */
+/** An export that is imported as another session. */
 export interface Copy {
   readonly key: string
   readonly lines: readonly string[]

@@ -1,15 +1,15 @@
 import type { Clock } from '@bowline/llm'
 
 interface Timer {
-  /** By the time that passes, which no setting of the clock changes. */
+  /** Due time in ms of passed time, which setting the clock does not change. */
   readonly dueAt: number
   readonly order: number
   readonly run: () => void
 }
 
 /**
- * The time of a program. It passes only through `pass`. As on a real machine the clock can be set without time passing,
- * and a timer then still runs when so much time has passed as was left when it was set.
+ * Time of a program, which passes only through `pass`. The clock can be set without time passing. As on a real machine, a
+ * pending timer then still runs after its remaining time.
  */
 export class ProgramTime {
   readonly clock: Clock
@@ -27,12 +27,12 @@ export class ProgramTime {
     return this.#passed + this.#offset
   }
 
-  /** Since the program began. */
+  /** Time in ms since the program began. */
   get passed(): number {
     return this.#passed
   }
 
-  /** Sets the clock; no time passes. */
+  /** Sets the clock forward or back. No time passes. */
   setBy(ms: number): void {
     this.#offset += ms
   }

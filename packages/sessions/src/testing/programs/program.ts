@@ -1,43 +1,43 @@
 import type { OnBusy } from '../../commands/types.ts'
 
 /**
- * A program: what clients do with a runtime, one step after the other, and where its processes are disturbed. It is plain
- * data, so that a failing one can be shrunk and printed.
+ * A program: actions of clients on a runtime, one after the other, and the points at which its processes are disturbed. It is
+ * plain data, so that a failing one can be shrunk and printed.
  */
 export interface Program {
-  /** Decides in which order the store answers, and what else is random while the program runs. */
+  /** Seed for the order in which the store answers, and for all other random choices during the run. */
   readonly seed: number
   readonly setup: Setup
   readonly steps: readonly ProgramStep[]
   readonly crashes: readonly ProgramCrash[]
 }
 
-/** How the agents and the runtimes of a program are made. What is absent has its default or is off. */
+/** Options of the agents and runtimes of a program. An absent option has its default or is off. */
 export interface Setup {
-  /** How long a model call takes. Default 0. */
+  /** Duration of a model call in ms. Default 0. */
   readonly modelMs?: number
   readonly concurrency?: number
   readonly durability?: 'turn'
   readonly onUnknownOutcome?: 'tell-model'
   readonly onFailedTurn?: 'rewind'
   readonly onDefinitionChange?: 'pin' | 'refuse'
-  /** Sessions expire when nothing has happened in them for so long. */
+  /** Idle timeout of sessions in ms. */
   readonly idleMs?: number
   readonly maxActive?: number
   readonly maxSteps?: number
-  /** Tokens that one turn may use; each model call takes some. */
+  /** Limit of the tokens of one turn. Each model call uses some. */
   readonly maxTokens?: number
-  /** Dollars that one turn may cost. Then each model has a price. */
+  /** Limit of the cost of one turn in dollars. Gives each model a price. */
   readonly maxCost?: string
-  /** Whoever answers approvals is asked before a turn ends for want of tokens or money. */
+  /** Asks for approval of more budget before a turn ends at its limit of tokens or cost. */
   readonly asksForMore?: true
-  /** How long one turn may take. */
+  /** Limit of the duration of one turn in ms. */
   readonly maxMs?: number
   readonly compaction?: 'in-turn' | 'after-turn'
   readonly orchestration?: true
-  /** What models are sent is recorded. */
+  /** Records the requests to models. */
   readonly records?: true
-  /** Blocks each call of `look`. */
+  /** Action of the guardrail on each call of `look`. */
   readonly guardrail?: 'block' | 'halt' | 'throw' | 'wait'
   readonly hooks?: readonly HookPlan[]
 }
@@ -48,11 +48,11 @@ export type PlannedHook = 'beforeAgentStart' | 'onTurnStart' | 'onStepEnd' | 'on
 /** Action of a program in one hook. */
 export interface HookPlan {
   readonly hook: PlannedHook
-  /** Throws, or stays open for so long. */
+  /** Throws, or takes this number of ms. */
   readonly does: 'throw' | number
-  /** How the extension handles the error. Default `ignore`. */
+  /** Handling of the error by the extension. Default `ignore`. */
   readonly onError?: 'fail'
-  /** How many of its calls, from the first one on, are disturbed. Default: all. */
+  /** Number of its calls that are disturbed, from the first one on. Default: all. */
   readonly times?: number
 }
 
@@ -62,10 +62,10 @@ export type Plan = readonly PlannedAnswer[]
 /** One answer of the model: tool calls, or a failure of the provider. */
 export type PlannedAnswer =
   | { readonly calls: readonly PlannedCall[] }
-  /** The provider fails: at the first try, or at each one. */
+  /** The provider fails at the first try, or at each one. */
   | { readonly fails: 'once' | 'always' }
 
-/** Tool that a program calls. Each has other effects, questions or waiting times. */
+/** Tool that a program calls. Tools differ in effect, approvals and deadlines. */
 export type PlannedTool =
   | 'pay'
   | 'bill'
@@ -81,7 +81,7 @@ export type PlannedTool =
 /** One tool call of a planned answer, or a delegation to the subagent. */
 export type PlannedCall =
   | { readonly tool: PlannedTool; readonly ms?: number; readonly throws?: true }
-  /** Hands a plan to the subagent. */
+  /** Delegates a plan to the subagent. */
   | { readonly delegate: Plan; readonly background?: true }
 
 /** Key of a session in a program. */
@@ -90,7 +90,7 @@ export type ProgramSession = 'a' | 'b'
 /** An input that a client sends to a session, with the plan of the model. */
 export interface PlannedInput {
   readonly to: ProgramSession
-  /** Inputs with equal names are sent under one id. */
+  /** Name of the input. Inputs with equal names are sent under one id. */
   readonly name: string
   readonly plan?: Plan
 }
@@ -99,50 +99,51 @@ type ClientStep =
   | ({ readonly do: 'send'; readonly onBusy?: OnBusy; readonly notBeforeMs?: number; readonly mode?: 'synchronized' } & PlannedInput)
   | ({ readonly do: 'steer' | 'follow-up' } & PlannedInput)
   | ({ readonly do: 'overlay'; readonly turns?: number } & PlannedInput)
-  /** Plans the input for a time to come: that of a schedule. */
+  /** Schedules the input for a later time. */
   | ({ readonly do: 'schedule'; readonly inMs: number } & PlannedInput)
   | { readonly do: 'stop'; readonly to: ProgramSession; readonly scope?: 'all'; readonly waitMs?: number }
   | { readonly do: 'kill' | 'delete' | 'compact' | 'fork' | 'label'; readonly to: ProgramSession }
-  /** Takes up the newest open run, as a host does that knows its id. */
+  /** Resumes the newest open run, as a host does that knows its id. */
   | { readonly do: 'resume'; readonly to: ProgramSession }
-  /** Imports what the session exports, under another key. */
+  /** Exports the session and imports it under another key. */
   | { readonly do: 'copy'; readonly to: ProgramSession; readonly as: 'b' | 'c'; readonly allBranches?: true }
   | { readonly do: 'switch'; readonly to: ProgramSession; readonly summarize?: true; readonly back: number }
-  /** Answers what the session asks: approvals are decided, calls are answered, doubts are settled. */
+  /** Answers the questions of the session: approvals, remote calls and unknown outcomes. */
   | { readonly do: 'answer'; readonly to: ProgramSession; readonly how: AnswerKind }
-  /** Follows the log, or the newest run, from an event on; it waits for so many turns of the store behind each event. */
+  /** Follows the log from an event on, or the newest run. After each event it waits for `lag` turns of the store. */
   | { readonly do: 'read'; readonly to: ProgramSession; readonly from: number; readonly lag: number; readonly run?: true }
 
 /** Answer of clients to questions. `again`: approve twice. `one`: answer only the first question. `edited`: approve with another input. */
 export type AnswerKind = 'yes' | 'no' | 'again' | 'one' | 'edited' | 'run-again'
 
 type WorldStep =
-  /** Lets so much time pass. */
+  /** Lets this time pass. */
   | { readonly do: 'pass'; readonly ms: number }
-  /** Sets the clock, without time passing. */
+  /** Sets the clock. No time passes. */
   | { readonly do: 'set-clock'; readonly byMs: number }
   | { readonly do: 'sweep' }
-  /** Has the runtime do what there is to do, for at most so long. */
+  /** Calls `drain` with this time limit. */
   | { readonly do: 'drain'; readonly ms: number }
-  /** Stops the runtime, and starts one with this definition of the agents. */
+  /** Stops the runtime, and starts one with this version of the agents. */
   | { readonly do: 'restart'; readonly definition?: number; readonly graceMs?: number }
 
 /** One action of a client or of the environment. */
 export type ProgramStep = (ClientStep | WorldStep) & {
-  /** How many turns of the store come before the next step. Default: until nothing happens any more without time. */
+  /** Number of turns of the store before the next step. Default: until nothing more happens without time passing. */
   readonly turns?: number
 }
 
 /**
- * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before or after it.
- * `lost`: the answer is lost. `outage`: no process reaches the store for `ms`. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of
- * leases by this process fails for a minute; `never-renewed`: for good. `kill-in-tool` and `freeze-in-tool` count effects of
- * tools instead: the process dies or stops right after the n-th one.
+ * A crash at the n-th operation of the store, counted over the whole program. `kill`: the process dies before the operation, or
+ * (`-behind`) after it. `lost`: the operation or (`-behind`) its answer is lost. `outage`: no process reaches the store for
+ * `ms`. `freeze`: the process stops until another one has taken over. `unrenewed`: each renewal of leases by this process fails
+ * for a minute; `never-renewed`: forever. `kill-in-tool` and `freeze-in-tool` count effects of tools instead: the process dies
+ * or stops right after the n-th effect.
  */
 export interface ProgramCrash {
   readonly at: number
   readonly how: 'kill' | 'kill-behind' | 'lost' | 'lost-behind' | 'outage' | 'freeze' | 'unrenewed' | 'never-renewed' | 'kill-in-tool' | 'freeze-in-tool'
-  /** How long a frozen process stops if no other one takes over: default 15,000, longer than the lease of a run. Of an outage: default 4,000. */
+  /** Duration in ms. For a freeze without a takeover: default 15,000, longer than the lease of a run. For an outage: default 4,000. */
   readonly ms?: number
 }
 

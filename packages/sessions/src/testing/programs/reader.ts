@@ -9,23 +9,23 @@ type ReadStep = Extract<ProgramStep, { do: 'read' }>
 
 const maxTries = 5
 
-/** A client that follows a session, or one run of it, as slowly as the program says, and comes back after each death. */
+/** A client that follows a session or one of its runs, as slowly as the program says. After each death of a process it reconnects. */
 export class ProgramReader {
   readonly session: ProgramSession
   readonly events: LoggedEvent[] = []
-  /** The run that is followed. */
+  /** Id of the run that it follows. */
   runId: string | undefined
-  /** Where the log ended when the reader got its end. `events` holds the events that it read. */
+  /** Number of the last stored event when the reader ended. `events` holds the events that it read. */
   endedAt: number | undefined
-  /** Why it could not go on. */
+  /** Error that stopped it. */
   refused: string | undefined
-  /** The event behind which it began. */
+  /** Number of the event after which it began. */
   start = 0
   readonly #stage: Stage
   readonly #step: ReadStep
   #lag: number
   #hasBegun = false
-  /** Which of its returns it is: an earlier one reads no further. */
+  /** Number of its present connection. Earlier ones stop reading. */
   #life = 0
   #tries = 0
 
@@ -36,12 +36,12 @@ export class ProgramReader {
     this.session = step.to
   }
 
-  /** Goes on at another process where it stood. */
+  /** Continues at another process, after the last event it has read. */
   comeBack(living: Living): void {
     if (this.endedAt === undefined && this.refused === undefined) void this.#follow(living, ++this.#life)
   }
 
-  /** Reads on without a pause. */
+  /** Reads on without pauses. */
   hurry(): void {
     this.#lag = 0
   }
@@ -65,7 +65,7 @@ export class ProgramReader {
     }
   }
 
-  /** False: there is nothing to follow, or it was begun anew meanwhile. */
+  /** Starts following. Returns false if there is nothing to follow, or if it has reconnected meanwhile. */
   async #begin(session: Session, isOver: () => boolean): Promise<boolean> {
     const info = await session.info()
     const { items } = info && this.#step.run ? await session.runs() : { items: [] }
@@ -81,7 +81,7 @@ export class ProgramReader {
     return true
   }
 
-  /** Until the store was asked so often, or nothing happens any more. */
+  /** Waits for `lag` turns of the store, or until nothing more happens. */
   async #pause(): Promise<void> {
     for (let left = this.#lag; left > 0 && this.#lag > 0; left--) {
       await new Promise<void>((resolve) => {

@@ -5,15 +5,15 @@ import type { Stage } from './stage.ts'
 
 const mostRounds = 400
 const soonMs = 500
-/** Then what still runs waits for something that takes its time. */
+/** Number of rounds with short waits. Runs that are open after them wait for something slow. */
 const shortRounds = 20
 const longMs = 5_000
-/** Longer than a runtime needs to find what it was not told of. */
+/** Longer than the interval of sweeps, which find work without a hint. */
 const sweepMs = 31_000
 const pollMs = 1_100
 const mostAnswers = 40
 
-/** Lets time pass until nothing happens any more by itself. False: something always does. */
+/** Lets time pass until nothing more happens without clients. Returns false if that never happens. */
 export async function runToRest(stage: Stage, clients: Clients): Promise<boolean> {
   await stage.settle()
   const orphans = new OrphanedRuns(stage)
@@ -22,13 +22,13 @@ export async function runToRest(stage: Stage, clients: Clients): Promise<boolean
     if (nextAt === null && !clients.isWaiting && !stage.isHeldUp && (await isAtRest(stage.store)) && (await staysAtRest(stage))) return true
     await stage.pass(nextAt === null ? (round < shortRounds ? soonMs : longMs) : Math.max(soonMs, Math.min(nextAt - stage.time.now, sweepMs)))
     await orphans.look()
-    // A lost run waits for its takeover between these rounds, and between no two steps.
+    // Compared here too, because a lost run waits for its takeover only between these rounds.
     await stage.dueModel.compare(stage.store, stage.time.now)
   }
   return false
 }
 
-/** Nothing is written any more, whatever a runtime looks for by itself. */
+/** Returns true if nothing is written any more, even after a poll and a sweep. */
 async function staysAtRest(stage: Stage): Promise<boolean> {
   const before = doneSoFar(stage)
   await stage.pass(pollMs)
@@ -51,7 +51,7 @@ export async function answerAll(stage: Stage, clients: Clients): Promise<boolean
   return false
 }
 
-/** A process that was struck may have had the answer in its hands. */
+/** Identifies the progress so far. Includes disturbances, because a disturbed process may have lost an answer. */
 function doneSoFar({ ceiling, gate }: Stage): string {
   return `${ceiling.counts.commits} ${ceiling.counts.claims} ${gate.strikes}`
 }

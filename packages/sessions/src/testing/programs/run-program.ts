@@ -14,7 +14,7 @@ import { Stage } from './stage.ts'
 
 /** Number of points, broken invariants and trace of one program. */
 export interface ProgramVerdict {
-  /** Operations of the store: where a process can be struck. */
+  /** Number of store operations. Each is a point at which a process can be disturbed. */
   readonly points: number
   readonly failures: readonly { readonly invariant: string; readonly problems: readonly string[] }[]
   readonly trace: readonly string[]

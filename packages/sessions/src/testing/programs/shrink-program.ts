@@ -2,14 +2,14 @@ import { shrink } from '../shrink.ts'
 import type { Plan, PlannedAnswer, PlannedCall, Program, ProgramStep } from './program.ts'
 
 /**
- * The smallest program that it finds which still fails, as `fails` says: with fewer crashes, steps, answers and settings.
- * `tries` bounds how often `fails` is asked.
+ * Returns the smallest program found for which `fails` is still true: with fewer crashes, steps, answers and settings. `tries`
+ * limits the number of calls of `fails`.
  */
 export function shrinkProgram(program: Program, fails: (smaller: Program) => Promise<boolean>, tries = 400): Promise<Program> {
   return shrink(program, smallerThan, fails, tries)
 }
 
-/** Programs with one thing less, the greatest things first. */
+/** Yields programs with one part less, the largest parts first. */
 function* smallerThan(program: Program): Generator<Program> {
   const { steps, crashes, setup } = program
   if (steps.length > 3) yield { ...program, steps: steps.slice(0, Math.ceil(steps.length / 2)) }

@@ -36,10 +36,10 @@ export interface Living {
 const mostTurns = 20_000
 /** Longer than the lease of a run. */
 const freezeMs = 15_000
-/** How long it takes until a runtime that could not start is started again. */
+/** Delay in ms before a runtime that failed to start is started again. */
 const startAgainMs = 500
 
-/** The processes of a program, the time that passes for them, and what is seen of them. */
+/** The processes of a program, their shared time, and the observations of the run. */
 export class Stage {
   readonly program: Program
   readonly time = new ProgramTime()
@@ -51,14 +51,14 @@ export class Stage {
   readonly models: ModelWorld = { prompts: [], failed: new Set(), nextCall: 0 }
   readonly ceiling: Ceiling
   readonly gate: StoreGate
-  /** When something was written to each session last, or delivered to it. */
+  /** Time of the last write to each session, deliveries included. */
   readonly writtenAt = new Map<string, number>()
   readonly faults: string[] = []
   readonly dueModel = new DueModel()
   store!: SessionStore
-  /** How many processes took the place of others. */
+  /** Number of processes that were replaced. */
   replaced = 0
-  /** Called when another process has taken the place of one that is gone. */
+  /** Called after a process was replaced. */
   onReplaced: () => void = () => undefined
   readonly #parts: StageParts
   readonly #ids: IdSource = fakeIds()
@@ -93,7 +93,7 @@ export class Stage {
     this.#begin(0)
   }
 
-  /** The process that clients reach. */
+  /** The process that clients call. */
   get current(): Living {
     const living = this.#all.at(-1)
     if (!living) throw new TypeError('The program has no process.')
@@ -104,7 +104,7 @@ export class Stage {
     this.trace.push(`${this.time.now} ${who} ${what}`)
   }
 
-  /** Lets the store answer so many questions, or all until nothing happens any more without time. */
+  /** Lets the store execute this number of calls. Default: until nothing more happens without time passing. */
   readonly settle = async (turns = mostTurns): Promise<void> => {
     for (let turn = 0; turn < turns; turn++) {
       const isBusy = await this.gate.turn()
@@ -118,7 +118,7 @@ export class Stage {
     await this.time.pass(ms, this.settle)
   }
 
-  /** Calls the watcher after each turn of the store. Returns a function that ends this. */
+  /** Calls the watcher after each turn of the store. Returns a dispose function. */
   eachTurn(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
@@ -142,7 +142,7 @@ export class Stage {
     this.onReplaced()
   }
 
-  /** A process stands still, or the store cannot be reached. */
+  /** True while a process is stopped, or while the store cannot be reached. */
   get isHeldUp(): boolean {
     return this.gate.isAway || this.#all.some(({ process }) => process.state === 'stopped')
   }
@@ -155,7 +155,7 @@ export class Stage {
     }
   }
 
-  /** Ends everything; the store is closed. */
+  /** Kills all processes and closes the store. */
   async clear(): Promise<void> {
     for (const { process } of this.#all) process.kill()
     this.time.clear()
@@ -185,7 +185,7 @@ export class Stage {
     void this.#startRuntime(process, runtime)
   }
 
-  /** One that starts while the store is away is started again, as what supervises processes does. */
+  /** Starts the runtime. If the store is unavailable, tries again later, as a supervisor does. */
   async #startRuntime(process: CrashProcess, runtime: Runtime): Promise<void> {
     try {
       await startRuntime(runtime)
@@ -195,12 +195,12 @@ export class Stage {
     }
   }
 
-  /** Another process takes the place of the one that was struck. */
+  /** Replaces the disturbed process. */
   async #replace(): Promise<void> {
     const how = this.#struck
     this.#struck = undefined
     const { processes, durable } = this.store.capabilities
-    // A frozen process keeps the lock of its file: no other process can take over before it goes on.
+    // A frozen process keeps the lock of its file: no other process can take over before it resumes.
     if (how === 'freeze' && processes === 'one' && durable !== 'none') return this.wakeFrozen()
     this.replaced++
     const { definition } = this.current
@@ -211,7 +211,7 @@ export class Stage {
     this.onReplaced()
   }
 
-  /** Missed timers come first: the code of a frozen process goes on when nothing else does. */
+  /** Resumes the code of waking processes. Missed timers come first, so this waits until nothing else happens. */
   #finishWaking(): boolean {
     const waking = this.#all.filter(({ process }) => process.state === 'waking')
     for (const { process } of waking) process.finishWaking()
@@ -221,7 +221,7 @@ export class Stage {
   #noteWrite(batch: Batch): void {
     const { key, writes, deliver = [] } = batch
     this.dueModel.note(batch)
-    // The mark of its end prolongs no life.
+    // Marking a session as expired does not count as activity.
     const own = writes.some(({ op }) => op === 'session.expire') ? [] : [key]
     for (const written of [...own, ...deliver.map(({ to }) => to)]) {
       this.writtenAt.set(written, Math.max(this.time.now, this.writtenAt.get(written) ?? 0))

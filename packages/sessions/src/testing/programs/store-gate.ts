@@ -26,10 +26,10 @@ export interface GateOptions {
   readonly ceiling: Ceiling
   readonly time: Pick<ProgramTime, 'passed'>
   readonly log: (process: CrashProcess, what: string) => void
-  /** The process was struck and needs another one in its place. */
+  /** Called when a process was disturbed and must be replaced. */
   readonly onStruck: (process: CrashProcess, crash: ProgramCrash) => void
   readonly onTakeover: () => void
-  /** A commit was applied. */
+  /** Called after a commit was applied. */
   readonly onCommit: (batch: Batch) => void
 }
 
@@ -37,29 +37,29 @@ const unrenewedMs = 60_000
 const awayMs = 4_000
 
 /**
- * Where all processes of a program ask the store. It answers one question at a time, in an order that the seed decides, so
- * that equal programs go equal ways on every store, and it strikes the processes where the program says so.
+ * Through this gate all processes of a program call the store. It executes one call at a time, in an order that the seed
+ * determines, so that equal programs take equal paths on every store. It also disturbs processes as the program says.
  */
 export class StoreGate {
   readonly #options: GateOptions
   readonly #waiting: Asked[] = []
-  /** Until when each renewal of a process fails, by the time that passes. */
+  /** Times (of passed time) until which each renewal of a process fails. */
   readonly #unrenewedUntil = new Map<CrashProcess, number>()
-  /** Until when no process reaches the store, by the time that passes. */
+  /** Time (of passed time) until which no process reaches the store. */
   #awayUntil = 0
   readonly owners = new RunOwners()
   readonly staleWrites: string[] = []
-  /** Operations so far. */
+  /** Number of operations so far. */
   count = 0
   #effects = 0
-  /** How often a process was struck. */
+  /** Number of disturbances so far. */
   strikes = 0
 
   constructor(options: GateOptions) {
     this.#options = options
   }
 
-  /** No process reaches the store. */
+  /** True while no process reaches the store. */
   get isAway(): boolean {
     return this.#options.time.passed < this.#awayUntil
   }
@@ -83,7 +83,7 @@ export class StoreGate {
     return true
   }
 
-  /** A tool of the process took effect. */
+  /** Notes that a tool of the process took effect. */
   noteEffect(process: CrashProcess): void {
     const { crashes, log, onStruck } = this.#options
     this.#effects++
@@ -96,7 +96,7 @@ export class StoreGate {
     onStruck(process, crash)
   }
 
-  /** The oldest question, or at times another one, as long as its process can be answered. */
+  /** Takes the oldest call, or at times another one, of a process that is not stopped. */
   #take(): Asked | undefined {
     for (let index = this.#waiting.length - 1; index >= 0; index--) {
       if (this.#waiting[index]?.process.state === 'dead') this.#waiting.splice(index, 1)

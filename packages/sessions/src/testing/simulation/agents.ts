@@ -14,7 +14,7 @@ export interface AgentParts {
 
 const inputSchema = { type: 'object', properties: { ms: { type: 'number' } } } as const
 
-/** The agents of one process: one at the root with a subagent. They do what their inputs say, whichever process goes on. */
+/** Creates the agents of one process: a root agent and its subagent. They follow the plans in their inputs, in any process. */
 export function agentsOf(parts: AgentParts): readonly Agent[] {
   const worker = agentOf(parts, 'worker', undefined)
   const lead = agentOf(parts, 'lead', worker)

@@ -9,11 +9,11 @@ import type { SimulationStep } from './simulation.ts'
 
 type InputStep = Extract<SimulationStep, { readonly name: string }>
 
-/** How long a client waits before it asks another process. */
+/** Time in ms for which a client waits before it asks another process. */
 const patienceMs = 3_000
 const mostTries = 12
 
-/** The clients of a simulation: they outlive its processes, and ask another one when they get no answer. */
+/** The clients of a simulation. They outlive its processes, and ask another process if they get no answer. */
 export class Clients {
   readonly accepted: (AcknowledgedInput & { readonly runId: string })[] = []
   /** Errors that no client should get, and clients that gave up. */
@@ -37,9 +37,9 @@ export class Clients {
     void this.#untilAnswered(step, (living) => this.#ask(living, step)).finally(() => (this.#waiting -= 1))
   }
 
-  /** Reads each session at one process, another one for each. */
+  /** Reads the sessions, each at another process. */
   readAll(keys: readonly string[]): void {
-    // What it is told is in the history.
+    // The answers are recorded in the history.
     for (const [index, key] of keys.entries()) void read(this.#cluster.at(index).runtime, key).catch(() => undefined)
   }
 
@@ -50,7 +50,7 @@ export class Clients {
     this.surprises.push(`a client got no answer in ${mostTries} tries: ${JSON.stringify(step)}`)
   }
 
-  /** False: no answer came in time, or the store could not be reached. */
+  /** Resolves with false if no answer came in time, or if the store was unavailable. */
   #within(living: Living, ask: (living: Living) => Promise<void>): Promise<boolean> {
     const { clock, now } = this.#cluster.time
     return new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class Clients {
           resolve(true)
         },
         (error: unknown) => {
-          // The next process is not asked at once: it may reach the store no better.
+          // Waits until the timeout before it asks the next process, which may not reach the store either.
           if (SessionError.isInstance(error) && error.retryable) return
           cancel()
           this.surprises.push(nameOfError(error))
@@ -99,7 +99,7 @@ export class Clients {
   }
 }
 
-/** What one process shows of a session. It must be what others have stored. */
+/** Reads a session at one process. The history checks the answers against stored records. */
 async function read(runtime: Runtime, key: string): Promise<void> {
   const session = runtime.session(key)
   if (!(await session.info())) return

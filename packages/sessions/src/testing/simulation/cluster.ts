@@ -25,31 +25,31 @@ import { TenantWatch } from './tenant-watch.ts'
 
 const leaseMs = 3_000
 const heartbeatMs = 1_000
-/** How long it takes at most until another process stands in the place of a dead one. */
+/** Longest time in ms until a dead process is replaced. */
 const longestRestartMs = 2_000
-/** How long it takes until a runtime that could not start is started again. */
+/** Delay in ms before a runtime that failed to start is started again. */
 const startAgainMs = 500
 
 export interface Living {
   readonly process: CrashProcess
   readonly runtime: Runtime
-  /** The same runtime. What is read with it is not part of the history, which would grow by each event of each reader. */
+  /** The same runtime without recording, because the history would grow with each event of each reader. */
   readonly unrecorded: Runtime
   /** Resolves when the process dies. */
   readonly death: Promise<void>
 }
 
-/** What a simulation is over. */
+/** The store of a simulation. */
 export interface SimulatedStore {
-  /** The store as one process reaches it, without a network. */
+  /** Returns the store for one process, without the network. */
   readonly handle: (process: Clock) => SharedHandle
-  /** The store itself, to look at. */
+  /** The store itself, for checks. */
   readonly base: SessionStore
-  /** Between each process and the network. */
+  /** Wraps the store of each process, before the network. */
   readonly client: PlantedFault['client']
 }
 
-/** The processes of a simulation with the time that passes for them, and what is seen of them. */
+/** The processes of a simulation, their shared time, and the observations of the run. */
 export class Cluster {
   readonly time: ProgramTime
   readonly trace: string[] = []
@@ -60,7 +60,7 @@ export class Cluster {
   readonly owners = new RunOwners()
   readonly leases = new LeaseWatch()
   readonly staleWrites: string[] = []
-  /** Errors in the background that are no lost answers. */
+  /** Errors in the background, except lost answers. */
   readonly faults: string[] = []
   readonly world = new OutsideWorld((process, what) => this.log(process, what))
   readonly #simulation: Simulation
@@ -93,7 +93,7 @@ export class Cluster {
     for (const place of this.#simulation.clocks.keys()) this.#start(place)
   }
 
-  /** The process at a place, counted around. */
+  /** Returns the process at a place, modulo the number of places. */
   at(place: number): Living {
     const living = this.#places[place % this.#places.length]
     if (!living) throw new TypeError('The simulation has no process.')
@@ -104,7 +104,7 @@ export class Cluster {
     return this.#places.filter(({ process }) => process.state !== 'dead')
   }
 
-  /** Nothing is about to go wrong, or has gone wrong and is not over. */
+  /** True if no disturbance is in progress and no process has to be replaced. */
   get isCalm(): boolean {
     return this.#replacing === 0 && !this.network.isDisturbed
   }
@@ -113,7 +113,7 @@ export class Cluster {
     this.trace.push(`${this.time.passed} ${typeof who === 'string' ? who : who.name} ${what}`)
   }
 
-  /** Ends everything. */
+  /** Kills all processes. */
   clear(): void {
     for (const { process } of this.#all) process.kill()
     this.time.clear()
@@ -152,7 +152,7 @@ export class Cluster {
     void this.#startRuntime(process, runtime)
   }
 
-  /** One that cannot start, since the store is away, is started again, as what supervises processes does. */
+  /** Starts the runtime. If the store is unavailable, tries again later, as a supervisor does. */
   async #startRuntime(process: CrashProcess, runtime: Runtime): Promise<void> {
     try {
       await startRuntime(runtime)
@@ -162,14 +162,14 @@ export class Cluster {
     }
   }
 
-  /** A store that does not answer is no fault of the runtime. */
+  /** Logs the error. An unavailable store is not a fault of the runtime. */
   #noteFault(process: CrashProcess, during: string, error: unknown): void {
     this.log(process, `fault during ${during}: ${nameOfError(error)}`)
     if (!SessionError.isInstance(error) || !error.retryable) this.faults.push(`${process.name} during ${during}: ${nameOfError(error)}`)
   }
 }
 
-/** A clock that goes wrong by so much, and at the right speed. */
+/** Returns a clock that differs by this time, but runs at the right speed. */
 function skewed(clock: Clock, byMs: number): Clock {
   return { now: () => clock.now() + byMs, setTimer: (atMs, run, options) => clock.setTimer(atMs - byMs, run, options) }
 }

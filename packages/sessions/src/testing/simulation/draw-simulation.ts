@@ -4,12 +4,12 @@ import { disturbanceKinds, type Disturbance, type Simulation, type SimulationSes
 
 const mostSteps = 6
 const mostDisturbances = 4
-/** Longer than a lease, and shorter. */
+/** Durations shorter and longer than a lease. */
 const pausesMs = [500, 4_000, 4_000, 8_000] as const
 const delaysMs = [300, 1_500, 5_000] as const
 const awayMs = [500, 2_500, 6_000] as const
 const rooms = ['a', 'a', 'b', 'c'] as const satisfies readonly SimulationSession[]
-/** One tenant has more sessions than it may have runs. */
+/** One tenant has more sessions than its limit of runs. */
 const tenantRooms = ['tenant:x:1', 'tenant:x:2', 'tenant:x:3', 'tenant:y:1', 'a'] as const satisfies readonly SimulationSession[]
 
 /** Draws one simulation. Equal seeds give equal simulations. */
@@ -24,7 +24,7 @@ export function drawSimulation(seed: number): Simulation {
     clocks: draw.times(processes, () => (draw.chance(0.5) ? 0 : draw.oneOf([-30_000, -2_000, 2_000, 30_000]))),
     lostHints: draw.oneOf([0, 0.3, 1]),
     ...(draw.chance(0.5) && { tellsLosses: true as const }),
-    // A tenant that works for long is one that others could wait for.
+    // With a limit per tenant, models are slow, so that a busy tenant could block the others.
     modelMs: draw.oneOf(maxRunsPerTenant === undefined ? [0, 200, 4_000] : [200, 4_000, 4_000]),
     ...(deltaMs !== undefined && { deltaMs }),
     ...(maxRunsPerTenant !== undefined && { maxRunsPerTenant }),
@@ -37,11 +37,11 @@ interface StepsOptions {
   readonly count: number
   readonly processes: number
   readonly rooms: readonly SimulationSession[]
-  /** Clients follow the first session. */
+  /** True: clients follow the first session. */
   readonly follows: boolean
 }
 
-/** At times a client sends its first input once more. */
+/** Draws the steps. At times a client sends its first input again. */
 function drawSteps(draw: Draw, options: StepsOptions): readonly SimulationStep[] {
   const steps = draw.times(options.count, (index) => drawStep(draw, index, options))
   const [first] = steps
@@ -67,9 +67,9 @@ function drawCall(draw: Draw, below: number): PlannedCall {
   return { tool: draw.oneOf(['look', 'pay', 'index'] as const), ...(draw.chance(0.3) && { ms: draw.oneOf([100, 4_000]) }) }
 }
 
-/** A disturbance behind the last operation never happens. */
+/** Draws a disturbance. One after the last operation never happens. */
 function drawDisturbance(draw: Draw, steps: number): Disturbance {
-  // What a process does that stood still for too long is the hardest to get right.
+  // Pauses are drawn more often, because a process that resumes after a long pause is the hardest case.
   const how = draw.oneOf([...disturbanceKinds, 'pause', 'pause'] as const)
   const at = 1 + draw.whole(draw.oneOf([30, 80, 40 + steps * 30]))
   if (how === 'pause' || how === 'pause-behind') return { at, how, ms: draw.oneOf(pausesMs) }

@@ -9,9 +9,9 @@ import type { Simulation } from './simulation.ts'
 
 /** Counts and failures of explored simulations. */
 export interface SimulationReport {
-  /** Simulations that were run, those that shrinking tries apart. */
+  /** Number of simulations run, without those tried while shrinking. */
   readonly simulations: number
-  /** Operations of the store in all of them. */
+  /** Number of store operations in all of them. */
   readonly points: number
   readonly failures: readonly SimulationFailure[]
 }
@@ -19,11 +19,11 @@ export interface SimulationReport {
 /** A failing simulation, shrunk and printed as a test, with its seed. */
 export interface SimulationFailure {
   readonly seed: number
-  /** The smallest simulation that was found, as a test. */
+  /** The smallest failing simulation found, as a test. */
   readonly simulation: string
   readonly invariant: string
   readonly problems: readonly string[]
-  /** What happened in it, in order, without what only looks. */
+  /** The trace in order, without reads. */
   readonly trace: readonly string[]
 }
 
@@ -47,7 +47,7 @@ export async function exploreSimulations(options: ExploreSimulationsOptions): Pr
   return { simulations: ran, points, failures }
 }
 
-/** The same failure in the smallest simulation that is found. */
+/** Shrinks the simulation and returns the same failure in the smallest one found. */
 async function explain(simulation: Simulation, invariant: string, options: RunSimulationOptions, tries: number): Promise<SimulationFailure> {
   const broken = (options.invariants ?? simulationInvariants).filter(({ name }) => name === invariant)
   const run = (smaller: Simulation) => runSimulation(smaller, { ...options, invariants: broken })

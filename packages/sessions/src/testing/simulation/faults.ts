@@ -4,7 +4,7 @@ import { waitingKinds } from '../../contract/records.ts'
 import { aroundStore } from '../around-store.ts'
 import type { SimulationFault } from './options.ts'
 
-/** A fault that changes each commit of a process. */
+/** Returns a fault that changes each commit of a process. */
 function writing(name: string, change: (batch: Batch) => Batch): SimulationFault {
   return { name, plant: () => ({ client: (store) => aroundStore(store, (operation, args, go) => (operation === 'commit' ? store.commit(change(args[0] as Batch)) : go())) }) }
 }
@@ -24,7 +24,7 @@ const deliveryDoubled = writing('delivery doubled', (batch) => ({
   ...(batch.deliver && { deliver: batch.deliver.flatMap((each) => [each, { ...each, id: `${each.id} again` }]) }),
 }))
 
-/** A heartbeat is answered, and no lease lasts any longer. */
+/** Renewals succeed, but do not extend the leases. */
 const leaseNotRenewed: SimulationFault = {
   name: 'lease not renewed',
   plant: () => ({
@@ -43,7 +43,7 @@ const leaseNotRenewed: SimulationFault = {
   }),
 }
 
-/** A process looks for work only when it was told that there is some. */
+/** A process claims only after a hint that there is work. */
 const hintTrusted: SimulationFault = {
   name: 'hint trusted',
   plant: () => ({
@@ -65,7 +65,7 @@ const hintTrusted: SimulationFault = {
   }),
 }
 
-/** Who claims reads first and writes then: what another one has claimed in between is claimed once more. */
+/** A claim reads first and writes later, so that runs which another process claimed in between are claimed twice. */
 const doubleClaim: SimulationFault = {
   name: 'double claim',
   plant: () => ({
@@ -94,7 +94,7 @@ async function claimedMeanwhile(store: SessionStore, runId: string, { owner }: C
   return session.status === 'found' ? [{ run: { ...run.value, owner }, session: session.value, previous: 'queued', inbox }] : []
 }
 
-/** A takeover keeps the epoch that the run had: the old owner writes under it too. */
+/** A takeover keeps the epoch, so that the old owner can still write. */
 const epochNotRaised: SimulationFault = {
   name: 'epoch not raised',
   plant: () => ({
@@ -122,7 +122,7 @@ async function underNewestEpoch(store: SessionStore, batch: Batch): Promise<Batc
   return { ...batch, expect }
 }
 
-/** The ticket is given back first, and the work that it stands for is stored then. */
+/** The ticket is completed before the commit that stores its work. */
 const ticketFirst: SimulationFault = {
   name: 'ticket completed before the commit',
   plant: () => ({
@@ -137,7 +137,7 @@ const ticketFirst: SimulationFault = {
   }),
 }
 
-/** A process claims for a tenant whatever others execute for it. */
+/** A claim ignores the runs of the tenant in other processes. */
 const tenantUncounted: SimulationFault = {
   name: 'tenant counted by each process alone',
   plant: () => ({
@@ -150,7 +150,7 @@ const tenantUncounted: SimulationFault = {
   }),
 }
 
-/** A heartbeat that gets no answer counts as one that was heard. */
+/** A renewal without an answer counts as successful. */
 const silenceRenews: SimulationFault = {
   name: 'outage taken for a renewal',
   plant: () => ({
@@ -162,7 +162,7 @@ const silenceRenews: SimulationFault = {
   }),
 }
 
-/** A commit whose answer is lost is made again as another one. */
+/** A commit without an answer is repeated under another batch id. */
 const batchRenamed: SimulationFault = {
   name: 'batch repeated under another id',
   plant: () => ({
@@ -174,7 +174,7 @@ const batchRenamed: SimulationFault = {
   }),
 }
 
-/** Deltas that follow a gap are numbered as if there were none. */
+/** Deltas after a gap are numbered as if there were no gap. */
 const gapHidden: SimulationFault = {
   name: 'gap in live deltas hidden',
   plant: () => ({
@@ -195,7 +195,7 @@ const clockTrusted: SimulationFault = { name: 'clock of the process trusted', pl
 const wakeLost: SimulationFault = { name: 'wake lost', plant: () => ({ shared: { losesWakes: true } }) }
 const tenantFirst: SimulationFault = { name: 'full tenant kept in front', plant: () => ({ shared: { waitsForTenants: true } }) }
 
-/** Planted mistakes that simulations must find. */
+/** Planted faults that simulations must find. */
 export const simulationFaults: readonly SimulationFault[] = [
   fenceOff,
   leaseNotRenewed,

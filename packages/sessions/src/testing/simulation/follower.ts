@@ -7,19 +7,19 @@ import type { Cluster, Living } from './cluster.ts'
 import type { FollowerEnd } from './simulation-end.ts'
 import type { SimulationSession, SimulationStep } from './simulation.ts'
 
-/** How long a reader waits before it asks another process. */
+/** Time in ms for which a reader waits before it asks another process. */
 const pauseMs = 300
 
-/** A client that follows a session at one process, and goes on at another one behind what it has seen. */
+/** A client that follows a session at one process, and continues at another one after the last event it has seen. */
 export class Follower implements FollowerEnd {
   readonly session: SimulationSession
   readonly events: LoggedEvent[] = []
   readonly problems: string[] = []
   readonly #cluster: Cluster
   readonly #name: string
-  /** The text of the message that is not whole yet. */
+  /** Text so far of the message that is not complete. */
   #open: { readonly messageId: string; text: string } | undefined
-  /** Messages that are whole, or were taken back. */
+  /** Ids of messages that are complete or were discarded. */
   readonly #closed = new Set<string>()
 
   constructor(cluster: Cluster, { to, at }: SimulationStep, number: number) {
@@ -29,7 +29,7 @@ export class Follower implements FollowerEnd {
     void this.#follow(at)
   }
 
-  /** The newest stored event that it has seen. */
+  /** Number of the newest stored event that it has seen. */
   get seq(): number {
     const last = this.events.at(-1)
     return last ? parseCursor(last.cursor).seq : 0

@@ -6,7 +6,7 @@ import type { Network } from './network.ts'
 
 type Listener = (hint: StoreHint) => void
 
-/** Sends the hints about commits: to the other processes, and to the process itself. */
+/** Sends hints about commits to the other processes, and to the process itself. */
 export class Hints {
   readonly #network: Network
   readonly #listeners = new Map<CrashProcess, Set<Listener>>()
@@ -21,12 +21,12 @@ export class Hints {
     return () => void listeners.delete(listener)
   }
 
-  /** The process has got the answer of its commit. Without that answer it sends no hint. */
+  /** Sends the hints after the process has got the answer of its commit. Without an answer there is no hint. */
   tellCommit(process: CrashProcess, batch: Batch): void {
     for (const hint of hintsOf(batch)) this.#tell(process, hint)
   }
 
-  /** The process has heard that the store has its deltas. */
+  /** Sends the hints after the store has accepted the deltas of the process. */
   tellDeltas(process: CrashProcess, key: string): void {
     this.#tell(process, { key, wake: false, deltas: true })
   }

@@ -1,12 +1,12 @@
 import type { Claim, Lease, LeaseState, SessionStore } from '../../contract/session-store.ts'
 import { aroundStore } from '../around-store.ts'
 
-/** Until when each run belongs to its owner, by the time that passes: what the owner was told, and nothing else. */
+/** Tracks the end of each lease in passed time, from the answers that its owner got. */
 export class LeaseWatch {
   readonly problems: string[] = []
   readonly #until = new Map<string, { readonly epoch: number; readonly until: number }>()
 
-  /** The store has claimed runs. */
+  /** Notes claims of the store. */
   claimed(claims: readonly Claim[], leaseMs: number, now: number): void {
     for (const { run, previous } of claims) {
       const lease = this.#until.get(run.id)
@@ -17,7 +17,7 @@ export class LeaseWatch {
     }
   }
 
-  /** The store of a process. A lease lasts at least from when its renewal was asked for. */
+  /** Wraps the store of a process. A renewed lease counts from the request of its renewal. */
   listen(store: SessionStore, now: () => number): SessionStore {
     return aroundStore(store, async (operation, args, go) => {
       if (operation !== 'renew') return go()

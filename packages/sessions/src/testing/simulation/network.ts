@@ -25,11 +25,11 @@ export interface NetworkOptions {
   /** Notify a process some time after it has lost hints. */
   readonly tellsLosses: boolean
   readonly log: (process: CrashProcess, what: string) => void
-  /** A process died and needs another one in its place. */
+  /** Called when a process has died and must be replaced. */
   readonly onKilled: (process: CrashProcess) => void
 }
 
-/** How long a client of the store waits for an answer before it counts as lost. */
+/** Timeout in ms of a client of the store. */
 const timeoutMs = 1_000
 const pauseMs = 4_000
 const slowMs = 1_500
@@ -42,20 +42,20 @@ const everything = { wake: true, elsewhere: true } as const
 export class Network {
   readonly #options: NetworkOptions
   readonly #disturbances: ReadonlyMap<number, Disturbance>
-  /** What reaches a process, or leaves it, when it goes on. */
+  /** Messages to and from a stopped process. They are handled when it resumes. */
   readonly #held = new Map<CrashProcess, (() => void)[]>()
-  /** Since when each process waits for an answer, by a number for each message. */
+  /** Process and send time of each unanswered message, by message number. */
   readonly #asked = new Map<number, { readonly process: CrashProcess; readonly at: number }>()
-  /** Until when no process reaches the store, and until when one does not. */
+  /** Times until which the store is unreachable: for all processes, and for single ones. */
   #outUntil = 0
   readonly #cutUntil = new Map<CrashProcess, number>()
-  /** Failures of operations that never reached the store. */
+  /** Errors of operations that never reached the store. */
   readonly #undone = new WeakSet<object>()
-  /** Processes that are about to be told that they have lost hints. */
+  /** Processes that will soon be notified of lost hints. */
   readonly #unaware = new Set<CrashProcess>()
-  /** Operations so far. */
+  /** Number of operations so far. */
   count = 0
-  /** Disturbances that are not over. */
+  /** Number of disturbances in progress. */
   #open = 0
 
   constructor(options: NetworkOptions) {
@@ -67,7 +67,7 @@ export class Network {
     return this.#open > 0
   }
 
-  /** The process runs, reaches the store, and has had its answers in time. */
+  /** Returns true if the process runs, reaches the store, and got its answers in time. */
   isHealthy(process: CrashProcess): boolean {
     if (process.state !== 'alive' || this.#isAway(process)) return false
     const late = this.#options.time.passed - 500
@@ -75,7 +75,7 @@ export class Network {
     return true
   }
 
-  /** The operation that failed with this never reached the store. */
+  /** Returns true if the operation with this error never reached the store. */
   isUndone(error: unknown): boolean {
     return typeof error === 'object' && error !== null && this.#undone.has(error)
   }
@@ -94,7 +94,7 @@ export class Network {
     })
   }
 
-  /** Tells a process what another one has done: late, twice or never. One that stands still hears it when it goes on. */
+  /** Sends a hint to another process: late, twice or never. A stopped process receives it when it resumes. */
   hint(process: CrashProcess, hint: StoreHint, listener: (hint: StoreHint) => void): void {
     const { draw, lostHints } = this.#options
     if (process.state === 'dead') return
@@ -169,14 +169,14 @@ export class Network {
     }
   }
 
-  /** The store has not heard of the message. */
+  /** Rejects a message that has not reached the store. */
   #refuse({ reject }: Message): void {
     const error = unavailable('commit')
     this.#undone.add(error)
     reject(error)
   }
 
-  /** A process that stands still hears it when it goes on, a dead one never. */
+  /** Runs the outcome in the process. A stopped process gets it when it resumes, a dead one never. */
   #hear(process: CrashProcess, outcome: () => void): void {
     if (process.state === 'stopped') this.#hold(process, outcome)
     else if (process.state !== 'dead') outcome()
@@ -192,7 +192,7 @@ export class Network {
     this.#options.onKilled(process)
   }
 
-  /** Connections break: what is under way, or its answer, is lost. */
+  /** Breaks connections: operations in progress, or their answers, are lost. */
   #goAway(process: CrashProcess, { how, ms = awayMs }: Disturbance): void {
     const { now } = this.#options.time
     if (how === 'outage') this.#outUntil = Math.max(this.#outUntil, now + ms)
@@ -205,7 +205,7 @@ export class Network {
     return this.#backIn(process) > 0
   }
 
-  /** In how many milliseconds the process reaches the store again. */
+  /** Returns the time in ms until the process reaches the store again. */
   #backIn(process: CrashProcess): number {
     return Math.max(this.#outUntil, this.#cutUntil.get(process) ?? 0) - this.#options.time.now
   }
@@ -218,7 +218,7 @@ export class Network {
       this.#open -= 1
       if (process.state !== 'stopped') return
       log(process, 'goes on')
-      // Its timers are due, and its answers have come: either may be first.
+      // Both its timers and its answers are due. Either may come first.
       const isTimersFirst = draw.chance(0.5)
       if (!isTimersFirst) this.#release(process)
       this.#in(0, () => {
@@ -235,7 +235,7 @@ export class Network {
     for (const each of held) each()
   }
 
-  /** Most messages are quick. */
+  /** Draws the delay of a message. Most messages are fast. */
   #delay(): number {
     const { draw } = this.#options
     return draw.chance(0.9) ? draw.whole(3) : draw.whole(100)

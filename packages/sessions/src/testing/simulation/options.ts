@@ -9,22 +9,22 @@ export interface SimulationFault {
   readonly plant: () => PlantedFault
 }
 
-/** Layers of the store into which a mistake is planted. */
+/** Layers of the store into which a fault is planted. */
 export interface PlantedFault {
-  /** Between each process and the network. */
+  /** Wraps the store of each process, before the network. */
   readonly client?: (store: SharedHandle) => SessionStore
-  /** In the store that all processes share. Has no effect on a store of your own. */
+  /** Faults of the store that all processes share. No effect on a custom store. */
   readonly shared?: SharedStoreFaults
 }
 
 /** Store, planted fault and invariants of `runSimulation`. */
 export interface RunSimulationOptions {
   /**
-   * A store that is not open, over nothing. All processes share it, so it must be one that several may open, and it must do what
-   * it is asked for without waiting for the world outside. Default: a memory store with tickets.
+   * Returns an empty store that is not open. All processes share it, so it must support several processes, and it must execute
+   * calls without I/O. Default: a memory store with tickets.
    */
   readonly store?: () => SessionStore
-  /** A mistake that is planted. Default: none. */
+  /** Planted fault. Default: none. */
   readonly fault?: SimulationFault
   /** Default: `simulationInvariants`. */
   readonly invariants?: readonly SimulationInvariant[]
@@ -32,12 +32,12 @@ export interface RunSimulationOptions {
 
 /** Number, seed and bounds of the simulations to explore. */
 export interface ExploreSimulationsOptions extends RunSimulationOptions {
-  /** How many simulations are drawn. */
+  /** Number of simulations to draw. */
   readonly simulations: number
   /** Seed of the first simulation. Each further one has the next integer. */
   readonly seed: number
-  /** Stops when so many simulations have failed. Default 10. */
+  /** Stops after this number of failed simulations. Default 10. */
   readonly maxFailures?: number
-  /** How many smaller simulations are tried for each that fails; 0: none. Default 200. */
+  /** Number of smaller simulations to try for each failing one; 0: none. Default 200. */
   readonly shrinkTries?: number
 }

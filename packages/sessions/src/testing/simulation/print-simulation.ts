@@ -1,7 +1,7 @@
 import { literal, quoted } from '../programs/print-literal.ts'
 import type { Simulation } from './simulation.ts'
 
-/** The simulation as a test that can be pasted and run. */
+/** Prints the simulation as a test that can be pasted and run. */
 export function printSimulation(simulation: Simulation, invariant: string): string {
   const { seed, clocks, lostHints, tellsLosses, modelMs, deltaMs, maxRunsPerTenant, steps, disturbances } = simulation
   const given = (name: string, value: unknown): readonly string[] => (value === undefined ? [] : [`    ${name}: ${literal(value)},`])
@@ -31,7 +31,7 @@ export function printSimulation(simulation: Simulation, invariant: string): stri
 
 const idle = / (?:claim: nothing|prune|due|open|close|state|(?:read|list)\w+|read deltas .*)$/
 
-/** The trace without what only looks. */
+/** Returns the trace without reads. */
 export function notable(trace: readonly string[]): readonly string[] {
   return trace.filter((line) => !idle.test(line))
 }

@@ -23,7 +23,7 @@ export interface ProcessStoreParts {
   readonly log: (process: CrashProcess, what: string) => void
 }
 
-/** The shared store as one process reaches it: through the network, with an eye on what the store does. */
+/** Wraps the shared store for one process: calls go through the network, and the watchers see what the store does. */
 export function processStore(parts: ProcessStoreParts, process: CrashProcess, shared: SharedHandle): SharedHandle {
   const { network, hints } = parts
   const deltas = shared.deltas && deltasOf(parts, process, shared.deltas)

@@ -19,17 +19,17 @@ import { WaitWatch } from './wait-watch.ts'
 
 /** Number of points, broken invariants, trace and history of one simulation. */
 export interface SimulationVerdict {
-  /** Operations of the store: where a process can be disturbed. */
+  /** Number of store operations. Each is a point at which a process can be disturbed. */
   readonly points: number
   readonly failures: readonly { readonly invariant: string; readonly problems: readonly string[] }[]
-  /** What happened, in order, each with the time that has passed. */
+  /** Trace in order, with the passed time of each line. */
   readonly trace: readonly string[]
   readonly history: History
 }
 
 const lookMs = 500
 const longestMs = 120_000
-/** A reader looks when nothing was told for a second; messages take their time, and a slow one more of it. */
+/** Longest time in ms until a follower sees an event: a reader polls after a second without hints, plus delays of messages. */
 const longestUntilSeenMs = 20_000
 
 /** Runs one simulation until it is at rest, and checks its end. */
@@ -117,13 +117,13 @@ class Play {
     return false
   }
 
-  /** Returns whether each follower has read the last event of its session. */
+  /** Returns true if each follower has read the last event of its session. */
   async #isAllSeen(): Promise<boolean> {
     const ends = await Promise.all(this.#clients.followers.map(async ({ session, seq }) => (await this.#store.readEvents(session, 0, 1)).lastSeq === seq))
     return ends.every(Boolean)
   }
 
-  /** Returns whether the simulation has failed already. It stops then. */
+  /** True if the simulation has already failed. It then stops. */
   get #hasFailed(): boolean {
     const { leases, tenants, staleWrites } = this.#cluster
     return leases.problems.length + tenants.problems.length + staleWrites.length + this.#waits.problems.length > 0

@@ -1,7 +1,7 @@
 import type { Batch } from '../../contract/batch.ts'
 import type { DeltaBatch, DeltaPlace, DeltaStore, SessionStore } from '../../contract/session-store.ts'
 
-/** Live deltas as a store of many processes keeps them: until the run commits, and no longer. */
+/** Live deltas, kept as a store for many processes keeps them: only until the run commits. */
 export class SharedDeltas implements DeltaStore {
   readonly #base: SessionStore
   readonly #kept = new Map<string, readonly DeltaBatch[]>()
@@ -21,7 +21,7 @@ export class SharedDeltas implements DeltaStore {
     return kept.filter((batch) => batch.base > base || (batch.base === base && batch.n + batch.events.length - 1 > n))
   }
 
-  /** The batch was applied. */
+  /** Deletes the deltas of a run after its commit. */
   applied({ key, expect }: Batch): void {
     if (expect.some(({ that }) => that === 'fence')) this.#kept.delete(key)
   }

@@ -1,17 +1,17 @@
 import type { SessionStore } from '../../contract/session-store.ts'
 
-/** How one process reaches the shared store. */
+/** The shared store as one process calls it. */
 export type SharedHandle = SessionStore & {
-  /** Completes the ticket of a session, outside of any commit: only a mistake does so. */
+  /** Completes the ticket of a session outside of a commit. Only a planted fault calls it. */
   completeTicket(key: string): Promise<void>
 }
 
-/** Mistakes of the shared store that simulations have to find. */
+/** Faults of the shared store that simulations must find. */
 export interface SharedStoreFaults {
-  /** Leases are compared by the clock of the process that asks. */
+  /** Compares leases by the clock of the calling process. */
   readonly trustsClocks?: true
-  /** A wake is dropped while a process looks at the session, and the end of a run looks at what was queued when it was claimed. */
+  /** Drops a wake while a process holds the ticket of the session. At the end of a run, only the runs queued at its claim count. */
   readonly losesWakes?: true
-  /** A claim ends at the first session whose tenant has as many runs as it may have. */
+  /** Ends a claim at the first session whose tenant has reached its limit. */
   readonly waitsForTenants?: true
 }

@@ -9,17 +9,17 @@ import { aroundStore } from '../around-store.ts'
 import { SharedDeltas } from './shared-deltas.ts'
 import type { SharedHandle, SharedStoreFaults } from './shared-handle.ts'
 
-/** Who may look at a session now. It holds the key of the session and nothing else. */
+/** The right to work on a session, as in a queue. It holds the key of the session and nothing else. */
 interface Ticket {
   isWaiting: boolean
-  /** The process that has it, and until when it has it without a word. */
+  /** Process that holds the ticket, and the end of its time without a renewal. */
   active: { readonly owner: string; until: number; readonly hadMore: boolean } | undefined
 }
 
 /**
- * A store in memory that many processes share. Leases are honoured by its own clock alone. As on a queue a session is looked at
- * only by the process that has its ticket: one is sent with each commit that leaves work, and completed with the commit that
- * does it. A ticket that is not renewed is given out again; one that is lost is found by the sweep.
+ * A memory store that many processes share. It checks leases by its own clock only. As with a queue, only the process with the
+ * ticket of a session works on it. Each commit that leaves work sends a ticket, and the commit that finishes the work completes
+ * it. A ticket that is not renewed is given out again. A sweep finds lost tickets.
  */
 export class SharedStore {
   readonly base: SessionStore
@@ -27,7 +27,7 @@ export class SharedStore {
   readonly #clock: Clock
   readonly #faults: SharedStoreFaults
   readonly #tickets = new Map<string, Ticket>()
-  /** By which leases are compared at the moment. */
+  /** Clock by which leases are compared at the moment. */
   #leaseClock: Clock
 
   constructor(clock: Clock, faults: SharedStoreFaults) {
@@ -44,7 +44,7 @@ export class SharedStore {
     await this.base.open({ ...options, clock: { now: () => this.#leaseClock.now(), setTimer: (...given) => this.#clock.setTimer(...given) } })
   }
 
-  /** The store for one process. What it asks is done at once. */
+  /** Returns the store for one process. It executes calls at once. */
   handle(process: Clock): SharedHandle {
     const around = aroundStore(this.base, async (operation, args, go) => {
       if (operation === 'commit') return this.#commit(args[0] as Batch)
@@ -58,7 +58,7 @@ export class SharedStore {
     return new Proxy(around, { get: (target, name) => Reflect.get(name in more ? more : target, name) as unknown }) as SharedHandle
   }
 
-  /** Operations follow each other, so that no other one sees this clock. */
+  /** Compares leases by the clock of this process. Operations run one after the other, so that no other one uses this clock. */
   async #byClockOf<T>(process: Clock, work: () => Promise<T>): Promise<T> {
     if (this.#faults.trustsClocks) this.#leaseClock = process
     try {
@@ -77,7 +77,7 @@ export class SharedStore {
     return result
   }
 
-  /** The process that had the ticket has done what there was to do; what is queued behind it needs another one. */
+  /** Completes the ticket after its work is done. Runs that are still queued need another ticket. */
   async #completeTicket(key: string): Promise<void> {
     const ticket = this.#tickets.get(key)
     if (!ticket?.active) return

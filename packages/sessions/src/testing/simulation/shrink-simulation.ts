@@ -2,12 +2,12 @@ import { simplerPlans, withoutOne } from '../programs/shrink-program.ts'
 import { shrink } from '../shrink.ts'
 import type { Simulation, SimulationStep } from './simulation.ts'
 
-/** The smallest simulation that it finds which still fails, as `fails` says. `tries` bounds how often `fails` is asked. */
+/** Returns the smallest simulation found for which `fails` is still true. `tries` limits the number of calls of `fails`. */
 export function shrinkSimulation(simulation: Simulation, fails: (smaller: Simulation) => Promise<boolean>, tries: number): Promise<Simulation> {
   return shrink(simulation, smallerThan, fails, tries)
 }
 
-/** Simulations with one thing less, the greatest things first. */
+/** Yields simulations with one part less, the largest parts first. */
 function* smallerThan(simulation: Simulation): Generator<Simulation> {
   const { clocks, steps, disturbances, lostHints, modelMs } = simulation
   if (steps.length > 3) yield { ...simulation, steps: steps.slice(0, Math.ceil(steps.length / 2)) }

@@ -6,7 +6,7 @@ import type { Simulation, SimulationSession } from './simulation.ts'
 /** Records, clients and effects at the end of a simulation. */
 export interface SimulationEnd extends CrashEnd {
   readonly simulation: Simulation
-  /** What all processes asked and were told. */
+  /** Calls and answers of all processes. */
   readonly history: History
   readonly rests: boolean
   /** Errors that no client should get, and clients that got no answer. */
@@ -15,11 +15,11 @@ export interface SimulationEnd extends CrashEnd {
   readonly faults: readonly string[]
   /** Clients that followed a session until the end. */
   readonly followers: readonly FollowerEnd[]
-  /** Claims that gave a tenant more runs at once than it may have. */
+  /** Claims that gave a tenant more concurrent runs than its limit. */
   readonly tenantProblems: readonly string[]
-  /** Runs that were taken over while their owner held them. */
+  /** Runs that were taken over while their owner still held the lease. */
   readonly leaseProblems: readonly string[]
-  /** Runs that no process has claimed in time. */
+  /** Runs that no process claimed in time. */
   readonly waitProblems: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export interface SimulationEnd extends CrashEnd {
 export interface FollowerEnd {
   readonly session: SimulationSession
   readonly events: readonly LoggedEvent[]
-  /** Events that the client saw and should not have seen, in words. */
+  /** Description of events that the client should not have seen. */
   readonly problems: readonly string[]
 }
 

@@ -1,29 +1,29 @@
 import type { Plan } from '../programs/program.ts'
 
 /**
- * A simulation: what clients do with several processes over one store, and what goes wrong meanwhile. It is plain data, so that
- * a failing one can be shrunk and printed.
+ * A simulation: actions of clients on several processes over one store, and disturbances meanwhile. It is plain data, so that a
+ * failing one can be shrunk and printed.
  */
 export interface Simulation {
-  /** Decides how long messages take, which hints are lost, and what else is random while the simulation runs. */
+  /** Seed for the delays of messages, the lost hints, and all other random choices during the run. */
   readonly seed: number
-  /** One for each process: by how many milliseconds its clock differs from that of the store. */
+  /** One number per process: the difference in ms between its clock and that of the store. */
   readonly clocks: readonly number[]
-  /** The share of hints that are lost, from 0 to 1. */
+  /** Share of hints that are lost, from 0 to 1. */
   readonly lostHints: number
   /** Notify a process some time after it has lost hints. Default: lost hints are silent. */
   readonly tellsLosses?: true
-  /** How long a model call takes. */
+  /** Duration of a model call in ms. */
   readonly modelMs: number
-  /** How long it takes until each piece of an answer. Default 0: an answer comes as a whole. */
+  /** Delay in ms before each delta of an answer. Default 0: an answer comes in one piece. */
   readonly deltaMs?: number
-  /** Runs at once of one tenant, in all processes together. Default: no limit. */
+  /** Limit of concurrent runs of one tenant, over all processes. Default: no limit. */
   readonly maxRunsPerTenant?: number
   readonly steps: readonly SimulationStep[]
   readonly disturbances: readonly Disturbance[]
 }
 
-/** The number of a process; those that take its place have it too. */
+/** Number of a process. Its replacements have the same number. */
 type Place = number
 
 /** Key of a session in a simulation. The first part of some names a tenant. */
@@ -31,9 +31,9 @@ export type SimulationSession = 'a' | 'b' | 'c' | 'tenant:x:1' | 'tenant:x:2' | 
 
 /** One action of a client. Times are in milliseconds. */
 export type SimulationStep = {
-  /** How long after the step before. */
+  /** Delay in ms after the previous step. */
   readonly afterMs: number
-  /** The process that the client asks first. */
+  /** Process that the client asks first. */
   readonly at: Place
   readonly to: SimulationSession
 } & (
@@ -42,19 +42,19 @@ export type SimulationStep = {
       /** Inputs with equal names are sent under one id. */
       readonly name: string
       readonly plan?: Plan
-      /** The process at which a client reads the session when the input is acknowledged. */
+      /** Process at which the client reads the session after the input is acknowledged. */
       readonly thenReadAt?: Place
     }
   | { readonly do: 'stop' | 'read' }
-  /** A client reads what happens until the simulation is over. When its process dies it goes on at another one. */
+  /** Follows the session until the simulation ends. If its process dies, the client continues at another one. */
   | { readonly do: 'follow' }
 )
 
 /**
- * What goes wrong at the n-th operation of the store, counted over all processes. `kill`: the process dies before the operation
- * leaves it, or (`-behind`) when the store has done it. `pause`: it stands still for `ms` instead. `lost`: the operation, or its
- * answer, is lost on its way. `slow`: it, or its answer, takes `ms` longer. `cut`: for `ms` the process cannot reach the store.
- * `outage`: for `ms` no process can.
+ * A disturbance at the n-th operation of the store, counted over all processes. `kill`: the process dies before it sends the
+ * operation, or (`-behind`) after the store has executed it. `pause`: the process stops for `ms` instead. `lost`: the
+ * operation, or its answer, is lost. `slow`: the operation, or its answer, is delayed by `ms`. `cut`: the process cannot reach
+ * the store for `ms`. `outage`: no process can reach it for `ms`.
  */
 export interface Disturbance {
   readonly at: number

@@ -13,7 +13,7 @@ export class TenantWatch {
     this.#most = most
   }
 
-  /** The store has claimed runs. */
+  /** Checks the limit after claims of the store. */
   async claimed(claims: readonly Claim[]): Promise<void> {
     if (this.#most === Infinity) return
     for (const { run, previous } of claims) {
@@ -23,7 +23,7 @@ export class TenantWatch {
     }
   }
 
-  /** The run is queued, and its tenant has as many running ones as it may have. */
+  /** Returns true if the run is queued only because its tenant has reached the limit. */
   async keepsBack(run: RunRecord): Promise<boolean> {
     const tenant = this.#most === Infinity || run.status !== 'queued' ? null : tenantOfRun(run.session, run)
     return tenant !== null && (await this.#runningOf(tenant)) >= this.#most

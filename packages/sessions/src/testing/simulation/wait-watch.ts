@@ -4,10 +4,10 @@ import type { SessionStore } from '../../contract/session-store.ts'
 import { claimableAt } from '../../stores/rules.ts'
 import type { Cluster } from './cluster.ts'
 
-/** A process looks each second; messages take their time. */
+/** A process polls every second. The rest is for delays of messages. */
 const longestMs = 3_000
 
-/** Runs that could be claimed, and that no process claims although one is well. */
+/** Finds runs that no process claims in time, although a healthy process could. */
 export class WaitWatch {
   readonly problems: string[] = []
   readonly #cluster: Cluster
@@ -17,7 +17,7 @@ export class WaitWatch {
     this.#cluster = cluster
   }
 
-  /** `ms` have passed since it looked last. */
+  /** Checks all sessions. `ms` is the time since the last check. */
   async look(store: SessionStore, ms: number): Promise<void> {
     const { items } = await store.listSessions({ status: openWords, limit: 1000 })
     const open = await Promise.all(items.map(async ({ key }) => (await store.listRuns(key, { status: openStatuses, limit: 1000 })).items))

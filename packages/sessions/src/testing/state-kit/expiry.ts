@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { space } from './kit.ts'
 import type { StateTopic } from './kit.ts'
 
-/** How long records live. */
+/** Tests of lifetimes of records. */
 export const expiry: StateTopic = ({ it }) => {
   it('O49: a record lives its milliseconds, not one less and not one more', async (bench) => {
     await bench.must('a', null, 1, { ttlMs: 500 })

@@ -6,17 +6,17 @@ import type { TestRunner } from '../store-kit/kit.ts'
 
 /** Factories and abilities of the state store under test. */
 export interface StateKitOptions {
-  /** Names the store in the titles of the tests. */
+  /** Name of the store in the titles of the tests. */
   readonly name: string
-  /** A store over nothing, that goes by this clock unless it has one of its own. Its `close` must end it. */
+  /** Returns an empty store that uses this clock, unless it has its own. Its `close` must dispose of it. */
   readonly create: (clock: Clock) => Promise<StateStore>
-  /** A store over the data of this one, which is closed. Leave it out where nothing outlives a store. */
+  /** Opens a store with the data of this one, which is closed. Omit it if data do not outlive a store. */
   readonly reopen?: (store: StateStore, clock: Clock) => Promise<StateStore>
-  /** Another store over the data of this one, at the same time. Default: the store itself. */
+  /** Opens another store on the same data, at the same time. Default: the store itself. */
   readonly second?: (store: StateStore, clock: Clock) => Promise<StateStore>
   /** Lets time pass for a store with a clock of its own. */
   readonly pass?: (ms: number) => Promise<void>
-  /** The store has an index of words. Default false: then it must have no `search`. */
+  /** True if the store has a word index. Default false: then it must have no `search`. */
   readonly search?: boolean
   /** Called after each test, when its stores are closed. */
   readonly destroy?: () => Promise<void>
@@ -24,17 +24,17 @@ export interface StateKitOptions {
   readonly runner?: TestRunner
 }
 
-/** A store with one space in use, and the words in which the tests speak to it. */
+/** A store with one space, and helpers for the tests. */
 export interface StateBench {
   readonly store: StateStore
-  /** Over the same data. */
+  /** Another store on the same data. */
   readonly other: StateStore
   pass(ms: number): Promise<void>
   put(id: string, expected: number | null, value?: JSONValue, options?: Partial<LifeOptions>): Promise<CasResult>
-  /** Must be written; gives the version. */
+  /** Writes and returns the version. Fails if the write is refused. */
   must(id: string, expected: number | null, value?: JSONValue, options?: Partial<LifeOptions>): Promise<number>
   get(id: string): Promise<StateRead>
-  /** Must be there. */
+  /** Reads a record. Fails if it is not found. */
   found(id: string): Promise<Versioned>
   ids(query?: { readonly prefix?: string }): Promise<readonly string[]>
   reopen(): Promise<StateBench>

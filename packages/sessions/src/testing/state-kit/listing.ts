@@ -14,7 +14,7 @@ async function walk(bench: StateBench, limit: number, prefix = ''): Promise<stri
   return ids
 }
 
-/** The list of what lives. */
+/** Tests of lists of live records. */
 export const listing: StateTopic = ({ it }) => {
   it('O62: a walk meets every record once, in order of the bytes of the ids', async (bench) => {
     const ids = ['a', 'aa', 'ab', 'b', 'B', 'z', 'é', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10ffff}', '\u{10ffff}a']

@@ -5,7 +5,7 @@ import { hasCode } from './writes.ts'
 
 const ttlMs = 60_000
 
-/** Spaces and ids are plain text, and do not run into each other. */
+/** Tests that spaces and ids are plain text and stay separate. */
 export const places: StateTopic = ({ it }) => {
   it('O60: a space and its ids are apart from every other space', async ({ store }) => {
     const pairs = [['a', 'b:c'], ['a:b', 'c'], ['a', 'b'], ['b', 'a'], ['a/b', 'c'], ['a', 'b/c'], ['a\u0001b', 'c'], ['a', 'c']] as const

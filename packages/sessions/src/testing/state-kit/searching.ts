@@ -14,7 +14,7 @@ interface SearchBench extends StateBench {
 
 const inRoom = (...words: readonly string[]): Searchable => ({ group: 'room', words })
 
-/** The index of words, in a store that has one. */
+/** Tests of the word index, if the store has one. */
 export const searching: StateTopic = ({ it, options }) => {
   if (options.search !== true) {
     return it('A195: a store without an index of words says so', async ({ store, other }) => assert.deepEqual([store.search, other.search], [undefined, undefined]))

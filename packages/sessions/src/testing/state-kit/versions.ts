@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { space } from './kit.ts'
 import type { StateTopic } from './kit.ts'
 
-/** A version names one value of an id for ever. */
+/** Tests that a version of an id is never reused. */
 export const versions: StateTopic = ({ it }) => {
   it('O61: versions go on after a deletion', async (bench) => {
     await bench.must('a', null)

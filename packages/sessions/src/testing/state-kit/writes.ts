@@ -3,7 +3,7 @@ import { SessionError } from '../../errors.ts'
 import { space } from './kit.ts'
 import type { StateTopic } from './kit.ts'
 
-/** Reads, compare-and-set, deletion, and what a closed store says. */
+/** Tests of reads, compare-and-set, deletion, and errors of a closed store. */
 export const writes: StateTopic = ({ it, options }) => {
   it('O57: what was written is read, with its version and its times', async (bench) => {
     const value = { text: 'ä 🎈', list: [1, null, { deep: true }], empty: {} }

@@ -19,7 +19,7 @@ import type { InboxKind, RunParent, RunRecord, SessionRecord, SessionTtl, ToolCa
 
 export const startMs = 1_750_000_000_000
 export const room = 'room:1'
-/** Another session, that batches for the room deliver to. */
+/** Key of another session, to which batches of the room deliver. */
 export const other = 'room:2'
 export const inboxKinds: readonly InboxKind[] = ['answer', 'decision', 'steer', 'overlay', 'taken', 'child-settled']
 
@@ -32,20 +32,20 @@ interface CommitOptions {
   readonly deliver?: readonly Delivery[]
 }
 
-/** A store that is open, and the words in which the tests of the kit speak to it. */
+/** An open store, and helpers for the tests. */
 export interface Bench {
   readonly store: SessionStore
   readonly clock: ManualClock
   try(writes: readonly Write[], options?: CommitOptions): Promise<CommitResult>
   commit(writes: readonly Write[], options?: CommitOptions): Promise<Committed>
-  /** Must be refused for this reason, and must have changed nothing that can be read of the session. */
+  /** Commits. Fails unless the batch is refused for this reason and nothing that can be read of the session has changed. */
   refused(reason: CommitRefusal, writes: readonly Write[], options?: CommitOptions): Promise<void>
   claim(request?: Partial<ClaimRequest>): Promise<readonly Claim[]>
-  /** A session with one run, claimed by `owner-a`. */
+  /** Creates a session with one run, claimed by `owner-a`. */
   running(runId: string, key?: string): Promise<Claim>
   session(key?: string): Promise<SessionRecord>
   run(runId: string): Promise<RunRecord>
-  /** Everything that can be read of a session. */
+  /** Reads everything that can be read of a session. */
   everything(key?: string): Promise<unknown>
 }
 
@@ -57,7 +57,7 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
     batches += 1
     return { id: id ?? `batch-${batches}`, key, expect, writes, ...(deliver && { deliver }) }
   }
-  /** What each owner has claimed through this bench. */
+  /** Ids of the runs that each owner has claimed through this bench. */
   const claimedBy = new Map<string, readonly string[]>()
   const bench: Bench = {
     store,
@@ -114,7 +114,7 @@ export function benchOf(store: SessionStore, clock: ManualClock = manualClock(st
   return bench
 }
 
-/** What is due of a session, and when the next thing is in any of them. */
+/** Returns the due work of a session, and the next due time of all sessions. */
 async function timeOf(store: SessionStore, key: string): Promise<unknown> {
   const { timers, expired, nextAt } = await store.due(1000)
   return { timers: timers.filter((timer) => timer.session === key), over: expired.includes(key), nextAt }
@@ -130,7 +130,7 @@ export function ensure(key = room, { ttl, ...fields }: SessionFields = {}): Writ
   return { op: 'session.ensure', session: { ...first, ...fields, ...(ttl && { settings: { ttl } }) } }
 }
 
-/** Takes the session away, as the last write of a batch. */
+/** Returns the write that deletes the session. Must be the last write of a batch. */
 export function deleteSession(fields: { leavesNothing?: true } = {}): Write {
   return { op: 'session.delete', at: startMs + 7, ...fields }
 }
@@ -169,7 +169,7 @@ export function appendEvents(...events: readonly NewEvent[]): Write {
   return { op: 'event.append', events }
 }
 
-/** An event that is whole by itself. */
+/** Returns an event without references. */
 export function mark(name: string): NewEvent {
   return { event: { type: 'session-start', at: startMs, sessionKey: name } }
 }
@@ -210,7 +210,7 @@ export function putCalls(...calls: readonly ToolCallRecord[]): Write {
   return { op: 'call.put', calls }
 }
 
-/** Of a child of a run in the room, or elsewhere. */
+/** Returns the parent of a child of this run. Default: a run of the room. */
 export function parentOf(runId: string, fields: Partial<RunParent> = {}): RunParent {
   return { session: room, runId, toolCallId: `call of ${runId}`, turn: 1, step: 1, path: ['researcher'], root: room, rootAgent: 'assistant', maxDepth: 3, ...fields }
 }

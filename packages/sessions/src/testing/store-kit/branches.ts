@@ -9,7 +9,7 @@ async function leavesOf(bench: Bench): Promise<readonly string[]> {
   return (await bench.store.listBranches(room)).items.map((branch) => branch.leaf)
 }
 
-/** The ends of all paths of a tree. */
+/** Tests of the list of branches. */
 export const branches: Topic = ({ it }) => {
   it('S153: every leaf is listed with the length of its path and its time, in the order of coming into being', async (bench, stores) => {
     assert.deepEqual(await bench.store.listBranches(room), { items: [] })
@@ -45,7 +45,7 @@ export const branches: Topic = ({ it }) => {
     await bench.commit([ensure(), appendEntries(userEntry('a', null), ...ids.map((id) => userEntry(id, 'a')))])
     let more = 0
     const found = await readAll((page) => bench.store.listBranches(room, page), 5, async () => {
-      // The last one that was given is no end any more, and one that was not given yet grows too.
+      // The last entry that was returned is no leaf any more, and one that was not returned yet grows too.
       const [given, coming] = more === 0 ? (['leaf-4', 'leaf-7'] as const) : (['leaf-10', 'leaf-11'] as const)
       await bench.commit([appendEntries(userEntry(`new-${more++}`, given), userEntry(`new-${more++}`, coming))])
     })

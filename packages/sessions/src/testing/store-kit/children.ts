@@ -6,7 +6,7 @@ import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 import { readAll } from './read-all.ts'
 
-/** A child session of the room with its run. */
+/** Creates a child session of the room, with its run. */
 async function launch(bench: Bench, id: string, runId: string, fields: { at?: number; parent?: Partial<RunParent> } = {}): Promise<void> {
   const { at = startMs, parent } = fields
   const key = `${room}~researcher~${id}`
@@ -17,7 +17,7 @@ async function idsOf(bench: Bench, query: ChildQuery): Promise<readonly string[]
   return (await bench.store.listChildren(query)).items.map((run) => run.id)
 }
 
-/** Runs are found by what they say of their parent. */
+/** Tests that child runs are found by their parent. */
 export const children: Topic = ({ it }) => {
   it('S128: a child keeps all that it says of its parent', async (bench, stores) => {
     const parent = parentOf('run-1', { taskId: 'bg_1', description: 'looks it up', path: ['a', 'researcher'], root: 'room:root' })
@@ -57,7 +57,7 @@ export const children: Topic = ({ it }) => {
 
   it('S47: children in pages come once each while others are launched, end and go', async (bench) => {
     const ids = Array.from({ length: 12 }, (_, index) => `child-${index + 10}`)
-    // Many of them in the same millisecond.
+    // Creates several of them in the same millisecond.
     for (const [index, id] of ids.entries()) await launch(bench, id, 'run-1', { at: startMs + Math.floor(index / 4) })
     for (const parent of [{ runId: 'run-1' }, { session: room }]) {
       let given = 0
@@ -65,7 +65,7 @@ export const children: Topic = ({ it }) => {
       const found = await readAll((page) => bench.store.listChildren({ ...query, ...page }), 5, async () => {
         given += 5
         await launch(bench, `late-${given}-${Object.keys(parent)[0] ?? ''}`, 'run-1', { at: startMs + 9, parent: { session: 'room:late' } })
-        // The last one that was given is not of the list any more.
+        // The last run that was returned does not match the query any more.
         await bench.claim({ runId: ids[given - 1] ?? '' })
       })
       assert.deepEqual(found.map((run) => run.id).filter((id) => ids.includes(id)), ids)

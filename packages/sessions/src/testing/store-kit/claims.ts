@@ -5,7 +5,7 @@ import type { ClaimRequest } from '../../contract/session-store.ts'
 import { ensure, fence, insertRun, patchRun, putAnswers, room, startMs } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** Who may run what, and until when. */
+/** Tests of claims, leases and takeovers. */
 export const claims: Topic = ({ it, options }) => {
   it('S55: a claim makes the run running under the next epoch, with owner and lease', async (bench) => {
     await bench.commit([ensure(), insertRun('run-1')])
@@ -36,7 +36,7 @@ export const claims: Topic = ({ it, options }) => {
     for (const [index, key] of keys.entries()) await bench.commit([ensure(key), insertRun(key, { at: startMs + index })], { key })
     const idsOf = async (fields: Partial<ClaimRequest>) => (await bench.claim({ holds: keys, ...fields })).map(({ run }) => run.id)
     assert.deepEqual(await idsOf({ max: 3, maxRunsPerTenant: 2 }), ['tenant:busy:0', 'tenant:busy:1', 'tenant:other:1'])
-    // Those that wait in front are left, whatever there is room for.
+    // The queued runs of the full tenant come first, but are skipped.
     assert.deepEqual(await idsOf({ max: 1, maxRunsPerTenant: 2 }), ['room:1'])
     assert.deepEqual(await idsOf({ maxRunsPerTenant: 2 }), [])
     assert.deepEqual(await idsOf({ runId: 'tenant:busy:2', maxRunsPerTenant: 2 }), [])
@@ -75,7 +75,7 @@ export const claims: Topic = ({ it, options }) => {
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:3', 'room:0'], max: 1 }), ['run-3'])
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:0'], agents: ['another'] }), [])
     assert.deepEqual(await idsOf({ keys: ['room:1', 'room:0'], agents: ['another'], others: true }), [])
-    // Nothing but what was named was touched, and the rest is there.
+    // The claim changed only the named session, and the other runs can still be claimed.
     assert.deepEqual(await idsOf({ keys: ['room:2'], others: true }), ['run-2', 'run-0'])
     await bench.clock.advance(1_000)
     assert.deepEqual(await idsOf({ holds: [...holds, 'run-0', 'run-2'], keys: ['room:late'] }), ['late'])
@@ -103,7 +103,7 @@ export const claims: Topic = ({ it, options }) => {
       const key = `room:${index}`
       await bench.commit([ensure(key), insertRun(`run-${index}`)], { key })
     }
-    // None of them is lost, as their claimers know.
+    // Lists all runs as held, so that none of them counts as lost.
     const holds = Array.from({ length: 8 }, (_, index) => `run-${index}`)
     const claimed = await Promise.all(Array.from({ length: 16 }, () => bench.claim({ max: 3, holds })))
     const ids = claimed.flat().map((claim) => claim.run.id)

@@ -4,7 +4,7 @@ import { appendEntries, appendEvents, ensure, fence, insertRun, mark, patchRun, 
 import { openCall, putTimers, startMs, timer, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** A batch is one step: all of it or nothing, and once. */
+/** Tests that a batch is atomic and idempotent. */
 export const commits: Topic = ({ it }) => {
   it('S34: a batch whose last write is refused leaves nothing, whatever came before it', async (bench) => {
     const { run } = await bench.running('run-1')

@@ -6,7 +6,7 @@ import type { Topic } from './kit.ts'
 
 const child = `${room}~researcher~1`
 
-/** A session with everything in it, and a run under way. */
+/** Creates a session with records of every kind, and a run in progress. */
 async function fullRoom(bench: Bench, key = room) {
   const claim = await bench.running('run-1', key)
   await bench.commit(
@@ -23,7 +23,7 @@ async function fullRoom(bench: Bench, key = room) {
   return claim
 }
 
-/** Nothing comes back from a session that was deleted, and its numbers go on. */
+/** Tests that nothing of a deleted session comes back, and that its numbers continue. */
 export const deaths: Topic = ({ it }) => {
   it('S105: a deleted session leaves nothing but that it was deleted, and when', async (bench, stores) => {
     await fullRoom(bench)
@@ -123,7 +123,7 @@ export const deaths: Topic = ({ it }) => {
       const made = await bench.commit([ensure(room, { id: life }), appendEvents(mark(life), mark(life))])
       assert.deepEqual([made.firstSeq, made.sessionId], [next, life])
       await bench.commit([deleteSession()])
-      // Two events, and the one with which readers end.
+      // Two events, plus the one at which readers end.
       next += 3
     }
     assert.equal((await bench.store.readEvents(room, 0, 10)).firstSeq, next)
@@ -138,7 +138,7 @@ export const deaths: Topic = ({ it }) => {
     await bench.refused('missing', [], { key: child })
     const made = await bench.commit([ensure(child, { id: 'second' }), appendEvents(mark('b'))], { key: child })
     assert.deepEqual([made.version, made.firstSeq], [1, 1])
-    // Nor what an earlier deletion under the key had left.
+    // The numbers of an earlier deletion under the key are deleted too.
     await bench.commit([deleteSession()], { key: child })
     await bench.commit([ensure(child, { id: 'third' })], { key: child })
     await bench.commit([deleteSession({ leavesNothing: true })], { key: child })

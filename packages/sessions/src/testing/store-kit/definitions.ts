@@ -4,7 +4,7 @@ import type { Topic } from './kit.ts'
 
 const body = { model: 'openai:large', tools: [{ name: 'pay', schema: { type: 'object' } }, null], text: 'ü' }
 
-/** Definitions are stored once, under what they are. */
+/** Tests that definitions are stored once, under their hash. */
 export const definitions: Topic = ({ it }) => {
   it('S109: a definition is read as it was put, by any session, and stays as it was put first', async (bench, stores) => {
     assert.equal(await bench.store.readDefinition('hash'), undefined)

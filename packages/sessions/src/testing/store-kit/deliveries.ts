@@ -14,7 +14,7 @@ async function twoRooms(bench: Bench): Promise<void> {
   await bench.commit([ensure(other)], { key: other })
 }
 
-/** What a batch brings to other sessions comes with it, once, or not at all. */
+/** Tests that deliveries of a batch are applied exactly once, together with it. */
 export const deliveries: Topic = ({ it }) => {
   it('S45: a delivery is applied with its batch, in the order of its writes, and raises the other version', async (bench) => {
     await twoRooms(bench)
@@ -109,7 +109,7 @@ export const deliveries: Topic = ({ it }) => {
     assert.deepEqual(events.map((event) => event.seq), [1, 2])
     assert.deepEqual(events[1], { type: 'run-queued', at: startMs, runId: 'child-1', input: (await bench.run('child-1')).input, seq: 2 })
     const before = await bench.everything(key)
-    // The same run, and another run for the same input.
+    // Delivers the same run, and another run for the same input.
     await bench.commit([], { deliver: [deliver(key, spawn('child-1')), deliver(key, spawn('child-2'))] })
     assert.deepEqual(await bench.everything(key), before)
     assert.deepEqual((await bench.claim()).map((claim) => claim.run.id), ['child-1'])

@@ -10,7 +10,7 @@ function deltasOf({ store }: Bench): DeltaStore {
   return store.deltas
 }
 
-/** Deltas of a claimed run from the `n`-th after `base` on, one for each text. */
+/** Returns deltas of a claimed run, one for each text. The first is the `n`-th after `base`. */
 function batchOf({ run }: Claim, { base, n }: DeltaPlace, ...texts: readonly string[]): DeltaBatch {
   const events = texts.map((delta): DeltaEvent => ({ type: 'text-delta', at: 1, runId: run.id, turn: 1, step: 1, messageId: 'm', index: 0, delta }))
   return { key: run.session, runId: run.id, epoch: run.epoch, base, n, events }
@@ -21,7 +21,7 @@ async function textsAfter(bench: Bench, base: number, n: number, key = room): Pr
   return batches.flatMap(({ events }) => events.map((event) => ('delta' in event ? event.delta : '')))
 }
 
-/** What readers in other processes are shown of a message that is not whole yet. */
+/** Tests of live deltas for readers in other processes. */
 export const deltas: Topic = ({ it, options }) => {
   it('S188: deltas are read in order, from a place on', async (bench) => {
     const claim = await bench.running('run-1')

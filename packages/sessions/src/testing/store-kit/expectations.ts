@@ -1,7 +1,7 @@
 import { appendEntries, appendEvents, ensure, fence, insertRun, mark, moveLeaf, patchRun, room, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** What a batch expects is tested in the step that applies it. */
+/** Tests that expectations are checked in the step that applies the batch. */
 export const expectations: Topic = ({ it }) => {
   const event = [appendEvents(mark('one'))]
 
@@ -66,7 +66,7 @@ export const expectations: Topic = ({ it }) => {
     await bench.refused('busy', event, { expect: [idle] })
     await bench.commit([patchRun('run-1', { status: 'aborted' })])
     await bench.commit(event, { expect: [idle, { that: 'idle' }] })
-    // A run is a compaction by its kind, not by its lane.
+    // A compaction is recognised by its kind, not by its lane.
     await bench.commit([insertRun('run-2', { lane: 'compaction' })])
     await bench.refused('busy', event, { expect: [idle] })
   })

@@ -5,7 +5,7 @@ import type { Topic } from './kit.ts'
 
 const sampleSteps = 20
 
-/** A step as a run writes it: calls and their results, entries, events. */
+/** Writes steps as a run does: calls with results, entries and events. */
 async function writeSteps(bench: Bench, from: number, count: number): Promise<void> {
   const expect = [{ that: 'fence', runId: 'run-1', epoch: 1 } as const]
   for (let step = from; step < from + count; step++) {
@@ -31,7 +31,7 @@ async function writeSteps(bench: Bench, from: number, count: number): Promise<vo
   }
 }
 
-/** The length of a session costs nothing. Only for stores that can say how much they write. */
+/** Tests that the cost of a commit does not grow with the session. Only for stores that can report the bytes they write. */
 export const growth: Topic = ({ it, options }) => {
   it(
     'S54: the bytes of a commit after 1,000 others are those after 20',

@@ -4,7 +4,7 @@ import { appendEvents, deliver, ensure, insertRun, mark, other, room } from './b
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** Settles with the first hint about this key. */
+/** Resolves with the first hint for this key. */
 function hintOf({ store }: Bench, key: string): Promise<StoreHint> {
   return new Promise((resolve) => {
     const end = store.subscribe((hint) => {
@@ -15,7 +15,7 @@ function hintOf({ store }: Bench, key: string): Promise<StoreHint> {
   })
 }
 
-/** Who waits is told that something was written. */
+/** Tests of hints about commits. */
 export const hints: Topic = ({ it, options }) => {
   it('S48: a commit is told, and that there may be something to claim', async (bench) => {
     const told = hintOf(bench, room)

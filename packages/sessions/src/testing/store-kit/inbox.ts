@@ -26,7 +26,7 @@ async function idsOf(bench: Bench, ...kinds: readonly InboxKind[]): Promise<read
   return (await bench.store.readInbox(room, kinds)).map((row) => row.id)
 }
 
-/** What waits for a run, in the order in which it came. */
+/** Tests that inbox rows are kept in the order of their arrival. */
 export const inbox: Topic = ({ it }) => {
   it('S24: rows of every kind are read as they were put, in the order of their coming', async (bench) => {
     await bench.commit([ensure(), put(...rowsOfEachKind.slice(0, 2))])

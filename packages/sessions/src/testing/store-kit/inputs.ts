@@ -3,7 +3,7 @@ import type { Write } from '../../contract/batch.ts'
 import { appendEvents, fence, insertRun, mark, patchRun, room, startMs } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** Inputs that have a name, wherever they wait, and what goes before them. */
+/** Tests of named inputs: repeats, and their place in the queue. */
 export const inputs: Topic = ({ it }) => {
   it('S15: the id of a steered input is known while it waits, when it was taken, and to a run', async (bench) => {
     await bench.running('run-1')

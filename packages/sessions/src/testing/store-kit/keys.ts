@@ -4,7 +4,7 @@ import type { Topic } from './kit.ts'
 
 const oddKeys = ['a', 'A', 'a:b', 'a.b', 'a_b', 'a-b', 'a@b', 'a/b', 'a+b', 'a=b', 'a%b', 'default:a', 'a~b~c', 'k'.repeat(256)]
 
-/** Keys and namespaces keep sessions apart. */
+/** Tests that keys and namespaces separate sessions. */
 export const keys: Topic = ({ it, options }) => {
   it('S7: keys that differ in case, odd characters or the last of 256 bytes never collide', async (bench) => {
     const all = [...oddKeys, `${'k'.repeat(255)}l`, `${'k'.repeat(255)}K`]

@@ -6,23 +6,23 @@ import type { Bench } from './bench.ts'
 
 /** Factories and abilities of the session store under test. */
 export interface StoreKitOptions {
-  /** Names the store in the titles of the tests. */
+  /** Name of the store in the titles of the tests. */
   readonly name: string
-  /** A store over nothing, not open yet. */
+  /** Returns an empty store that is not open. */
   readonly create: () => Promise<SessionStore>
-  /** A store over the data of this one, which is closed; not open yet. */
+  /** Returns a store with the data of this one, which is closed. It is not open yet. */
   readonly reopen: (store: SessionStore) => Promise<SessionStore>
   /** Called after each test, when its stores are closed. */
   readonly destroy?: () => Promise<void>
-  /** Another store over the data of this one, at the same time. Leave it out for a store that is alone with its data. */
+  /** Returns another store on the same data, at the same time. Omit it for a store that locks its data. */
   readonly second?: (store: SessionStore) => Promise<SessionStore>
-  /** How many bytes this work makes the store write. Leave it out where nothing is written. */
+  /** Returns the number of bytes that the store writes for this work. Omit it for a store that writes none. */
   readonly bytesWritten?: (store: SessionStore, work: () => Promise<void>) => Promise<number>
-  /** Whether the store refuses records beyond its `maxRecordBytes`. */
+  /** True if the store refuses records above its `maxRecordBytes`. */
   readonly limitsRecords: boolean
-  /** Whether the store carries live deltas between processes. Default false. */
+  /** True if the store carries live deltas between processes. Default false. */
   readonly sharesDeltas?: boolean
-  /** How a running run is known to be lost: by its lease, or, in a store of one process, by its owner. */
+  /** Detection of a lost run: by its lease or, in a store for one process, by its owner. */
   readonly loss: 'lease' | 'owner'
   /** Default: the globals `describe` and `it`. */
   readonly runner?: TestRunner
@@ -34,7 +34,7 @@ export interface TestRunner {
   readonly it: (name: string, body: () => Promise<void>, timeoutMs?: number) => void
 }
 
-/** What a topic of the kit gets: where to put its tests, and how to open stores in them. */
+/** Input of a topic of the kit: functions to register tests and to open stores. */
 export interface Kit {
   readonly options: StoreKitOptions
   readonly it: (name: string, test: StoreTest, timeoutMs?: number) => void
@@ -44,7 +44,7 @@ type StoreTest = (bench: Bench, stores: OpenStores) => Promise<void>
 
 interface OpenStores {
   open(store: SessionStore, as?: { namespace?: string; owner?: string; clock?: ManualClock }): Promise<Bench>
-  /** The same data in a store that was opened anew. */
+  /** Opens a store on the same data again. */
   reopen(bench: Bench, as?: { namespace?: string; owner?: string }): Promise<Bench>
 }
 
@@ -54,7 +54,7 @@ export function kitOf(options: StoreKitOptions, runner: TestRunner): Kit {
   return { options, it: (name, test, timeoutMs = 30_000) => runner.it(name, () => runTest(options, test), timeoutMs) }
 }
 
-/** Gives a test its store, and closes every store that it opened. */
+/** Runs a test with its store, and closes every store that it opened. */
 async function runTest(options: StoreKitOptions, test: StoreTest): Promise<void> {
   const opened: SessionStore[] = []
   const stores: OpenStores = {

@@ -3,7 +3,7 @@ import { ensure, fence, insertRun, patchRun, room, startMs } from './bench.ts'
 import type { Bench } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** Claims and ends what can be claimed in the room, until nothing is left. */
+/** Claims and ends runs of the room until none is left. Returns their ids in order. */
 async function orderOfRuns(bench: Bench): Promise<readonly string[]> {
   const order: string[] = []
   for (let [claim] = await bench.claim(); claim; [claim] = await bench.claim()) {
@@ -13,7 +13,7 @@ async function orderOfRuns(bench: Bench): Promise<readonly string[]> {
   return order
 }
 
-/** Which run of a session is next, and from when on. */
+/** Tests of the order of runs in a session, and of their start time. */
 export const lanes: Topic = ({ it }) => {
   it('S17: compactions go before interrupts, these before follow-ups, these before the queue', async (bench) => {
     await bench.commit([ensure(), insertRun('user-1'), insertRun('user-2', { at: 1 })])

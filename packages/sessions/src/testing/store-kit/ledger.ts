@@ -3,7 +3,7 @@ import { terminalStatuses } from '../../contract/records.ts'
 import { insertRun, openCall, patchRun, putAnswers, putCalls, room, settledCall } from './bench.ts'
 import type { Topic } from './kit.ts'
 
-/** A call has one outcome, and no run ends without it. Answers wait in the inbox until they are taken. */
+/** Tests that a call has exactly one outcome, that a run cannot end without it, and that answers wait in the inbox. */
 export const ledger: Topic = ({ it }) => {
   it('S42: a run with a call that has no outcome cannot end', async (bench) => {
     await bench.running('run-1')
@@ -12,7 +12,7 @@ export const ledger: Topic = ({ it }) => {
       await bench.commit([putCalls(openCall('run-1', 'call-1', { state }))])
       for (const status of terminalStatuses) await bench.refused('open-calls', [patchRun('run-1', { status })])
     }
-    // The outcome may come in the batch of the end, before or after it.
+    // The outcome may be in the batch of the end, before or after it.
     await bench.commit([patchRun('run-1', { status: 'completed' }), putCalls(settledCall('run-1', 'call-1'))])
   })
 

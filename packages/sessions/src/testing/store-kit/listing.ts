@@ -9,7 +9,7 @@ async function keysOf(bench: Bench, query: SessionQuery): Promise<readonly strin
   return (await bench.store.listSessions(query)).items.map((session) => session.key)
 }
 
-/** Sessions are found by whose they are, what they do and when something happened in them. */
+/** Tests of the filters of session lists. */
 export const listing: Topic = ({ it }) => {
   it('S131: child sessions are found by the key of their parent, and no deeper ones', async (bench) => {
     const [first, second, deep] = [`${room}~a~1`, `${room}~b~1`, `${room}~a~1~c~1`]

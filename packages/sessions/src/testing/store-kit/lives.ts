@@ -19,7 +19,7 @@ async function expiredAt(bench: Bench): Promise<number | undefined> {
   return 'value' in read ? read.value.expiredAt : undefined
 }
 
-/** A session lives as long as it was given, to the millisecond. */
+/** Tests that a session lives exactly for its TTL. */
 export const lives: Topic = ({ it }) => {
   it('S163: a session without a time to live, or with never, has no end', async (bench) => {
     await bench.commit([ensure()])
@@ -86,7 +86,7 @@ export const lives: Topic = ({ it }) => {
     await bench.clock.advance(300)
     await bench.commit([], { key: other, deliver: [deliver(room, [appendEvents(mark('a'))])] })
     assert.equal(await expiresAt(bench), startMs + 1600)
-    // Refused batches and repeats are no commits.
+    // Refused batches and repeats do not count as activity.
     await bench.clock.advance(300)
     await bench.refused('conflict', [appendEntries(userEntry('orphan', 'nowhere'))])
     assert.equal(await expiresAt(bench), startMs + 1600)

@@ -6,7 +6,7 @@ import type { Topic } from './kit.ts'
 
 const call = { runId: 'run-1', step: 1, toolCallId: 'call-1' }
 
-/** The log is numbered by the store and read whole. */
+/** Tests that the store numbers events and returns them complete. */
 export const log: Topic = ({ it }) => {
   it('S38: numbers go 1, 2, 3 per session, in the order of the batch', async (bench) => {
     const first = await bench.commit([ensure(), appendEvents(mark('a'), mark('b')), appendEvents(mark('c'))])
@@ -51,7 +51,7 @@ export const log: Topic = ({ it }) => {
     ]
     const entry = { id: 'result-call-1', parentId: 'a', type: 'message', at: startMs, call } as const
     const { outcome } = settledCall('run-1', 'call-1')
-    // What is referred to may come later in the batch.
+    // A referenced record may come later in the batch.
     await bench.commit([
       ensure(),
       insertRun('run-1', { input: null }),
@@ -73,7 +73,7 @@ export const log: Topic = ({ it }) => {
     await bench.refused('conflict', [appendEvents({ event, refers: { entryId: 'nowhere' } })])
     await bench.refused('conflict', [appendEvents({ event, refers: { runInput: 'nowhere' } })])
     await bench.refused('conflict', [appendEvents({ event, refers: { call: { ...call, toolCallId: 'nowhere' } } })])
-    // It has no outcome yet.
+    // The call has no outcome yet.
     await bench.refused('conflict', [appendEvents({ event, refers: { call } })])
   })
 }

@@ -13,7 +13,7 @@ const leaseMs = 30_000
 const call = { toolCallId: 'call-1', toolName: 'pay', input: { amount: 5 }, path: [], agent: [] } as const
 const approval = { ...call, approvalId: 'approval-1', inputHash: 'hash' } as const
 
-/** A session with an open run. */
+/** Creates a session with an open run. */
 async function queued(bench: Bench, runId: string, key = room, fields: Partial<NewRun> = {}): Promise<void> {
   await bench.commit([ensure(key), insertRun(runId, fields)], { key })
 }
@@ -51,7 +51,7 @@ async function typesOf(bench: Bench, key = room): Promise<readonly string[]> {
   return (await listed(bench, key)).map(({ type }) => type)
 }
 
-/** What webhooks are to be told, from the commit that it tells of until it is delivered. */
+/** Tests of notices for webhooks, from the commit that causes them to their delivery. */
 export const notices: Topic = ({ it, options }) => {
   it('S212: the commit that ends a run puts a notice, and its repeat no other one', async (bench, stores) => {
     await queued(bench, 'run-1')

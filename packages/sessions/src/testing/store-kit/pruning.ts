@@ -8,7 +8,7 @@ import type { Topic } from './kit.ts'
 const old = startMs + 10
 const nothing: PruneReport = { runs: 0, events: 0, more: false }
 
-/** A run with two events, that has ended at a time. */
+/** Creates a run with two events that ended at this time. */
 async function endedRun(bench: Bench, id: string, endedAt: number, key = room): Promise<void> {
   const queued = { event: { type: 'run-queued', at: startMs, runId: id }, refers: { runInput: id } } as const
   await bench.commit([ensure(key), insertRun(id, { inputId: `input of ${id}` }), appendEvents(queued)], { key })
@@ -19,7 +19,7 @@ async function pruneRuns(bench: Bench, limit = 100): Promise<PruneReport> {
   return bench.store.prune({ runsEndedBefore: old }, limit)
 }
 
-/** What time lets go is removed, and nothing else. */
+/** Tests that pruning deletes only records past their retention. */
 export const pruning: Topic = ({ it }) => {
   it('S164: runs that ended before the time go, with their events and input ids', async (bench, stores) => {
     await endedRun(bench, 'run-1', old - 2)
@@ -33,7 +33,7 @@ export const pruning: Topic = ({ it }) => {
     const page = await again.store.readEvents(room, 0, 10)
     assert.deepEqual([page.events.map((event) => event.seq), page.firstSeq, page.lastSeq], [[5, 6], 5, 6])
     assert.deepEqual(page.events[0], { type: 'run-queued', at: startMs, runId: 'run-3', input: (await again.run('run-3')).input, seq: 5 })
-    // It is no commit: nothing else has changed.
+    // Pruning is not a commit: nothing else has changed.
     assert.deepEqual(await again.session(), { ...before, firstSeq: 5 })
     const reuse = insertRun('run-4', { inputId: 'input of run-1', inputHash: 'other content' })
     const result = await again.commit([reuse, appendEvents(mark('d'))])

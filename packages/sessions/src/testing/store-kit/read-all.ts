@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../../contract/paging.ts'
 
-/** All items, page by page, with something else happening between the pages. */
+/** Reads all pages. Calls `between` between two pages. */
 export async function readAll<T>(read: (request: PageRequest) => Promise<Page<T>>, limit: number, between: () => Promise<unknown>): Promise<T[]> {
   const items: T[] = []
   let page: string | undefined

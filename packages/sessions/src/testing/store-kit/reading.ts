@@ -6,7 +6,7 @@ import { startMs, userEntry } from './bench.ts'
 import type { Topic } from './kit.ts'
 import { readAll } from './read-all.ts'
 
-/** Reading gives copies, in order, in pages that hold while others write. */
+/** Tests that reads return copies, in order, in pages that stay consistent while others write. */
 export const reading: Topic = ({ it, options }) => {
   it('S40: what is not there is missing', async (bench) => {
     assert.deepEqual(await bench.store.readSession(room), { status: 'missing' })
@@ -66,7 +66,7 @@ export const reading: Topic = ({ it, options }) => {
     const batch = [ensure(room, { metadata: { list: [1] } }), insertRun('run-1', { input }), putAnswers('answer')]
     const entry = { id: 'a', parentId: null, type: 'message', at: startMs, message } as const
     const committing = bench.commit([...batch, putCalls(openCall('run-1', 'call-1')), appendEntries(entry), appendEvents(mark('a'))])
-    // Also while the commit is under way.
+    // The batch is changed while the commit is in progress, too.
     input.nested[0] = 'changed'
     ;(message.content[0] as { text: string }).text = 'changed'
     await committing
@@ -143,14 +143,14 @@ export const reading: Topic = ({ it, options }) => {
   it('S47: sessions in pages come once each, newest activity first, while others are made', async (bench) => {
     for (let index = 0; index < 25; index++) {
       const key = `room:${index}`
-      // Some of them in the same millisecond.
+      // Creates several of them in the same millisecond.
       if (index % 3 === 0) await bench.clock.advance(1)
       await bench.commit([ensure(key, { agent: index % 2 ? 'odd' : 'even' })], { key })
     }
     let more = 100
     const sessions = await readAll((page) => bench.store.listSessions(page), 7, async () => {
       await bench.clock.advance(1)
-      // One that was listed moves to the front: it must not be listed again.
+      // A session that was listed moves to the front and must not be listed again.
       await bench.commit([], { key: 'room:24' })
       await bench.commit([ensure(`room:${more}`)], { key: `room:${more}` })
       more += 1
@@ -174,7 +174,7 @@ function chain(from: number, count: number, parentId: string | null) {
   )
 }
 
-/** Changes whatever can be changed, at any depth. */
+/** Changes every field of a value, at any depth. */
 function spoil(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const item of Object.values(value)) spoil(item)

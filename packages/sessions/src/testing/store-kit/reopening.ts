@@ -5,7 +5,7 @@ import type { Bench } from './bench.ts'
 import { rowsOfEachKind } from './inbox.ts'
 import type { Topic } from './kit.ts'
 
-/** What was committed is there after the store was opened anew. */
+/** Tests that committed records are there after the store is reopened. */
 export const reopening: Topic = ({ it }) => {
   it('S34: everything that was acknowledged is there after reopening', async (bench, stores) => {
     const claim = await bench.running('run-1')

@@ -7,7 +7,7 @@ import type { Topic } from './kit.ts'
 
 const statuses = Object.keys(runMoves) as RunStatus[]
 
-/** Brings a new run to a status on an allowed way. */
+/** Creates a run with this status, through allowed moves. */
 async function runIn(bench: Bench, status: RunStatus, id: string): Promise<void> {
   const key = `room:${id}`
   if (status === 'queued') return void (await bench.commit([ensure(key), insertRun(id)], { key }))
@@ -15,7 +15,7 @@ async function runIn(bench: Bench, status: RunStatus, id: string): Promise<void>
   if (status !== 'running') await bench.commit([patchRun(id, { status })], { key })
 }
 
-/** Runs move along the table, one at a time in a session. */
+/** Tests of the moves of runs, and that at most one holds a session. */
 export const runs: Topic = ({ it }) => {
   it('S17: a new run is queued, with the next place and its first event', async (bench) => {
     await bench.commit([ensure(), appendEvents(mark('a'))])

@@ -5,7 +5,7 @@ import type { Topic } from './kit.ts'
 
 const writers = 16
 
-/** Several stores over the same data, each in a process of its own. */
+/** Tests of several stores on the same data, as in several processes. */
 export const several: Topic = ({ it, options }) => {
   const { second } = options
   if (!second) return
@@ -44,7 +44,7 @@ export const several: Topic = ({ it, options }) => {
   pair('S55: of two stores that claim at once one gets each run', async (one, two) => {
     for (let index = 0; index < writers; index++) await one.commit([ensure(`room:${index}`), insertRun(`run-${index}`)], { key: `room:${index}` })
     const ids: string[] = []
-    // Who finds a run in the hands of another one passes it over.
+    // A claim skips runs that another owner holds.
     while (ids.length < writers) {
       const claimed = await Promise.all([one.claim({ max: 3 }), two.claim({ owner: 'owner-b', max: 3 })])
       ids.push(...claimed.flat().map(({ run }) => run.id))

@@ -12,7 +12,7 @@ function patch(given: SessionPatch) {
   return { op: 'session.patch', patch: given } as const
 }
 
-/** What turns have used is added up where they ran and above. */
+/** Tests that usage and cost are added to a session, and to the sessions above it. */
 export const sums: Topic = ({ it }) => {
   it('S146: usage and cost are added to what stands, of its own runs and of its children apart', async (bench, stores) => {
     await bench.commit([ensure(), patch({ usage: { inputTokens: 3, outputTokens: 1 }, cost: cost('0.1') })])

@@ -15,7 +15,7 @@ async function nextAt(bench: Bench): Promise<number | null> {
   return (await bench.store.due(100)).nextAt
 }
 
-/** What the clock alone brings about: what is due, and when the next thing is. */
+/** Tests of due work and of the next due time. */
 export const time: Topic = ({ it }) => {
   it('S160: a timer is due from its time on, to the millisecond, as it was put', async (bench, stores) => {
     const body = { approvalId: 'approval-1', nested: [1, null, 'ü'] }

@@ -12,7 +12,7 @@ function compactionEntry(id: string, parentId: string, firstKeptMessageId: strin
   return { id, parentId, type: 'compaction', at: startMs, compaction }
 }
 
-/** Entries form a tree that only grows. */
+/** Tests that entries form a tree that only grows. */
 export const transcript: Topic = ({ it }) => {
   it('S43: a parent must exist or come earlier in the batch', async (bench) => {
     await bench.commit([ensure()])
@@ -111,7 +111,7 @@ export const transcript: Topic = ({ it }) => {
     const key = { runId: 'run-1', step: 1, toolCallId: 'call-1' }
     const entry = { id: 'result-call-1', parentId: 'a', type: 'message', at: startMs, runId: 'run-1' } as const
     await bench.refused('conflict', [appendEntries(userEntry('a', null), { ...entry, call: key })])
-    // The row may come later in the batch.
+    // The ledger row may come later in the batch.
     await bench.commit([appendEntries(userEntry('a', null), { ...entry, call: key }), putCalls(call)])
     const [result] = (await bench.store.readPath(room)).items
     assert.deepEqual(result, { ...entry, n: 2, message: call.outcome })

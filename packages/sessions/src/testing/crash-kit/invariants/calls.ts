@@ -9,7 +9,7 @@ interface Call {
   readonly effects: readonly Effect[]
 }
 
-/** Every call that the ledger knows, with what it did outside. */
+/** Returns every call in the ledger, with its effects outside. */
 function callsOf({ sessions, world }: CrashEnd): readonly Call[] {
   return sessions.flatMap((session) =>
     session.calls.map((record) => ({ record, session, effects: world.effects.filter((effect) => isOf(effect, record)) })),
@@ -52,11 +52,11 @@ export const doubtIsSurfaced: Invariant = {
   check: (end) => [...callsOf(end).flatMap(hiddenEffect), ...strayEffects(end)],
 }
 
-/** It took effect, and the ledger says that it did not, or nothing. */
+/** Reports a call that took effect although the ledger does not say so. */
 function hiddenEffect({ record, session, effects }: Call): string[] {
   const { state, status, toolCallId } = record
   if (effects.length === 0 || status === 'result' || status === 'error' || status === 'unknown') return []
-  // A call that was stopped under way may have acted: what can be repeated counts as cancelled.
+  // A call that was stopped while running may have taken effect. If it may be repeated, it counts as cancelled.
   if (status === 'cancelled' && record.effect !== 'once') return []
   const run = session.runs.find((each) => each.id === record.runId)
   const asked = run?.status === 'needs-recovery' ? run.pendingToolCalls : []

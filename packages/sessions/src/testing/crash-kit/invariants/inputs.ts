@@ -13,7 +13,7 @@ export const acceptedInputsAreFound: Invariant = {
     }),
 }
 
-/** Inputs with the same id are one input. Without an id the content identifies an input. */
+/** Returns the name of an input. Inputs with the same id are one input. Without an id, the content identifies an input. */
 function nameOf({ method, inputId, content }: AcknowledgedInput): string {
   return `${method} ${inputId ?? JSON.stringify(content)}`
 }
@@ -32,7 +32,7 @@ function problemsOf(session: SessionEnd, name: string, inputs: readonly Acknowle
   return isNamedIn(session, inputId) ? forgotten : [...forgotten, `${session.record.key}: ${name} was accepted and is gone`]
 }
 
-/** The turns that have seen it, and those that are still to see it. */
+/** Checks that the turns that have seen the overlay, plus those that will still see it, add up. */
 function problemsOfOverlay({ record, log, inbox }: SessionEnd, inputId: string, turns: number): readonly string[] {
   const seen = log.filter((event) => event.type === 'runtime-input' && event.inputId === inputId).length
   const left = inbox.flatMap((row) => (row.kind === 'overlay' && row.body.inputId === inputId ? row.body.turns : [])).at(0) ?? 0
@@ -44,7 +44,7 @@ function isNamedIn({ runs, log, inbox }: SessionEnd, inputId: string): boolean {
   return inbox.some((row) => row.id === `steer:${inputId}` && !isTakenUnused(row, runs))
 }
 
-/** A row that says that a run has taken the input, which the log does not know. A client may have stopped that run. */
+/** Returns true for a `taken` row whose run was not stopped. Then the log must have the input. */
 function isTakenUnused(row: InboxRecord, runs: readonly RunRecord[]): boolean {
   return row.kind === 'taken' && runs.every((run) => run.id !== row.body.runId || run.stop === undefined)
 }

@@ -9,7 +9,7 @@ function isTerminal(status: unknown): boolean {
   return terminalStatuses.some((each) => each === status)
 }
 
-/** What is wrong in each session, with its key. */
+/** Checks each session and puts its key before each problem. */
 function inEach(check: (session: SessionEnd) => readonly string[]): Invariant['check'] {
   const named = (session: SessionEnd): string[] => check(session).map((problem) => `${session.record.key}: ${problem}`)
   return ({ sessions }) => sessions.flatMap(named)
@@ -70,7 +70,7 @@ export const logFolds: Invariant = {
   name: 'the log folds to the transcript',
   check: inEach(({ log, path, messages }) => {
     const view = log.reduce(reduceEvents, emptyView)
-    // What was copied, or lies on another branch, is not in this log.
+    // This log does not have the messages of copies and of other branches.
     if (view.gap || path.some((entry) => entry.type !== 'message')) return []
     const folded = view.messages.map((message) => canonicalJson(message as unknown as JSONValue))
     const stored = messages.map((message) => canonicalJson(message as unknown as JSONValue))

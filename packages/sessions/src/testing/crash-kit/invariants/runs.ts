@@ -20,7 +20,7 @@ export const acceptedInputsAreAnswered: Invariant = {
   },
 }
 
-/** A run that is queued is behind one that waits, or else it is at fault elsewhere. */
+/** A queued run is not a fault here: it waits for another run, which is checked itself. */
 function lossOf(runId: string, run: RunRecord | undefined): string[] {
   if (!run) return [`${runId} was accepted and is not there`]
   return run.status === 'running' ? [`${runId} neither ended nor waits`] : []
@@ -35,7 +35,7 @@ export const acceptedAnswersAreKept: Invariant = {
     ]),
 }
 
-/** Calls that wait although their answer was accepted, and that nothing waits for. */
+/** Reports calls that still wait although their answer was accepted, and whose answer is not in the inbox. */
 function forgotten({ sessions }: CrashEnd, id: string): string[] {
   return sessions.flatMap(({ calls, inbox }) =>
     calls.flatMap((call) => {

@@ -19,7 +19,7 @@ export const decisionsAreTold: ProgramInvariant = {
       log.flatMap((event) => {
         if (event.type !== 'approval-resolved') return []
         const decision = decisions.get(event.approvalId)
-        // A stop may cancel a call before the run takes the decision.
+        // A stop may cancel a call before the run reads the decision.
         if (!decision || event.decision === decision || (event.decision === 'cancelled' && !approved.has(event.approvalId))) return []
         return [`${record.key}: ${event.approvalId} has the decision ${decision}, and the log says ${event.decision}`]
       }),

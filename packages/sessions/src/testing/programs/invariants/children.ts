@@ -5,11 +5,11 @@ import type { ProgramInvariant } from '../program-end.ts'
 
 type ChildEvent = Extract<StoredEvent, { readonly childRunId: string }>
 
-/** The log of a session tells each subagent from its start to its end, whatever becomes of the run that started it. */
+/** Checks that the log of a session shows each subagent from its start to its end, even if the run that started it has ended. */
 export const childrenAreTold: ProgramInvariant = {
   name: 'a log tells each subagent: its start and its end once, its steps in order, and how it stands',
   check: ({ sessions, firstRest, program }) =>
-    // A deletion takes runs and logs away, one after the other.
+    // Skipped for deletions, which delete runs and logs one after the other.
     program.steps.some((step) => step.do === 'delete') ? [] : [...faultsIn(firstRest.sessions), ...faultsIn(sessions)],
 }
 
@@ -39,12 +39,12 @@ function faultsOf(run: RunRecord, told: readonly ChildEvent[], own: readonly Sto
   ]
 }
 
-/** The child has answered, goes on, or waits. */
+/** Returns true if the child has answered, resumes or waits. */
 function isWorthAnUpdate(event: StoredEvent): boolean {
   return event.type === 'message-end' || (event.type === 'turn-start' && event.resumed) || (event.type === 'turn-end' && isSuspended(event.status))
 }
 
-/** As long as it neither waits nor has ended, it is shown as running. */
+/** Returns the status that the view shows. A queued child is shown as running. */
 function shownAs({ status }: RunRecord): Status {
   return status === 'queued' ? 'running' : statusOf(status)
 }

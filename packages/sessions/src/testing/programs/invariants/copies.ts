@@ -6,7 +6,7 @@ interface Line {
   readonly entry?: { readonly id: string; readonly parentId: string | null }
 }
 
-/** No client writes to this copy, so it stays as it was made. */
+/** Key of a copy to which no client writes, so that it stays as imported. */
 const untouched = 'c'
 
 export const copiesAreWhole: ProgramInvariant = {

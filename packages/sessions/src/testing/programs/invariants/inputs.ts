@@ -1,7 +1,7 @@
 import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramEnd, ProgramInvariant, AcceptedInput } from '../program-end.ts'
 
-/** Inputs of sessions that live, and from which no client has taken anything back. */
+/** Returns the inputs of live sessions whose inputs no client has withdrawn. */
 function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
   return accepted.flatMap((input) => {
     const session = sessions.find(({ record }) => record.key === input.session)
@@ -25,7 +25,7 @@ export const inputsAreShownOnce: ProgramInvariant = {
     }),
 }
 
-/** Only a turn that has ended well has surely asked a model behind its beginning. */
+/** Checks completed runs only, because other runs may have ended before another model call. */
 export const overlaysAreShown: ProgramInvariant = {
   name: 'an overlay reaches the model',
   check: (end) =>

@@ -8,11 +8,11 @@ import type { ProgramInvariant } from '../program-end.ts'
 interface Waiting {
   /** Ids of calls and approvals that wait for an answer. */
   readonly open: readonly string[]
-  /** Those with an answer that the run has not taken yet: the log may still name them. */
+  /** Ids with an answer that the run has not taken yet. The log may still name them. */
   readonly answered: readonly string[]
-  /** Questions of a held run, or of a run that works for one. They may be named. */
+  /** Questions of a held run, or of a run below a held one. They may be named. */
   readonly optional: readonly string[]
-  /** Its id if the run is held for its definition. */
+  /** Id of the run if it is held because of its definition. */
   readonly held: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export const whatWaitsIsNamed: ProgramInvariant = {
     }),
 }
 
-/** A held run stays in the log when it goes on, so only its absence is a difference. */
+/** Returns the differences. A held run may still be named after it was resumed, so only a missing name is an error. */
 function differences(where: string, named: { readonly questions: readonly string[]; readonly held: readonly string[] }, waiting: readonly Waiting[], mayName: (run: Waiting) => readonly string[]): readonly string[] {
   const open = waiting.flatMap((each) => each.open)
   const known = [...open, ...waiting.flatMap(mayName)]
@@ -50,7 +50,7 @@ function waitingOf(run: RunRecord, { calls, inbox }: SessionEnd, runs: readonly 
   const isOwn = ({ path }: { readonly path: readonly string[] }): boolean => path.length === 0
   const own = idsOf({ pendingToolCalls: run.pendingToolCalls.filter(isOwn), pendingApprovals: run.pendingApprovals.filter(isOwn) })
   if (run.reason === 'definition-changed') {
-    // A run that is held at work has asked more than at its last rest.
+    // A run that is held in the middle of its work may have asked more than its record lists.
     const asked = calls.flatMap(({ runId, toolCallId, approval }) => (runId === run.id ? [toolCallId, ...(approval ? [approval.approvalId] : [])] : []))
     return { open: [], answered: [], optional: [...own, ...asked], held: [run.id] }
   }
@@ -63,20 +63,23 @@ function idsOf({ pendingToolCalls, pendingApprovals }: OpenQuestions): readonly 
   return [...pendingToolCalls.map(({ toolCallId }) => toolCallId), ...pendingApprovals.map(({ approvalId }) => approvalId)]
 }
 
-/** The held run above tells of the question when it goes on. */
+/** Returns true if a run above is held. That run announces the question when it resumes. */
 function isBelowHeld({ parent }: RunRecord, runs: readonly RunRecord[]): boolean {
   const above = parent && runs.find(({ id }) => id === parent.runId)
   return above !== undefined && ((above.status === 'needs-recovery' && above.reason === 'definition-changed') || isBelowHeld(above, runs))
 }
 
-/** The root waits for the run: no run between the two is in the background. */
+/** Returns true if the root waits for the run, because no run between the two is in the background. */
 function isAwaited({ origin, parent }: RunRecord, runs: readonly RunRecord[]): boolean {
   if (origin !== undefined || parent?.taskId !== undefined) return false
   const above = parent && runs.find(({ id }) => id === parent.runId)
   return !parent || (above !== undefined && isAwaited(above, runs))
 }
 
-/** The log tells of no unknown outcome in the root: `info` does. */
+/**
+ * Returns what the log names. Unknown outcomes and held runs of the root come from its records instead, because the log does
+ * not name them.
+ */
 function namedInLog({ log, runs }: SessionEnd) {
   const held = log.flatMap((event) => (event.type === 'error' && event.source === 'definition' ? [event.runId] : []))
   const doubts = runs.flatMap((run) => (run.status === 'needs-recovery' ? run.pendingToolCalls.map(({ toolCallId }) => toolCallId) : []))

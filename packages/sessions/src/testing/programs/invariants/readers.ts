@@ -25,7 +25,7 @@ function problemsOfReader(reader: Reader, { log }: SessionEnd): readonly string[
   return [...differences(durable(reader), expected), ...foldsEqually(reader.events, expected)]
 }
 
-/** A reader may end where the run waits for a client, and at the end of the run. */
+/** Checks a reader of one run. It may end where the run waits for a client, and at the end of the run. */
 function problemsOfRunReader(reader: Reader, { log, runs }: SessionEnd, runId: string): readonly string[] {
   const own = log.filter((event) => 'runId' in event && event.runId === runId && event.type !== 'settled')
   const seen = durable(reader)

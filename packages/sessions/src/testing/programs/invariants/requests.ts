@@ -3,7 +3,10 @@ import type { JSONValue } from '@bowline/llm'
 import type { RecordedRequest } from '../../../requests/types.ts'
 import type { ProgramEnd, ProgramInvariant } from '../program-end.ts'
 
-/** What the recorder holds is what models were sent, and it can be read. A call may lack its record only if an `error` event says so. */
+/**
+ * Checks that recorded requests are readable and equal to those that the models got. A call may lack its record only if an
+ * `error` event says so.
+ */
 export const requestsAreRecorded: ProgramInvariant = {
   name: 'what models are sent is recorded',
   check(end) {
@@ -19,7 +22,10 @@ export const requestsAreRecorded: ProgramInvariant = {
   },
 }
 
-/** With a session its log goes, and its requests. A call that is under way may leave its own. */
+/**
+ * Returns true if the program deletes sessions. Their logs and requests are deleted too, but a call in progress may leave its
+ * own request.
+ */
 function deletes({ program }: ProgramEnd): boolean {
   return program.steps.some((step) => step.do === 'delete')
 }
@@ -33,14 +39,17 @@ function twice(recorded: readonly RecordedRequest[]): readonly string[] {
   return ids.filter((id, place) => ids.indexOf(id) < place).map((id) => `the request ${id} is recorded twice`)
 }
 
-/** A process that died may have recorded a request that it did not send. One with an answer was sent. */
+/** Checks requests whose answer was stored. Others may be recorded but not sent, because their process died. */
 function unlike({ prompts, sessions }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   const answered = new Set(answersIn(sessions))
   const sent = new Set(prompts.map((prompt) => canonicalJson(JSON.parse(prompt) as JSONValue)))
   return recorded.flatMap(({ id, prompt }) => (answered.has(id) && !sent.has(canonicalJson(prompt)) ? [`the request ${id} was not sent as it is recorded`] : []))
 }
 
-/** With `durability: 'turn'` the end of a process takes the beginning of a message with it, and a branch that was not left has no event. */
+/**
+ * Checks that each request belongs to a call in a log. With `durability: 'turn'` a crash can remove the start of a message. A
+ * summary of a branch that was not left has no event.
+ */
 function foreign({ sessions, program }: ProgramEnd, recorded: readonly RecordedRequest[]): readonly string[] {
   if (program.setup.durability === 'turn') return []
   const known = new Set(sessions.flatMap(({ log }) => log.flatMap((event) => (event.type === 'message-start' ? event.messageId : event.type === 'compaction-start' ? event.compactionId : []))))

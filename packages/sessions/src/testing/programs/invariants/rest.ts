@@ -16,7 +16,7 @@ export const comesToRest: ProgramInvariant = {
   check: ({ stuck }) => (stuck === undefined ? [] : [stuck]),
 }
 
-/** Every named question is answered, so a run that is still open was not named or did not go on. */
+/** Checks that every run has ended. Every named question is answered, so a run that is still open was not named or did not resume. */
 export const everyRunEnds: ProgramInvariant = {
   name: 'a run ends when all that is asked is answered',
   check: ({ sessions }) =>
@@ -48,12 +48,12 @@ export const dueIsAsModelled: ProgramInvariant = {
   check: ({ dueProblems }) => dueProblems.slice(0, 3),
 }
 
-/** A deadline is met when the run goes on. */
+/** Returns true if the run is held. Its deadline is handled when the run resumes. */
 function needsRecovery(runs: readonly RunRecord[], runId: string): boolean {
   return runs.some(({ id, status }) => id === runId && status === 'needs-recovery')
 }
 
-/** The success of a background task is reported after its whole group has settled. */
+/** Returns true if the row may wait. The success of a background task is reported after its whole group has settled. */
 function waitsForItsGroup(row: InboxRecord, sessions: readonly SessionEnd[]): boolean {
   if (row.kind !== 'child-settled') return !inputKindsThatStart.includes(row.kind)
   const { group, status } = row.body

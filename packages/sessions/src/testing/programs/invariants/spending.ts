@@ -1,13 +1,13 @@
 import { addCost, type Cost } from '@bowline/llm'
 import type { ProgramInvariant } from '../program-end.ts'
 
-/** Each session below is booked once in each session above, at its end. */
+/** Checks that the usage of each child session is added once to each session above, when it ends. */
 export const spendingAddsUp: ProgramInvariant = {
   name: 'a session has spent what the sessions below it have spent',
   check: ({ sessions, program }) =>
     sessions.flatMap(({ record, runs }) => {
       const below = sessions.filter(({ record: { key } }) => key.startsWith(`${record.key}~`))
-      // A deletion that is struck has deleted the sessions below first.
+      // An interrupted deletion has deleted the child sessions first.
       if (program.steps.some((step) => step.do === 'delete')) return []
       if (record.expiredAt !== undefined || runs.some(({ endedAt }) => endedAt === undefined)) return []
       const tokens = below.reduce((sum, each) => sum + (each.record.usage.totalTokens ?? 0), 0)
