@@ -37,8 +37,8 @@ export interface ExtensionContext {
   /** The extension's own JSON record of this turn. It is stored with the next commit and restored after a crash. */
   readonly state: Record<string, JSONValue>
   /**
-   * The newest user message, steered ones included. Undefined outside of a turn, and in a turn that this process has taken over
-   * after a compaction of that message.
+   * Returns the newest user message, steered ones included. Returns undefined outside of a turn, and in a turn that this process
+   * has taken over after that message was compacted.
    */
   latestInput(): UserMessage | undefined
   contextUsage(): ContextUsage

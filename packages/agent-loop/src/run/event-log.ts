@@ -6,8 +6,8 @@ import type { Catchup, ReadableLog, WaitingReaders } from './reader.ts'
 
 /**
  * The events of one run, for any number of readers, each at its own place. Durable events stay as long as the run. Deltas stay
- * until the durable event that closes their message or call; a reader that lags misses only deltas whose content that event holds.
- * While no reader wants deltas, only the text so far is kept. Readers never slow the writer.
+ * until the durable event that closes their message or call. A reader that lags may miss deltas, but gets their content with that
+ * event. While no reader wants deltas, only the text so far is kept. Readers never slow the writer.
  */
 export class EventLog implements ReadableLog {
   readonly durable: AgentEvent[] = []

@@ -39,7 +39,7 @@ export class Transcript {
     return this.#messages.findLast((message) => message.role === 'assistant')
   }
 
-  /** The newest user message. Undefined if there is none, or if a compaction stands for it and it was not loaded. */
+  /** The newest user message. Undefined if there is none, or if it was compacted and the journal did not load it. */
   get latestInput(): UserMessage | undefined {
     return this.#latestInput
   }
