@@ -27,7 +27,7 @@ function overdue(turn: Turn, call: Call): Prepared | 'waits' {
 async function recover(turn: Turn, call: Call): Promise<Prepared | 'waits'> {
   const prepared = await prepareAgain(turn, call)
   if (call.row.childKey !== undefined) return enterAgain(turn, call, prepared)
-  // The effect at the time of the start counts, whatever the tool says now.
+  // The `effect` in the row counts, even if the tool has another one by now.
   if (!turn.stop.requested && call.row.effect !== 'once') return prepared
   const outcome = await recovered(turn, call)
   if (outcome === 'again') return prepared

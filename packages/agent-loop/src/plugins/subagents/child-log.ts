@@ -34,7 +34,7 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
   }
 }
 
-/** Drafts the start of a subagent. A subagent that does not report its start has started with its first report. */
+/** Drafts the start of a subagent. If it does not report its start, its first report counts as the start. */
 function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
   const { row } = call
