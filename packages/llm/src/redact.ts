@@ -32,7 +32,7 @@ const knownForms: readonly Rule[] = [
 /** Endings of secret field names, without separators. */
 const knownFields = /(authorization|cookie|apikey|token|secret|password|ticket)$/
 
-/** Creates a redaction. Throws `LlmError` for an invalid config. Its method `text` throws for a value that is not a text. */
+/** Creates a redaction. Throws `LlmError` for an invalid config. The method `text` throws for a value that is not a text. */
 export function createRedaction(config: RedactConfig = {}): Redaction {
   checkConfig(config)
   const { fields = [], patterns = [] } = config

@@ -143,7 +143,7 @@ export class RequestBook {
     entry.request.end(result)
   }
 
-  /** A separate function, so that the closure, which is kept for up to a day, does not keep the outcome in memory. */
+  /** A separate function: its closure is kept for up to a day and must not keep the outcome in memory. */
   #keepFor(key: Owned): void {
     this.#onOver(() => this.#table.remove(key))
   }

@@ -114,7 +114,7 @@ export class SessionRegistry {
     }
   }
 
-  /** Returns an open session of this process. A durable session of another process is attached. Throws `NOT_FOUND` or `EXPIRED`. */
+  /** Returns the open session. If it is durable and this process does not hold it yet, attaches it. Throws `NOT_FOUND` or `EXPIRED`. */
   async held(key: Owned): Promise<LiveSession> {
     const record = await this.read(key)
     const id = mapKey(key)
@@ -271,7 +271,7 @@ export class SessionRegistry {
     else this.#keepFor(keyOf(value))
   }
 
-  /** A separate function, so that the closure, which is kept for up to a day, does not keep the record in memory. */
+  /** A separate function: its closure is kept for up to a day and must not keep the record in memory. */
   #keepFor(key: Owned): void {
     this.#onOver(() => this.#table.remove(key))
   }

@@ -93,7 +93,7 @@ function quotaKind({ details, message }: ErrorFacts): ErrorKind | undefined {
   const ids = violations.map((violation) => field(violation, 'quotaId')).filter((id) => typeof id === 'string')
   if (ids.length === 0) return undefined
   if (ids.every((id) => id.includes('PerDay'))) return 'billing'
-  // For an exhausted minute, Google uses the same message as for missing credit. The exception is a quota of zero.
+  // Google uses the same message for an exhausted minute and for missing credit. Only a quota of zero always means missing credit.
   return isQuotaOfNothing(message) ? 'billing' : 'rate-limit'
 }
 

@@ -31,7 +31,7 @@ export class EventOutlet {
     return true
   }
 
-  /** Returns the reserved event, or the given one. Returns `undefined` and keeps the reservation while there is none. */
+  /** Returns the given or reserved event, or `done` after the end. If there is none yet, returns `undefined` and keeps the reservation. */
   claim(event = this.#reservedEvent): EventResult | undefined {
     if (!event && !this.#closed) return undefined
     this.#reserved = false

@@ -269,7 +269,7 @@ export class MessageBuilder {
     return { stopReason: 'error', error: this.#errorOf(kind, message, retryable) }
   }
 
-  /** Warns if the provider counted more input than the window holds and reported no error: it has truncated the prompt silently. */
+  /** Warns if the provider silently truncated the prompt: it counted more input than the window holds and reported no error. */
   #checkWindow({ inputTokens = 0, estimated }: Usage): void {
     const { contextWindow = Infinity } = this.#model
     if (this.#finish?.unified !== 'stop' || estimated || inputTokens <= contextWindow) return
