@@ -11,72 +11,78 @@ import type { Identity, Label, LabelList, TenantSpending, Ticket } from './wire-
 
 export type { AdminOptions } from './client-options.ts'
 
-/** Operations on sessions and their tenant outside of the conversation, for operators. `createClient` has the conversation. */
+/** Operations for operators on sessions and their tenant. `createClient` has the operations of the conversation. */
 export interface Admin {
-  /** Returns a handle of a session. Makes no request. Throws `invalid-input`. */
+  /** Returns a handle of a session without making a request. Throws `invalid-input`. */
   session(id: string): SessionAdmin
   /** Resolves with the identity and rights of the token. Needs no scope. */
   me(options?: CallOptions): Promise<Identity>
   /**
-   * Resolves with the money that the tenant of the token has spent in the present window of its budget, and the rest. Needs
-   * the scope `spending`. Rejects with `route-not-found` if the server has no tenant budget.
+   * Resolves with the money that the tenant of the token has spent in the current budget window, and with the money left. Needs the
+   * scope `spending`. Rejects with `route-not-found` if the server has no tenant budget.
    */
   tenantSpending(options?: CallOptions): Promise<TenantSpending>
 }
 
-/** Operations on one session. Each method makes one request, which is safe to repeat and is retried, and rejects with a `ClientError`. */
+/** Operations on one session. Each method makes one idempotent request, retries it, and rejects with a `ClientError`. */
 export interface SessionAdmin {
   readonly id: string
   readonly schedules: SessionSchedules
   readonly notices: SessionNotices
   readonly requests: SessionRequests
-  /** Lists the labels of the active path, in order of creation. */
+  /** Lists the labels of the active path in order of creation. */
   labels(options?: LabelsOptions): Promise<readonly Label[]>
   /**
-   * Decides about a run that is held because its agent is defined otherwise than when it began: one of `heldRuns`. Needs the
-   * scope `approvals`. A run about which was decided before stays as it is.
+   * Decides about a run that is held because the definition of its agent has changed: one of `heldRuns`. Needs the scope
+   * `approvals`. Does nothing if a decision about the run was made before.
    */
   recover(runId: string, decision: 'continue' | 'stop', options?: CallOptions): Promise<{ readonly runId: string }>
-  /** Resolves with a ticket for `?ticket=` of one event stream of the session, which must be opened within a minute. */
+  /** Resolves with a ticket for `?ticket=` of one event stream of the session. The stream must be opened within a minute. */
   ticket(options?: CallOptions): Promise<Ticket>
 }
 
 /** Schedules of one session: inputs that the server sends at the times of a rule. */
 export interface SessionSchedules {
-  /** With `id` the same request gives the schedule that is there; without, each call makes one. Rejects with `session-missing` before the first input. */
+  /**
+   * Creates a schedule. With `id` the call is idempotent and returns the existing schedule. Without `id` each call creates a new
+   * one. Rejects with `session-missing` before the first input of the session.
+   */
   create(schedule: CallOptions & ScheduleRequest): Promise<ScheduleView>
-  /** All of the session, in the order of their ids. */
+  /** Lists all schedules of the session, ordered by id. */
   list(options?: CallOptions): Promise<readonly ScheduleView[]>
-  /** Sends nothing until it is resumed. Rejects with `unknown-schedule`. */
+  /** Pauses the schedule: it sends nothing until it is resumed. Rejects with `unknown-schedule`. */
   pause(scheduleId: string, options?: CallOptions): Promise<ScheduleView>
-  /** Goes on with the next time after now. Rejects with `unknown-schedule`. */
+  /** Resumes the schedule with its next time after now. Rejects with `unknown-schedule`. */
   resume(scheduleId: string, options?: CallOptions): Promise<ScheduleView>
-  /** Runs that it has started go on. */
+  /** Deletes the schedule. Runs that it has started continue. */
   delete(scheduleId: string, options?: CallOptions): Promise<void>
 }
 
-/** Notices to webhooks about one session, also after it has expired. */
+/** Webhook notices about one session. They can still be read after the session has expired. */
 export interface SessionNotices {
-  /** The newest first. */
+  /** Lists notices, newest first. */
   list(options?: NoticesOptions): Promise<NoticeList>
-  /** Sends a notice again that was delivered or has failed, under the same id. Needs the scope `admin`. Rejects with `unknown-notice`. */
+  /** Resends a delivered or failed notice under the same id. Needs the scope `admin`. Rejects with `unknown-notice`. */
   resend(noticeId: string, options?: CallOptions): Promise<NoticeView>
 }
 
 /**
- * Recorded model requests of one session, a child session included. Needs the scope `requests:read`. Rejects with
- * `route-not-found` if the server does not expose them.
+ * Recorded model requests of one session or child session. Needs the scope `requests:read`. Rejects with `route-not-found` if the
+ * server does not expose them.
  */
 export interface SessionRequests {
-  /** Lists requests without content, the newest first. */
+  /** Lists requests without content, newest first. */
   list(options?: RequestsOptions): Promise<RequestList>
-  /** Resolves with the request by the id of its message (a discarded one included) or of its compaction. Rejects with `unknown-request`. */
+  /**
+   * Resolves with one request. `id` is the id of its message (also of a discarded one) or of its compaction. Rejects with
+   * `unknown-request`.
+   */
   get(id: string, options?: CallOptions): Promise<RequestView>
 }
 
 /** Path whose labels are listed. */
 export interface LabelsOptions extends CallOptions {
-  /** End of another path, as `branches` gives it. Default: the end of the active one. */
+  /** Last entry of another path, as returned by `branches`. Default: the last entry of the active path. */
   readonly leaf?: string
 }
 
@@ -86,7 +92,7 @@ export interface NoticesOptions extends CallOptions {
   readonly state?: NoticeView['state']
   /** 1–200, default 50. */
   readonly limit?: number
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string
 }
 
@@ -94,7 +100,7 @@ export interface NoticesOptions extends CallOptions {
 export interface RequestsOptions extends CallOptions {
   /** 1–200, default 50. */
   readonly limit?: number
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string
 }
 
@@ -153,7 +159,7 @@ function schedulesOf(requests: Requests, ids: () => string): SessionSchedules {
   return {
     async create(schedule) {
       checkFields('schedule', schedule, { abortSignal: checkSignal, ...scheduleChecks })
-      // A try whose answer was lost has made it: the next one finds it by its id.
+      // If a try succeeded but its answer was lost, the next try finds the schedule by this id.
       const { abortSignal, id = ids(), ...rule } = schedule
       const times = [rule.cron, rule.every, rule.at].filter((time) => time !== undefined)
       checkRequired('schedule', schedule, 'an object with exactly one of cron, every and at', () => times.length === 1)
@@ -169,11 +175,11 @@ function schedulesOf(requests: Requests, ids: () => string): SessionSchedules {
 }
 
 interface Requests {
-  /** Sends these fields; the options hold the signal only. Rejects where the options are refused. */
+  /** Sends these fields as JSON. `options` holds only the signal. Rejects if the options are invalid. */
   send<T>(method: HttpRequest['method'], path: string, options: { readonly abortSignal?: AbortSignal | undefined } | undefined, body?: object): Promise<T>
-  /** A method without a body about what its first argument names. */
+  /** Returns a method without a body. Its first argument names what it changes. */
   change<T>(method: 'GET' | 'POST' | 'DELETE', name: string, pathOf: (id: string) => string): (id: string, options?: CallOptions) => Promise<T>
-  /** A method that sends its options, less the signal, as the query. */
+  /** Returns a method that sends its options, except the signal, as the query. */
   read<T, Options extends CallOptions = CallOptions>(path: string, checks?: FieldChecks<Omit<Options, 'abortSignal'>>): (options?: Options) => Promise<T>
 }
 

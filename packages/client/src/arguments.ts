@@ -1,7 +1,7 @@
 import { fieldChecks, type ArgumentCheck } from '@bowline/llm/arguments'
 import { ClientError } from './client-error.ts'
 
-/** Checks of what a client is made with. */
+/** Checks of the options with which a client is created. */
 export const configChecks = fieldChecks((message) => new ClientError('invalid-config', message))
 
 /** Checks of the arguments of every other call. */
@@ -10,10 +10,10 @@ export const inputChecks = fieldChecks((message) => new ClientError('invalid-inp
 const { checkRequired, required } = inputChecks
 const deepestJson = 500
 
-/** A list of which no item may be absent. */
+/** Checks a list in which no item may be absent. */
 export const listOf = (check: ArgumentCheck): ArgumentCheck => inputChecks.listOf(required(check))
 
-/** Refuses what JSON would leave out, or change, without a word. */
+/** Refuses values that JSON would silently drop or change. */
 export const json: ArgumentCheck = (path, value) => {
   if (value !== undefined) checkJson(path, value, 0)
 }
@@ -23,7 +23,7 @@ export const jsonObject: ArgumentCheck = (path, value) => {
   json(path, value)
 }
 
-/** Refuses values that no request can carry: their failure would look like a lost connection, and be retried for minutes. */
+/** Refuses values that no request can carry. Their failure would look like a lost connection and be retried for minutes. */
 export function isHeader(value: unknown): value is string {
   return typeof value === 'string' && isHeaders({ 'x-value': value })
 }
@@ -46,7 +46,7 @@ function checkJson(path: string, value: unknown, depth: number): void {
   for (const [name, item] of Object.entries(value)) if (item !== undefined) checkJson(`${path}.${name}`, item, depth + 1)
 }
 
-/** Looks at the value alone, not at what is in it. */
+/** Checks the value itself, not the values in it. */
 function isJsonValue(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value === null || ['string', 'boolean', 'object'].includes(typeof value)

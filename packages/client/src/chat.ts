@@ -22,24 +22,24 @@ export interface ChatMetadata {
  */
 export type InferAgentUIMessage<Given extends Agent, Data extends UIDataTypes = UIDataTypes> = UIMessage<ChatMetadata, Data, InferAgentTools<Given>>
 
-/** A conversation as `GET /api/chat/{id}` returns it. */
+/** Conversation as returned by `GET /api/chat/{id}`. */
 export interface ChatHistory<Message extends UIMessage = UIMessage> {
   readonly id: string
-  /** Oldest first, the open answer as far as it goes. */
+  /** Messages, oldest first. The open answer is included as far as it is written. */
   readonly messages: Message[]
-  /** Messages sent after the open answer, which are answered after it. */
+  /** Messages sent after the open answer. They are answered when it has ended. */
   readonly queued: Message[]
-  /** The `before` that gives older messages; absent if there are none. */
+  /** Value of `before` that returns older messages. Absent if there are none. */
   readonly next?: string
-  /** The position in the log of the session up to which the messages tell. */
+  /** Log position up to which the messages are complete. */
   readonly cursor: string
-  /** The open answer: it is being written, or waits for the page. */
+  /** Run of the open answer, which is being written or waits for the page. */
   readonly run?: { readonly runId: string; readonly status: Status; readonly stopping: boolean }
 }
 
 /** Page of a chat history. */
 export interface LoadOptions extends CallOptions {
-  /** 1–500 stored messages, default 200; no answer is cut. */
+  /** 1–500 stored messages, default 200. An answer is never split between pages. */
   readonly limit?: number
   /** `next` of the page of newer messages. */
   readonly before?: string
@@ -48,16 +48,15 @@ export interface LoadOptions extends CallOptions {
 /** Connection of `useChat` and `Chat` of the AI SDK to the chat routes of a server. */
 export interface ChatClient<Message extends UIMessage = UIMessage> {
   /**
-   * Transport for `useChat` and `Chat` of the AI SDK. It sends only the last message. A refusal is a `ClientError` with a
-   * readable text, its code and the problem. Ending the reading (`stop()` of `useChat`, leaving the page) does not stop the
-   * answer.
+   * Transport for `useChat` and `Chat` of the AI SDK. It sends only the last message. A refusal is a `ClientError` with a readable
+   * text, a code and the problem. If the page stops reading (`stop()` of `useChat`, or navigation), the answer continues.
    */
   readonly transport: ChatTransport<Message>
-  /** Resolves with the newest messages of a conversation, none if it has not begun. Rejects with a `ClientError`. */
+  /** Resolves with the newest messages of a conversation, or with none if it has not begun. Rejects with a `ClientError`. */
   load(id: string, options?: LoadOptions): Promise<ChatHistory<Message>>
   /**
-   * Stops the open answer and the queued messages; the stream of the answer then ends by itself. Resolves when it has ended,
-   * or after ten seconds as `pending`. Messages sent meanwhile are accepted. Rejects with a `ClientError`.
+   * Stops the open answer and the queued messages. The stream of the answer then ends by itself. Resolves when the answer has
+   * ended, or after ten seconds with the state `pending`. Messages sent in the meantime are accepted. Rejects with a `ClientError`.
    */
   stop(id: string, options?: CallOptions): Promise<StopReceipt>
 }
@@ -80,7 +79,7 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
       const history = await http.json<ChatHistory<Message>>({ method: 'GET', path: pathOf(id) + queryOf(page) }, abortSignal)
       await readInputs(history.messages.at(-1))
       if (page.before === undefined) {
-        // The answer may end before the page asks for its stream.
+        // The answer may end before the page asks for its stream. The run id still finds it.
         if (history.run) begun.set(id, history.run.runId)
         else begun.delete(id)
       }
@@ -99,7 +98,10 @@ export function createChatClient<Message extends UIMessage = UIMessage>(options:
 
 type InTurn = <T>(id: string, run: () => Promise<T>) => Promise<T>
 
-/** A stop must not overtake the message that it is to stop, nor the next message the stop. */
+/**
+ * Runs the sends and stops of a conversation in order. A stop must not overtake the message that it stops, and the next message
+ * must not overtake the stop.
+ */
 function turns(): InTurn {
   const last = new Map<string, Promise<unknown>>()
   return async (id, run) => {
@@ -116,20 +118,20 @@ function turns(): InTurn {
 }
 
 function noop(): void {
-  // What went wrong is told to the caller whose turn it was.
+  // The failure is reported to the caller of that turn.
 }
 
 class OrderedTransport<Message extends UIMessage> extends DefaultChatTransport<Message> {
   readonly #inTurn: InTurn
   readonly #begun: Map<string, string>
 
-  /** `begun`: the run of the answer that was open at the last `load`, by conversation. */
+  /** `begun` maps a conversation to the run whose answer was open at the last `load`. */
   constructor(http: Http, inTurn: InTurn, begun: Map<string, string>) {
     super({
       prepareReconnectToStreamRequest: ({ id }) => ({ api: `${http.options.baseUrl}${pathOf(id)}/stream${queryOf({ run: begun.get(id) })}` }),
       api: `${http.options.baseUrl}/api/chat`,
       prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => {
-        // The server has the conversation. A message that was answered may stand before the last one.
+        // The server stores the conversation. An answered message may come before the last one.
         const message = messages.find((each) => each.id === messageId) ?? messages.at(-1)
         return { body: { id, messages: message ? [message] : [], trigger, messageId } }
       },
@@ -168,7 +170,7 @@ async function fetchWith(http: Http, url: string, { method, headers, body, signa
   try {
     return await http.open(request, signal ?? new AbortController().signal)
   } catch (error) {
-    // The AI SDK knows a lost connection by the error of `fetch`, and comes back by itself.
+    // The AI SDK recognizes a lost connection by the error of `fetch`, and reconnects by itself.
     throw ClientError.isInstance(error) && error.code === 'network' ? (error.cause ?? error) : error
   }
 }
@@ -177,7 +179,7 @@ function pathOf(id: string): string {
   return `/api/chat/${encodeURIComponent(id)}`
 }
 
-/** The input of a call that is still being written comes as text: it is read as far as it goes. */
+/** Parses the input of a call that is still being written, as far as it is complete. */
 async function readInputs(message: UIMessage | undefined): Promise<void> {
   for (const part of message?.parts ?? []) {
     if (!('rawInput' in part) || part.state !== 'input-streaming') continue

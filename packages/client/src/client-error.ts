@@ -2,7 +2,7 @@ import type { Problem } from './wire.ts'
 
 const marker = Symbol.for('bowline.client-error')
 
-/** Code of an error that the client itself detects. Every other code is the server's problem code. */
+/** Code of an error that the client itself detects. All other codes are problem codes of the server. */
 export type ClientErrorCode =
   | 'disconnected'
   | 'frame-too-large'
@@ -23,7 +23,7 @@ export interface ClientErrorOptions {
 }
 
 /**
- * Error of every rejected call. `code` is a `ClientErrorCode` or the code of the server's problem. `retryable` tells whether
+ * Error with which every call rejects. `code` is a `ClientErrorCode` or the code of the server's problem. `retryable` is true if
  * the same call may succeed later.
  */
 export class ClientError extends Error {
@@ -33,7 +33,7 @@ export class ClientError extends Error {
   declare readonly status?: number
   declare readonly retryable: boolean
   declare readonly retryAfterMs?: number
-  /** Problem body, as the server sent it. */
+  /** Problem body as the server sent it. */
   declare readonly problem?: Problem
   readonly [marker] = true
 
@@ -42,12 +42,12 @@ export class ClientError extends Error {
     Object.assign(this, { code, retryable, ...facts })
   }
 
-  /** True also for an error of another installed copy of this package. */
+  /** Returns true for a `ClientError`, also from another installed copy of this package. */
   static isInstance(value: unknown): value is ClientError {
     try {
       return typeof value === 'object' && value !== null && marker in value
     } catch {
-      // A thrown value may itself throw when it is looked at: a proxy does.
+      // A thrown value may throw when it is read: a proxy can.
       return false
     }
   }

@@ -6,16 +6,18 @@ import type { SseFrame } from './sse-parser.ts'
 import type { JsonObject, TransportFrame } from './wire.ts'
 import type { SessionView } from './wire-sessions.ts'
 
-/** An event that a reader gets: one of the log, or one of two kinds that only clients have. */
+/** Event that a reader gets: one of the log, or one of two kinds that exist only in clients. */
 export type ClientEvent = AgentEvent | UnknownEvent | ResyncNotice
 
-/** An unchanged event of a newer server. A fold ignores it. */
+/** Unchanged event of a newer server. A fold ignores it. */
 export interface UnknownEvent {
   readonly type: 'unknown'
   readonly event: JsonObject
 }
 
-/** Notice that the log no longer holds the reader's position. `state` replaces the fold, and reading continues at its cursor. */
+/**
+ * Notice that the log no longer holds the position of the reader. `state` replaces the fold, and reading continues at its cursor.
+ */
 export interface ResyncNotice {
   readonly type: 'resync'
   readonly state: SessionView
@@ -29,9 +31,9 @@ export function isTransport(frame: { readonly type: string }): frame is Transpor
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the decoder of the frames of one connection, which says in full what its short deltas leave out. */
+/** Returns the decoder of the frames of one connection. It expands short deltas to full events. */
 export function frameDecoder(): (frame: SseFrame) => AgentEvent | UnknownEvent | TransportFrame {
-  /** By the index of its block: the newest event of each block, as a delta. */
+  /** Newest event of each block, as a delta, by block index. */
   const blocks = new Map<unknown, Fields>()
   return ({ data }) => {
     const parsed = parse(data)

@@ -8,19 +8,19 @@ import type { ReconnectOptions } from './patience.ts'
 export interface ClientOptions extends ConnectionOptions {
   /** Remote tools of every run. */
   readonly tools?: ClientTools
-  /** Makes session ids and idempotency keys: letters and digits, never the same again. */
+  /** Generates session ids and idempotency keys of letters and digits. It must never return the same id twice. */
   readonly ids?: () => string
 }
 
 /** Server, credentials and retry times of an admin client. */
 export interface AdminOptions extends ConnectionOptions {
-  /** Makes the ids of schedules that are given none: never the same again. */
+  /** Generates ids for schedules that have none. It must never return the same id twice. */
   readonly ids?: () => string
 }
 
 const { checkFunction, checkRequired, methods, optional, optionalRecord, record, whole } = configChecks
 const baseUrlForm = /^(?:https?:\/\/[^/?#@\s]+)?(?:\/[^/?#\s][^?#\s]*)?\/?$/
-/** A longer timer runs out at once. */
+/** Longest delay of a timer. A longer one fires at once. */
 const longestMs = 2 ** 31 - 1
 
 const duration = (least: number) => whole(least, longestMs)
@@ -57,7 +57,7 @@ export function checkAdminOptions(options: unknown): void {
   record<AdminOptions>({ ...connectionChecks, ids: checkFunction })('options', options)
 }
 
-/** 128 bits. `crypto.randomUUID` is missing on pages without https. */
+/** Returns 128 random bits in hex. `crypto.randomUUID` is missing on pages without https. */
 export function randomId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

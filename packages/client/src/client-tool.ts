@@ -3,35 +3,36 @@ import type { ArgumentCheck, FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks, json } from './arguments.ts'
 import type { JsonValue } from './wire.ts'
 
-/** Client tools by the name that the agent gives them. */
+/** Client tools by name. The agent uses the same names. */
 export type ClientTools = Readonly<Record<string, ClientTool>>
 
 /** A tool that runs in this page or process. */
 export interface ClientTool {
   /**
-   * Returns what the model is to see: nothing counts as `'done'`, a string is a text, content is content, other JSON is JSON.
-   * An object with the key `output`, and beside it only `details` (for the page) or `isError`, is a whole answer. What is
-   * not JSON, like a `Date`, is the model's error and named by its path; so is what the tool throws.
+   * Runs the tool and returns the result for the model. Undefined becomes `'done'`, a string a text, content stays content, and
+   * other JSON stays JSON. An object with `output`, and at most `details` (for the page) and `isError` besides, is a full answer.
+   * If the tool throws, or returns a value that is not JSON (such as a `Date`), the model gets an error; it names the path of the
+   * value.
    */
-  // A method, so that a tool with a narrower input fits.
+  // Declared as a method, so that a tool with a narrower input type fits.
   execute(input: JsonValue, context: ClientToolContext): unknown
   /** Schema that the input must match. `execute` gets the parsed value. */
   readonly inputSchema?: InputSchema
   /**
-   * Whether a call that may already have happened can happen again. A call found waiting when the page is loaded runs only
-   * when it is `pure` or `idempotent`; the default, `once`, needs a confirmation.
+   * Whether a call that may already have run can run again. A call that waited before the page was loaded runs by itself only if it
+   * is `pure` or `idempotent`. The default, `once`, needs a confirmation.
    */
   readonly effect?: ToolEffect
 }
 
-/** Facts of one tool call, with its abort signal. */
+/** Facts of one tool call and its abort signal. */
 export interface ClientToolContext {
   readonly toolCallId: string
   /** Aborted when the reading ends, or when the call was answered or cancelled elsewhere. */
   readonly abortSignal: AbortSignal
 }
 
-/** The interface of Standard Schema, which validation libraries implement. */
+/** Interface of Standard Schema, which validation libraries implement. */
 export interface InputSchema {
   readonly '~standard': {
     readonly validate: (value: unknown) => SchemaResult | Promise<SchemaResult>
@@ -50,7 +51,7 @@ interface Answer {
 
 export type Outcome = Answer | { readonly error: string }
 
-/** Returns the check for client tools by name. */
+/** Returns the check of client tools by name. */
 export function toolsCheck({ checkRequired, oneOf, optional, record, requiredFunction, valuesOf }: typeof inputChecks): ArgumentCheck {
   const tool: FieldChecks<ClientTool> = {
     execute: requiredFunction,
@@ -60,13 +61,13 @@ export function toolsCheck({ checkRequired, oneOf, optional, record, requiredFun
   return valuesOf(record(tool))
 }
 
-/** A schema may be a function with the property: those of ArkType are. */
+/** Returns true also for a function with the property: a schema of ArkType is one. */
 function isStandardSchema(value: unknown): boolean {
   const standard = (value as { readonly '~standard'?: { readonly validate?: unknown } } | null)?.['~standard']
   return typeof standard?.validate === 'function'
 }
 
-/** Never rejects. */
+/** Runs the tool and resolves with its outcome. Never rejects. */
 export async function outcomeOf(call: PendingToolCall, tool: ClientTool, abortSignal: AbortSignal): Promise<Outcome> {
   try {
     const input = await checkedInput(call.input, tool.inputSchema)
@@ -85,14 +86,14 @@ async function checkedInput(input: JsonValue, schema: InputSchema | undefined): 
   throw new Error(`The input does not fit the tool: ${reasons.join('; ')}`)
 }
 
-/** A path segment is a key or an object that holds one. */
+/** Returns the key of a path segment. A segment is a key or an object that holds one. */
 function nameOf(segment: unknown): string {
   return String((segment as { readonly key?: unknown } | null)?.key ?? segment)
 }
 
 const answerKeys: readonly string[] = ['output', 'details', 'isError']
 
-/** Gives a copy: an answer is sent again as it was. Throws for what is not JSON, and names it by its path. */
+/** Returns a copy, because a retry must send the same answer. Throws for a value that is not JSON and names its path. */
 function answerOf(returned: unknown): Answer {
   const keys = Object.keys(returned ?? {})
   const isLong = keys.includes('output') && keys.every((key) => answerKeys.includes(key))

@@ -5,16 +5,16 @@ import type { CallOptions, ClientSession, SessionQuery } from './client-session.
 import { createSession } from './session.ts'
 import type { AgentSummary, SessionList } from './wire-sessions.ts'
 
-/** A client of one server. It keeps no conversation; handles of sessions are cheap. */
+/** Client of one server. It stores no conversation; handles of sessions are cheap. */
 export interface Client {
   /**
-   * Returns a handle of a session. Without an id it names a new session, which the server creates with the first input. Makes
-   * no request.
+   * Returns a handle of a session without making a request. Without an id it generates one, and the server creates the session with
+   * the first input.
    */
   session(id?: string): ClientSession
   /** Lists the agents that the token may see. Rejects with a `ClientError`. */
   agents(options?: CallOptions): Promise<readonly AgentSummary[]>
-  /** Lists the sessions of the tenant, the latest update first. Rejects with a `ClientError`. */
+  /** Lists the sessions of the tenant, latest update first. Rejects with a `ClientError`. */
   sessions(options?: CallOptions & SessionQuery): Promise<SessionList>
 }
 

@@ -1,10 +1,13 @@
-/** Injected time. `now()` is epoch milliseconds. `setTimer` runs `run` once at or after `atMs` and returns a function that cancels it. */
+/**
+ * Injected time. `now()` returns epoch milliseconds. `setTimer` runs `run` once at or after `atMs` and returns a function that
+ * cancels it.
+ */
 export interface Clock {
   now(): number
   setTimer(atMs: number, run: () => void): () => void
 }
 
-/** Its timers hold a script: one that waits for the next try has nothing else that keeps it running. */
+/** Clock of the platform. Its timers keep a Node process alive: a script that waits for a retry has nothing else that does. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer(atMs, run) {

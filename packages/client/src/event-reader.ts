@@ -7,9 +7,9 @@ export interface EventReaderOptions extends Omit<FollowOptions, 'signal'> {
   readonly abortSignal: AbortSignal | undefined
 }
 
-/** A session's events from a position on. Each iteration goes on where the one before stopped. */
+/** Events of a session from a position on. Each iteration resumes where the previous one stopped. */
 export class EventReader implements AsyncIterable<ClientEvent> {
-  /** Behind the last event that was given. */
+  /** Position after the last event that was returned. */
   cursor: string | undefined
   readonly #options: EventReaderOptions
 
@@ -24,7 +24,7 @@ export class EventReader implements AsyncIterable<ClientEvent> {
     const events = this.#read(abortSignal ? AbortSignal.any([abortSignal, leaving.signal]) : leaving.signal)
     return {
       next: () => events.next(),
-      // A generator that waits cannot be returned from: it has to be woken first.
+      // A waiting generator cannot return: the abort wakes it first.
       return: async () => {
         leaving.abort()
         await events.return(undefined)

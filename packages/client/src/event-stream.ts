@@ -11,7 +11,7 @@ import { createSseParser, type SseFrame, type SseParser } from './sse-parser.ts'
 import type { ExecuteComplete, StreamEnd, StreamError } from './wire.ts'
 import type { SessionView } from './wire-sessions.ts'
 
-/** One frame that the reader has not seen before, and the cursor that stands behind it. */
+/** Frame that the reader has not seen before, and the cursor after it. */
 export interface Received {
   readonly frame: ClientEvent | ExecuteComplete | StreamEnd
   readonly cursor: string | undefined
@@ -19,22 +19,21 @@ export interface Received {
 
 export interface FollowOptions {
   readonly http: HttpOptions
-  /** One try to connect behind this position. */
+  /** Makes one try to connect after this position. */
   readonly open: (cursor: string | undefined, signal: AbortSignal) => Promise<Response>
   readonly cursor?: string | undefined
   readonly signal: AbortSignal
-  /** What stands in place of a log that was cut off. */
+  /** Loads the state that replaces events the log no longer holds. */
   readonly loadState: (signal: AbortSignal) => Promise<SessionView>
   readonly onConnection?: ((connection: Connection) => void) | undefined
 }
 
-/** How one connection ended: for good, as planned with another to follow, or by what stood in the way. */
+/** End of one connection: `end` is final, `again` reconnects at once, and an error is the cause of a failure. */
 type Ending = 'end' | 'again' | ClientError
 
 /**
- * One stream over as many connections as it takes. It ends with the frame that says so; a connection that ends without
- * one is an interruption, and the next goes on behind the last cursor. Rejects with a `ClientError` when there is no
- * going on.
+ * Reads one stream over as many connections as needed. The stream ends with the frame that says so. If a connection ends without
+ * that frame, the next one resumes after the last cursor. Rejects with a `ClientError` if it cannot continue.
  */
 export function follow(options: FollowOptions): AsyncGenerator<Received, void, undefined> {
   return new Follower(options).read()
@@ -44,7 +43,7 @@ class Follower {
   readonly #options: FollowOptions
   readonly #patience: Patience
   #cursor: string | undefined
-  /** Nothing has come since; a cursor that is refused at once will always be. */
+  /** True until an event follows a resync. If the server refuses the new cursor at once, it will always refuse it. */
   #resynced = false
   #lastSeq = 0
   #lastDelta: LogPosition = { seq: 0, delta: 0 }
@@ -110,20 +109,20 @@ class Follower {
         yield { frame: decoded, cursor: this.#cursor }
         return 'end'
       }
-      // A planned end, but not of a server that goes away or one that ends every stream at once.
+      // The server ended the stream as planned. Backoff is needed if it is draining or if it ends every stream at once.
       if (progress && decoded.reason !== 'drained') return 'again'
     }
     return new ClientError('network', 'The stream broke off.', { retryable: true })
   }
 
-  /** Reads only when it is asked, so that a slow consumer holds back the socket. */
+  /** Reads only on demand, so that a slow consumer slows down the socket. */
   async *#read(
     body: ReadableStream<Uint8Array>,
     parser: SseParser,
     leaving: AbortController,
   ): AsyncGenerator<SseFrame, void, undefined> {
     const reader = body.getReader()
-    // Not every fetch ends the body with its signal. What cancel says is of no use any more.
+    // Not every fetch ends the body when its signal aborts. An error of cancel no longer matters.
     const cancel = (): void => void reader.cancel().catch(() => undefined)
     const ended = AbortSignal.any([this.#options.signal, leaving.signal])
     ended.addEventListener('abort', cancel)
@@ -142,7 +141,7 @@ class Follower {
     }
   }
 
-  /** Servers and proxies may give again what came before a cut. */
+  /** Returns false for repeats: servers and proxies may send events from before an interruption again. */
   #isNew(event: AgentEvent | UnknownEvent, id: string | undefined): boolean {
     if (isDelta(event)) {
       const position = id === undefined ? undefined : positionOf(id)

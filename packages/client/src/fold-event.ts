@@ -9,8 +9,8 @@ import type { SessionView } from './wire-sessions.ts'
 const { checkRequired } = inputChecks
 
 /**
- * Returns the view after one event, as `reduceEvents` does, for all events of a client: an unknown event changes nothing, a
- * resync replaces the view.
+ * Returns the view after one event, as `reduceEvents` does, for all events of a client. An unknown event changes nothing; a resync
+ * replaces the view.
  */
 export function foldEvent(view: RunView, event: ClientEvent): RunView {
   checkRequired('view', view, 'a view: begin with emptyView', isView)
@@ -31,7 +31,7 @@ function isState(state: unknown): boolean {
   return isFields(state) && typeof state['cursor'] === 'string' && Array.isArray(state['messages']) && Array.isArray(state['pendingToolCalls'])
 }
 
-/** The view to go on from when the events before it are out of reach. */
+/** Returns the view from which a fold continues if earlier events are no longer available. */
 export function viewOf(state: SessionView): RunView {
   const { run, status, messages, pendingToolCalls, pendingApprovals, usage } = state
   const { toolCalls, output } = toldBy(state)
@@ -52,7 +52,10 @@ export function viewOf(state: SessionView): RunView {
   }
 }
 
-/** What the events of these messages and questions told of calls and of the output. Messages are not gathered: that would copy them each time. */
+/**
+ * Folds the calls and the output that these messages and questions describe. It leaves the messages out: collecting them would copy
+ * all of them each time.
+ */
 function toldBy({ messages, pendingToolCalls }: SessionView): RunView {
   let view = emptyView
   const tell = (event: object): void => void (view = reduceEvents({ ...view, messages: [] }, { ...event, seq: view.seq + 1 } as AgentEvent))

@@ -5,16 +5,19 @@ import { systemClock, type Clock } from './clock.ts'
 import { Patience, reconnectOptions, type ReconnectOptions } from './patience.ts'
 import { problemOf, retryAfterOf } from './problem.ts'
 
-/** Where a server is, and how to reach it. */
+/** Address of a server and settings of the connection. */
 export interface ConnectionOptions {
-  /** Where the server is: an http or https address, or in a page an absolute path (`''` for the page's own origin). */
+  /** Address of the server: http or https, or in a page an absolute path (`''` for the origin of the page). */
   readonly baseUrl: string
-  /** Sent to `baseUrl` only; a function is asked for each request, and once more after a 401. None: cookies. */
+  /**
+   * Bearer token, sent only to `baseUrl`. A function is called for each request, and once more after a 401. If absent, cookies are
+   * used.
+   */
   readonly token?: string | (() => string | Promise<string>)
   readonly fetch?: typeof globalThis.fetch
   readonly reconnect?: ReconnectOptions
   readonly clock?: Clock
-  /** From 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random?: () => number
 }
 
@@ -29,26 +32,26 @@ export interface HttpOptions {
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below `baseUrl`, with its query. */
+  /** Path below `baseUrl`, with the query. */
   readonly path: string
-  /** JSON. Made before the first try, so that what is no JSON is a misuse and no failed connection. */
+  /** JSON text. It is made before the first try, so that a value that is not JSON is an input error and not a failed connection. */
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** It is not safe to repeat. */
+  /** True if the request is not idempotent: it is sent once. */
   readonly once?: boolean
 }
 
 export interface Http {
   readonly options: HttpOptions
-  /** One try, for a stream: resolves when the headers are there. Rejects with a `ClientError`. */
+  /** Makes one try, for a stream. Resolves when the headers have arrived. Rejects with a `ClientError`. */
   open(request: HttpRequest, signal: AbortSignal): Promise<Response>
-  /** Tries again where that is safe and useful, and reads the JSON. Rejects with a `ClientError`. */
+  /** Sends the request, retries where that is safe and useful, and reads the JSON. Rejects with a `ClientError`. */
   json<T>(request: HttpRequest, signal?: AbortSignal): Promise<T>
 }
 
 const retriedStatuses: readonly number[] = [429, 502, 503, 504]
 
-/** The options must have been checked. */
+/** Creates the HTTP client. The options must have been checked. */
 export function httpOf({ baseUrl, token, fetch = (input, init) => globalThis.fetch(input, init), reconnect, clock = systemClock, random = Math.random }: ConnectionOptions): Http {
   const options = { baseUrl: baseUrl.replace(/\/$/, ''), token, fetch, reconnect: reconnectOptions(reconnect), clock, random }
   return {
@@ -84,7 +87,7 @@ async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: Ab
   }
 }
 
-/** One request with one token; after a 401 once more with a new one. */
+/** Makes one request with one token. After a 401 it asks for a new token and makes one more. */
 async function attempt(options: HttpOptions, request: HttpRequest, accept: string, signal: AbortSignal): Promise<Response> {
   const leaving = new AbortController()
   const ended = AbortSignal.any([signal, leaving.signal])
@@ -96,7 +99,7 @@ async function attempt(options: HttpOptions, request: HttpRequest, accept: strin
   try {
     throw await inTime(options, leaving, () => refusalOf(response, options.clock.now()))
   } catch (error) {
-    // A refusal that was cut off says nothing: what it was is told when the request is made again.
+    // The refusal could not be read to its end. A retry of the request gets it again.
     throw asClientError(error, signal)
   }
 }
@@ -111,7 +114,7 @@ async function send(options: HttpOptions, request: HttpRequest, accept: string, 
   const init: RequestInit = {
     method: request.method,
     headers,
-    // A token needs no cookies; without one they are the only proof.
+    // A token needs no cookies. Without a token, cookies are the only credentials.
     credentials: value === undefined ? 'include' : 'same-origin',
     cache: 'no-store',
     redirect: 'manual',
@@ -153,7 +156,7 @@ async function refusalOf(response: Response, nowMs: number): Promise<ClientError
   })
 }
 
-/** Runs it, and lets it go when nothing came for too long: a lost connection does not always say so. */
+/** Runs `run` with an inactivity timeout: a lost connection is not always reported. */
 export async function inTime<T>(
   { clock, reconnect }: Pick<HttpOptions, 'clock' | 'reconnect'>,
   leaving: AbortController,
@@ -168,7 +171,7 @@ export async function inTime<T>(
   }
 }
 
-/** What a failed request or read was. Without the caller's signal behind it, it is the network. */
+/** Converts the error of a failed request or read. If the caller did not abort, it is a network error. */
 export function asClientError(error: unknown, signal: AbortSignal | undefined): ClientError {
   if (signal?.aborted) return readingAborted(signal.reason)
   if (ClientError.isInstance(error)) return error

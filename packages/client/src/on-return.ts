@@ -3,10 +3,13 @@ interface Listening {
   removeEventListener?(type: string, run: () => void): void
 }
 
-/** What a browser has of it. Scripts compile these sources without the types of a page. */
+/** Parts of a browser that this file uses. Scripts compile these sources without DOM types. */
 type Browser = Listening & { readonly document?: Listening & { readonly visibilityState: string } }
 
-/** Calls when the browser says that the network is back or that the page is seen again. Without a browser it never calls. */
+/**
+ * Calls `run` when the browser is online again or the page becomes visible. Without a browser it never calls. Returns a dispose
+ * function.
+ */
 export function onReturn(run: () => void): () => void {
   const browser = globalThis as Browser
   const page = browser.document

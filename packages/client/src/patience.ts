@@ -2,15 +2,15 @@ import { ClientError, readingAborted } from './client-error.ts'
 import type { Clock } from './clock.ts'
 import { onReturn } from './on-return.ts'
 
-/** Retry times of a lost connection, in milliseconds. */
+/** Times of the retries of a lost connection, in milliseconds. */
 export interface ReconnectOptions {
-  /** Window of the first wait; it doubles with each try. Default 250. */
+  /** Backoff window of the first wait. It doubles with each try. Default 250. */
   readonly baseMs?: number
-  /** The longest window. Default 10,000. */
+  /** Maximum backoff window. Default 10,000. */
   readonly maxMs?: number
-  /** How long to try without contact before giving up. Default 120,000. */
+  /** Time without contact after which the client gives up. Default 120,000. */
   readonly maxDownMs?: number
-  /** How long an answer may be silent before it counts as lost; the server is never silent for more than 15,000. Default 45,000. */
+  /** Inactivity timeout of an answer. The server sends something at least every 15,000. Default 45,000. */
   readonly silenceMs?: number
 }
 
@@ -24,9 +24,9 @@ export interface PatienceOptions {
   readonly random: () => number
 }
 
-/** How long to wait before the next try, and when to stop trying. One per request or stream. */
+/** Decides how long to wait before the next try and when to give up. One instance per request or stream. */
 export class Patience {
-  /** The `retry:` of the stream: no wait is shorter. */
+  /** Minimum wait, from `retry:` of the stream. */
   retryMs: number | undefined
   readonly #options: PatienceOptions
   #tries = 0
@@ -37,24 +37,24 @@ export class Patience {
     this.#contactAt = options.clock.now()
   }
 
-  /** The server was there. */
+  /** Records that the server was reached. */
   contact(): void {
     this.#contactAt = this.#options.clock.now()
   }
 
-  /** The server gave something: the next wait is a first one again. */
+  /** Records that the server sent data: the next wait starts again with the first backoff window. */
   progress(): void {
     this.contact()
     this.#tries = 0
   }
 
-  /** Resolves when it is time for the next try. Rejects with what stands in the way when the time is up. */
+  /** Resolves when it is time for the next try. Rejects with `error` or `disconnected` if the time is up. */
   async wait(error: ClientError, signal: AbortSignal | undefined, onWait?: (nextTryAt: number) => void): Promise<void> {
     const now = this.#options.clock.now()
     const leftMs = this.#contactAt + this.#options.reconnect.maxDownMs - now
     const serverMs = Math.max(error.retryAfterMs ?? 0, this.retryMs ?? 0)
     if (leftMs <= 0 || (error.retryAfterMs ?? 0) > leftMs) throw givenUp(error, this.#options.reconnect.maxDownMs)
-    // The last try is at the end of the time, not before it.
+    // The last try is made exactly at the end of the time.
     const delayMs = Math.min(leftMs, Math.max(serverMs, this.#backOffMs()))
     onWait?.(now + delayMs)
     await this.#pause(now + delayMs, signal)
@@ -83,7 +83,7 @@ export class Patience {
   }
 }
 
-/** A refusal keeps its own code; silence has only this one. */
+/** Keeps the code of a refusal. Without a refusal the code is `disconnected`. */
 function givenUp(error: ClientError, maxDownMs: number): ClientError {
   if (error.problem) return error
   return new ClientError('disconnected', `The server was not reached for ${maxDownMs} ms.`, { retryable: true, cause: error })

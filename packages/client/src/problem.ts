@@ -3,8 +3,8 @@ import type { Problem } from './wire.ts'
 const maxProblemCharacters = 1024 * 1024
 
 /**
- * The problem of a refused answer; undefined when something else than the server wrote it, such as a proxy. Rejects when
- * the body does not arrive as a whole.
+ * Returns the problem of a refused request. Returns undefined if another program, such as a proxy, wrote the answer. Rejects if the
+ * body does not arrive completely.
  */
 export async function problemOf(response: Response): Promise<Problem | undefined> {
   const text = await response.text()
@@ -17,7 +17,7 @@ export async function problemOf(response: Response): Promise<Problem | undefined
   }
 }
 
-/** Seconds or a date. */
+/** Returns the delay of `retry-after`, in ms. The header holds seconds or a date. */
 export function retryAfterOf(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')
   if (value === null) return undefined

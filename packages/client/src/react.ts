@@ -17,17 +17,17 @@ export interface UseSessionOptions {
   /** The client. It must be the same object in every render. */
   readonly client: Client
   readonly sessionId: string
-  /** Remote tools that this page runs by itself, in addition to the client's. */
+  /** Remote tools that this page runs by itself, in addition to those of the client. */
   readonly tools?: ClientTools
 }
 
 /** Snapshot of a session with its actions, for rendering. */
 export interface UseSessionResult extends SessionSnapshot, SessionActions {
-  /** The handle, for `useEvents` and for methods that the hook lacks. */
+  /** Session handle, for `useEvents` and for methods that the hook lacks. */
   readonly session: ClientSession
 }
 
-/** One stream per session, however many components look at it. */
+/** One store and one stream per session, shared by all components that use it. */
 const storesOfClient = new WeakMap<Client, Map<string, SessionStore>>()
 const storeOfSession = new WeakMap<ClientSession, SessionStore>()
 

@@ -10,7 +10,7 @@ import type { ForkRequest, SwitchRequest } from './wire-sessions.ts'
 const { checkBoolean, checkFields, checkFunction, checkName, checkObject, checkRequired, checkSignal, checkText } = inputChecks
 const { number, oneOf, optional, optionalName, optionalRecord, record, required, whole } = inputChecks
 
-/** The last argument of a call. */
+/** Checks the last argument of a call. */
 const options =
   <Fields extends CallOptions>(checks: FieldChecks<Omit<Fields, keyof CallOptions>>) =>
   (value: unknown): void =>
@@ -47,7 +47,7 @@ export const checkAttachOptions = options<AttachOptions>({
 export const checkTools = toolsCheck(inputChecks)
 
 const shortMessage = record<{ role: string; content: unknown }>({ role: required(oneOf('user', 'assistant')), content })
-/** A stored message is for the server to look at. */
+/** Checks a message. The server checks stored messages. */
 const message: ArgumentCheck = (path, value) => (isFields(value) && 'id' in value ? jsonObject : shortMessage)(path, value)
 
 const declaration = record<ToolDeclaration>({
@@ -82,7 +82,7 @@ export function checkSendInput(input: unknown): void {
 
 const isTrue = oneOf(true)
 const texts = listOf(checkText)
-/** Fields of a pending call. A caller may send them back with the answer. */
+/** Fields of a pending call. A caller may send them along with the answer. */
 const ofPendingCall = {
   ...{ toolName: optionalName, path: texts, input: json, deadlineAt: number(0), agent: texts, background: texts, unknown: isTrue },
 }

@@ -10,46 +10,46 @@ import { ToolRunner } from './tool-runner.ts'
 import type { ExecuteComplete, StreamEnd, SubmissionReceipt, ToolResultInput } from './wire.ts'
 import type { SessionView } from './wire-sessions.ts'
 
-/** Outcome of a run when it ends, waits, or can no longer be read. */
+/** Outcome of a run that has ended, waits, or can no longer be read. */
 export interface ExecuteResult {
   readonly sessionId: string
-  /** Absent when the input never arrived. */
+  /** Absent if the input never arrived. */
   readonly runId?: string
   readonly status: TurnStatus
   /** Messages that this run added to the transcript. */
   readonly messages: readonly ViewMessage[]
-  /** Text of its last answer; empty without one. With an output schema: the output as JSON. */
+  /** Text of the last answer; empty if there is none. With an output schema: the output as JSON. */
   readonly text: string
-  /** Output of an agent with an output schema, if the run is `completed`. */
+  /** Output of an agent with an output schema. Present if the run is `completed`. */
   readonly output?: NonNullable<RunView['output']>
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
   readonly heldRuns?: NonNullable<ExecuteComplete['heldRuns']>
   readonly usage: ExecuteComplete['usage']
-  /** Absent when the price of a part is not known. */
+  /** Absent if the price of a part is unknown. */
   readonly cost?: NonNullable<ExecuteComplete['cost']>
   readonly reason?: ExecuteComplete['reason']
-  /** Error of the run, or of the connection to it: `disconnected`, `reading-aborted`, or the code of the server's refusal. */
+  /** Error of the run, or of the connection to it: `disconnected`, `reading-aborted`, or the code with which the server refused. */
   readonly error?: NonNullable<ExecuteComplete['error']>
-  /** Why the reading failed; absent when it is the run that did. */
+  /** Error of the reading. Absent if the run itself failed. */
   readonly failure?: ClientError
 }
 
 export interface RunReading {
   readonly http: HttpOptions
   readonly sessionId: string
-  /** Sends the input. Any number of times: the server makes one run of it. */
+  /** Sends the input. May be called any number of times: the server starts one run. */
   readonly execute: (signal: AbortSignal) => Promise<Response>
   readonly openEvents: (cursor: string, signal: AbortSignal) => Promise<Response>
   readonly loadState: (signal: AbortSignal) => Promise<SessionView>
   readonly submit: (results: readonly ToolResultInput[], signal: AbortSignal) => Promise<SubmissionReceipt>
   readonly tools: ClientTools
-  /** Ends the reading and the client tools. */
+  /** Ends the reading and aborts the client tools. */
   readonly signal: AbortSignal
   readonly onAccepted: () => void
 }
 
-/** How a segment of the run ended. */
+/** Outcome of a segment of the run. */
 interface SegmentEnd {
   readonly status: TurnStatus
   readonly reason?: ExecuteComplete['reason'] | undefined
@@ -61,10 +61,10 @@ interface SegmentEnd {
   readonly heldRuns?: ExecuteComplete['heldRuns'] | undefined
 }
 
-/** The save-point comes with the end of the turn. Without it in this time there is none: the run had never started. */
+/** The save-point follows the end of the turn. If none comes within this time, the run had never started and there is none. */
 const savePointMs = 2_000
 
-/** Reads one run from its first event to its rest, over any number of connections, and runs its remote tools. */
+/** Reads one run from its first event until it ends or waits, over any number of connections, and runs its remote tools. */
 export class RunReader {
   runId: string | undefined
   cursor: string | undefined
@@ -72,7 +72,7 @@ export class RunReader {
   readonly #tools: ToolRunner
   #view: RunView = emptyView
   #end: SegmentEnd | undefined
-  /** All of the present segment has been read. */
+  /** True when the current segment has been read to its end. */
   #atRest = false
 
   constructor(reading: RunReading) {
@@ -80,14 +80,17 @@ export class RunReader {
     this.#tools = new ToolRunner({ tools: () => reading.tools, submit: (results, signal) => reading.submit(results, signal) })
   }
 
-  /** Ends with the result, or with nothing when `pause` was aborted; then it may be called again and goes on. Never throws. */
+  /**
+   * Yields the events of the run and returns its result. Returns undefined if `pause` was aborted; a further call resumes. Never
+   * throws.
+   */
   async *read(pause: AbortSignal): AsyncGenerator<ClientEvent, ExecuteResult | undefined, undefined> {
     const { signal } = this.#reading
     try {
       for (;;) {
         if (!this.#atRest) yield* this.#readSegment(AbortSignal.any([signal, pause]))
         if (this.#tools.error) throw this.#tools.error
-        // A run that has ended waits for no call: tools that still run here are aborted.
+        // A run that has ended needs no results: abort the tools that still run here.
         this.#tools.offer(this.#waits ? this.#pending : [])
         if (!this.#waits || this.#end?.heldRuns || !this.#goesOn) break
         this.#atRest = false
@@ -104,12 +107,12 @@ export class RunReader {
     return this.#end?.pendingToolCalls ?? this.#view.pendingToolCalls
   }
 
-  /** For results of tools, or for the agents below it. */
+  /** True if the run waits for tool results or for subagents. */
   get #waits(): boolean {
     return this.#end?.status === 'awaiting-tools' || this.#end?.status === 'awaiting-subagent'
   }
 
-  /** Calls run here, or all have their answer and the run goes on by itself. */
+  /** True if calls run here, or if all are answered and the run continues by itself. */
   get #goesOn(): boolean {
     return this.#tools.busy || this.#tools.open.size === 0
   }
@@ -118,7 +121,7 @@ export class RunReader {
     const { clock } = this.#reading.http
     const leaving = new AbortController()
     let cancelTimer: (() => void) | undefined
-    // Calls of which nobody here knows the answer may wait for ever.
+    // Stops reading when no tool runs here and a call is open: a call that this client cannot answer may wait forever.
     void this.#tools.whenIdle().then(() => (this.#tools.error || !this.#goesOn ? leaving.abort() : undefined))
     try {
       for await (const { frame, cursor } of this.#follow(AbortSignal.any([signal, leaving.signal]))) {
@@ -154,7 +157,7 @@ export class RunReader {
     })
   }
 
-  /** The event to pass on, if it is one of this run. */
+  /** Returns the event to pass on if it belongs to this run. */
   #take(frame: ClientEvent | ExecuteComplete | StreamEnd): ClientEvent | undefined {
     switch (frame.type) {
       case 'stream-end':
@@ -208,12 +211,12 @@ export class RunReader {
     })
   }
 
-  /** The run itself may go on: this is how the reading of it ended. */
+  /** Result of a failed reading. The run itself may continue. */
   #failure(error: ClientError): ExecuteResult {
     return this.#resultOf({ status: 'error', usage: this.#view.usage, error: { code: error.code, message: error.message }, failure: error })
   }
 
-  /** With what is known of the run in any case, and without what is absent. */
+  /** Adds the facts that are known of every run, and leaves absent ones out. */
   #resultOf(facts: Facts): ExecuteResult {
     const { messages } = this.#view
     const answer = messages.findLast((message) => message.role === 'assistant')

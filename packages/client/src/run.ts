@@ -4,30 +4,30 @@ import type { Clock } from './clock.ts'
 import type { ExecuteResult, RunReader } from './run-reader.ts'
 
 /**
- * One input and its outcome. Iterating and `result()` may be combined in any order; each event is given once. Ending the
- * iteration early ends the reading, unless `result()` was called, and never the run.
+ * One input and its outcome. Iteration and `result()` may be combined in any order; each event is yielded once. If an iteration
+ * ends early, the reading ends, unless `result()` was called. The run continues in any case.
  */
 export interface Run extends AsyncIterable<ClientEvent> {
   readonly sessionId: string
-  /** Known once the input is accepted. */
+  /** Known when the input has been accepted. */
   readonly runId: string | undefined
-  /** Position of the last event that was read. */
+  /** Log position of the last event that was read. */
   readonly cursor: string | undefined
-  /** Settles when the input is durable at the server, or will not be. Never rejects. */
+  /** Resolves when the input is durable on the server, or when it has failed. Never rejects. */
   accepted(): Promise<Acceptance>
-  /** Settles when the run waits or has ended, or when the reading failed. Never rejects. */
+  /** Resolves when the run waits or has ended, or when the reading failed. Never rejects. */
   result(): Promise<ExecuteResult>
 }
 
-/** Whether the server has stored the input. */
+/** Result of sending an input: stored by the server, or an error. */
 export type Acceptance =
   | { readonly ok: true; readonly sessionId: string; readonly runId: string | undefined }
   | { readonly ok: false; readonly error: NonNullable<ExecuteResult['error']> }
 
-/** How much of the deltas is kept for an iteration that is slower than `result()`. */
+/** Maximum size of buffered deltas for an iteration that is slower than `result()`. */
 const maxDeltaBytes = 1024 * 1024
 const deltaOverheadBytes = 200
-/** How long an accepted run may stay without anybody who wants it before its connection is given up. */
+/** Time after which the connection of an accepted run is closed if no caller iterates it or awaits its result. */
 const unwantedMs = 1_000
 
 export class RunHandle implements Run {
@@ -94,7 +94,9 @@ export class RunHandle implements Run {
     }
   }
 
-  /** Reads when somebody wants it, and only then. Never rejects: the reader does not throw. */
+  /**
+   * After acceptance, reads only while a caller iterates the run or awaits its result. Never rejects: the reader does not throw.
+   */
   async #pump(): Promise<void> {
     let result: ExecuteResult | undefined
     while (!result) {
@@ -149,7 +151,7 @@ export class RunHandle implements Run {
   }
 }
 
-/** What was read and not yet taken. Deltas are let go when they grow too many: the next durable event holds the whole. */
+/** Events that were read and not yet yielded. Too many deltas are dropped: the next durable event holds the complete text. */
 class EventQueue {
   #events: ClientEvent[] = []
   #deltaBytes = 0

@@ -56,9 +56,9 @@ export interface SessionParts {
   readonly http: Http
   readonly tools: ClientTools
   readonly ids: () => string
-  /** Ids made here of which the server has not heard yet. */
+  /** Ids generated here that no request has carried yet. */
   readonly unsent: Set<string>
-  /** Ids of sessions that were deleted here: their next input begins anew. */
+  /** Ids of sessions deleted here. Their next input creates a new session. */
   readonly deleted: Set<string>
 }
 
@@ -170,7 +170,7 @@ class SessionHandle implements ClientSession {
     const { newSessionId = `s_${this.#parts.ids()}` } = options
     const fork = createSession(this.#parts, newSessionId)
     await this.#post('/fork', checkForkOptions, options, { newSessionId }).catch((error: unknown) => {
-      // Nobody else has an id that was made here: an earlier try arrived, and its answer did not.
+      // An id generated here is unique. So an earlier try succeeded, and its answer was lost.
       if (options.newSessionId !== undefined || !hasCode(error, 'session-exists')) throw error
     })
     return fork
@@ -225,7 +225,7 @@ class SessionHandle implements ClientSession {
     return this.#post(`/approvals/${encodeURIComponent(approvalId)}`, check, options, { decision })
   }
 
-  /** Sends the options, less the signal, with what else is given. Rejects where the options are refused. */
+  /** Sends the options, except the signal, and the further fields. Rejects if the options are invalid. */
   async #post<T>(path: string, check: CheckOptions, options: CallOptions = {}, more: object = {}, once = false): Promise<T> {
     check(options)
     const { abortSignal, ...given } = options
@@ -243,11 +243,14 @@ class SessionHandle implements ClientSession {
     return this.#http.open({ method: 'GET', path: `${this.#path}/events${queryOf({ ...query, deltas: 'short' })}` }, signal)
   }
 
-  /** One key for all tries. Whether the session exists is known to the server only: it asks for the context or refuses it. */
+  /**
+   * Uses one idempotency key for all tries. Only the server knows whether the session exists: it requires the context or refuses
+   * it.
+   */
   #execution(input: SendInput, given: SendOptions): (signal: AbortSignal) => Promise<Response> {
     const { agent, metadata, history: messages, declarations: tools, model, runtimeParams, output, onBusy, id = this.#parts.ids() } = given
     const headers = { ...given.headers, 'idempotency-key': id }
-    // JSON leaves out what is undefined.
+    // JSON leaves out undefined fields.
     const context = { agent, messages, tools, metadata }
     const options = { model, runtimeParams, output, onBusy, deltas: 'short' }
     const body = {

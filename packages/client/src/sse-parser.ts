@@ -8,9 +8,9 @@ export interface SseFrame {
 }
 
 export interface SseParser {
-  /** The frames that this chunk completes. Throws `frame-too-large`. */
+  /** Returns the frames that this chunk completes. Throws `frame-too-large`. */
   push(chunk: Uint8Array): SseFrame[]
-  /** What the server last asked for as the wait before the next try. */
+  /** Wait before the next try that the server asked for last. */
   readonly retryMs: number | undefined
 }
 
@@ -18,7 +18,7 @@ const lineFeed = 10
 const carriageReturn = 13
 const digits = /^\d{1,9}$/
 
-/** A chunk may end anywhere, also within a character or a line end. */
+/** Creates a parser. A chunk may end anywhere, also within a character or a line end. */
 export function createSseParser(limitBytes: number = maxLineBytes): SseParser {
   return new Parser(limitBytes)
 }
@@ -27,7 +27,7 @@ class Parser implements SseParser {
   retryMs: number | undefined
   readonly #limitBytes: number
   readonly #decoder = new TextDecoder()
-  /** The line that has not ended. */
+  /** Line that has not ended yet. */
   #open = ''
   #openBytes = 0
   #afterReturn = false

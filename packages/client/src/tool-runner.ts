@@ -12,17 +12,17 @@ export interface ToolRunnerOptions {
 
 export type LocalState = 'running' | 'needs-confirm' | 'answered'
 
-/** Codes that mean: somebody else gave the outcome. */
+/** Codes that mean that the outcome was set elsewhere. */
 const answeredElsewhere: readonly string[] = ['tool-result-conflict', 'unknown-tool-call']
 
-/** Runs the calls it has tools for, each once, and sends each outcome as it is there. */
+/** Runs each call that it has a tool for once, and submits each outcome as soon as it is known. */
 export class ToolRunner {
-  /** Why an outcome could not be sent. */
+  /** Error of a submission that failed. */
   error: ClientError | undefined
   readonly #options: ToolRunnerOptions
   readonly #states = new Map<string, LocalState>()
   readonly #running = new Map<string, AbortController>()
-  /** What ran is never run again, and what was sent is sent again as it was. */
+  /** Outcomes of tools that ran. A retry submits the same outcome and does not run the tool again. */
   readonly #outcomes = new Map<string, Outcome>()
   #open = new Set<string>()
   #idle: (() => void)[] = []
@@ -31,7 +31,7 @@ export class ToolRunner {
     this.#options = options
   }
 
-  /** The calls that wait now. `found`: they waited already when this reader came. */
+  /** Sets the calls that are pending now. `found` is true for calls that were pending before this reader started. */
   offer(pending: readonly PendingToolCall[], found = false): void {
     const ids = pending.map((call) => call.toolCallId)
     for (const toolCallId of this.#states.keys()) if (!ids.includes(toolCallId)) this.settle(toolCallId)
@@ -46,14 +46,14 @@ export class ToolRunner {
     this.#options.onChange?.()
   }
 
-  /** Runs a call that needed a confirmation. */
+  /** Runs a call that needed confirmation. */
   confirm(call: PendingToolCall): void {
     const tool = this.#toolOf(call)
     if (tool && this.#states.get(call.toolCallId) === 'needs-confirm') this.#start(call, tool)
     this.#options.onChange?.()
   }
 
-  /** The call has its outcome: what still runs here is of no use. */
+  /** Forgets a call that has its outcome, and aborts its tool. */
   settle(toolCallId: string): void {
     this.#open.delete(toolCallId)
     this.#states.delete(toolCallId)
@@ -69,12 +69,12 @@ export class ToolRunner {
     return this.#running.size > 0
   }
 
-  /** Calls that wait for somebody else. */
+  /** Calls that wait for an answer from elsewhere. */
   get open(): ReadonlySet<string> {
     return this.#open
   }
 
-  /** Resolves when nothing runs here any more. */
+  /** Resolves when no tool runs here. */
   whenIdle(): Promise<void> {
     return new Promise((resolve) => {
       if (this.busy) this.#idle.push(resolve)
@@ -82,7 +82,7 @@ export class ToolRunner {
     })
   }
 
-  /** Aborts what runs. */
+  /** Aborts the running tools. */
   close(): void {
     for (const toolCallId of [...this.#running.keys()]) this.settle(toolCallId)
   }
@@ -97,14 +97,14 @@ export class ToolRunner {
     this.#states.set(call.toolCallId, 'running')
     this.#running.set(call.toolCallId, leaving)
     void this.#run(call, tool, leaving.signal).finally(() => {
-      // It may have been settled and begun anew since.
+      // Meanwhile the call may have been settled and started anew.
       if (this.#running.get(call.toolCallId) === leaving) this.#running.delete(call.toolCallId)
       if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve()
       this.#options.onChange?.()
     })
   }
 
-  /** Never rejects. */
+  /** Runs the tool and submits its outcome. Never rejects. */
   async #run(call: PendingToolCall, tool: ClientTool, signal: AbortSignal): Promise<void> {
     const { toolCallId, path } = call
     const outcome = this.#outcomes.get(toolCallId) ?? (await untilAborted(outcomeOf(call, tool, signal), signal))
@@ -130,7 +130,7 @@ export class ToolRunner {
   }
 }
 
-/** Undefined when the signal came first: a tool need not listen to it. The signal is of this call alone. */
+/** Resolves with undefined if the signal aborts first: a tool need not observe it. The signal must belong to this call only. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }))
   return Promise.race([promise, aborted])

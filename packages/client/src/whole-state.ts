@@ -3,7 +3,7 @@ import type { SessionView } from './wire-sessions.ts'
 
 const limit = 500
 
-/** The session with all pages of its messages, so that a fold that it replaces loses nothing. */
+/** Returns the state with all pages of messages, so that a fold that it replaces loses nothing. */
 export async function wholeState(session: Pick<ClientSession, 'state'>, abortSignal: AbortSignal): Promise<SessionView> {
   let whole = await session.state({ limit, abortSignal })
   while (whole.hasMore) {

@@ -1,21 +1,21 @@
 import type { JsonValue } from './wire.ts'
 
-/** A notice of a session for one webhook: delivered, pending or failed. */
+/** Notice of a session for one webhook: delivered, pending or failed. */
 export interface NoticeView {
-  /** Id of the notice, as the receiver gets it: the same for each repeat. */
+  /** Id of the notice that the receiver gets. Retries have the same id. */
   readonly id: string
-  /** Counts the notices of the session, from 1. */
+  /** Number of the notice in the session, from 1. */
   readonly n: number
-  /** Name of the webhook; `session` for the webhook of the session itself. */
+  /** Name of the webhook. `session` is the webhook of the session itself. */
   readonly hook: string
   readonly type: 'settled' | 'awaiting-answer' | 'needs-recovery' | 'budget' | 'expired'
   readonly at: number
   readonly state: 'pending' | 'delivered' | 'failed'
   readonly attempts: number
-  /** When the next attempt is due. Absent: it waits for one before it, or is over. */
+  /** Due time of the next attempt. Absent if it waits for an earlier notice or is over. */
   readonly dueAt?: number
   readonly settledAt?: number
-  /** Why the last attempt failed. */
+  /** Error of the last attempt. */
   readonly error?: string
   /** Further fields of the posted body. */
   readonly body: Readonly<Record<string, JsonValue>>

@@ -8,16 +8,16 @@ export interface RequestSummary {
   /** Empty for a branch summary. */
   readonly runId: string
   readonly turn: number
-  /** 0 outside of a turn. */
+  /** 0 outside a turn. */
   readonly step: number
   /** Number of the attempt in its step, from 1. */
   readonly attempt: number
   /** Epoch milliseconds. */
   readonly at: number
   readonly model: { readonly provider: string; readonly modelId: string }
-  /** Messages of the prompt, the system message included. */
+  /** Number of messages in the prompt, including the system message. */
   readonly messageCount: number
-  /** Number of leading messages equal to those of the request before, as far as the sending process knew that one. */
+  /** Number of leading messages that equal those of the previous request, if the sending process knew that request. */
   readonly sharedCount: number
   readonly toolCount: number
 }
@@ -32,10 +32,10 @@ export interface RequestList {
 /** A recorded model request in the form of the AI SDK. Data of files is replaced by its size, secrets by `[redacted]`. */
 export interface RequestView extends RequestSummary {
   readonly prompt: readonly JsonObject[]
-  /** With descriptions and JSON Schemas. */
+  /** Tools with descriptions and JSON Schemas. */
   readonly tools: readonly JsonObject[]
   /** `toolChoice`, `temperature`, `maxOutputTokens`, `responseFormat`, `providerOptions` and so on. */
   readonly settings: JsonObject
-  /** True if the prompt was too large to be kept. */
+  /** True if the prompt was too large to be stored. */
   readonly omitted?: true
 }

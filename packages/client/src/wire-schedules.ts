@@ -2,11 +2,11 @@ import type { JsonValue, UserInput } from './wire.ts'
 
 /** Times of a schedule: exactly one of `cron`, `every` and `at`. */
 export interface ScheduleRule {
-  /** Five fields, or `@daily` and the like. */
+  /** Cron rule of five fields, or `@daily` and the like. */
   readonly cron?: string
   /** With `cron`: an IANA name such as `Europe/Berlin`. Default `UTC`. */
   readonly timeZone?: string
-  /** Milliseconds between two inputs, at least a minute. */
+  /** Milliseconds between two inputs, at least 60,000. */
   readonly every?: number
   /** One input at this time, in milliseconds since 1970. */
   readonly at?: number
@@ -14,12 +14,12 @@ export interface ScheduleRule {
 
 /** Rule, input and id of a schedule to create. */
 export interface ScheduleRequest extends ScheduleRule {
-  /** The same request under an id gives the schedule that is there. Default: a new id. */
+  /** Idempotency id: the same request under an id returns the existing schedule. Default: a new id. */
   readonly id?: string
   readonly input: UserInput
-  /** One input for all times at which no server ran (the default), none, or one for each. */
+  /** Inputs for times at which no server ran: `once` sends one for all of them (default), `skip` none, `all` one for each. */
   readonly onMissed?: 'once' | 'skip' | 'all'
-  /** While a run is open the input waits (the default), or is left out this time. */
+  /** Action while a run is open: `queue` lets the input wait (default), `skip` leaves it out this time. */
   readonly onBusy?: 'queue' | 'skip'
 }
 
@@ -27,7 +27,7 @@ export interface ScheduleRequest extends ScheduleRule {
 export interface ScheduleView extends ScheduleRule {
   readonly id: string
   readonly status: 'active' | 'paused'
-  /** The message that is sent. */
+  /** Message that is sent. */
   readonly input: JsonValue
   readonly onMissed: 'once' | 'skip' | 'all'
   readonly onBusy: 'queue' | 'skip'

@@ -9,29 +9,29 @@ import type {
 } from '@bowline/agent-loop'
 import type { Cost, HeldRun, JsonObject, JsonValue, ToolResultInput, Usage, UserInput } from './wire.ts'
 
-/** State of a session with its newest messages, open runs and questions, as of `cursor`. */
+/** State of a session at `cursor`: newest messages, open runs and open questions. */
 export interface SessionView extends SessionSummary {
   readonly messages: readonly StoredMessage[]
   readonly hasMore: boolean
   readonly pendingToolCalls: readonly PendingToolCall[]
   readonly pendingApprovals: readonly ApprovalRequest[]
-  /** Its first open run. While it waits, `outcome` tells how its last segment ended. */
+  /** First open run. While it waits, `outcome` is the outcome of its last segment. */
   readonly run?: { readonly runId: string; readonly status: Status; readonly outcome?: TurnStatus; readonly attempts: number }
   /**
-   * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed: the recover
-   * route takes their ids. Absent if there are none.
+   * Runs of subagents that `run` waits for and that are held because the definition of their agent has changed. The recover route
+   * takes their ids. Absent if there are none.
    */
   readonly heldRuns?: readonly HeldRun[]
-  /** Tokens of its own runs, without subagents. The cost is counted likewise. */
+  /** Tokens of its own runs, without subagents. `cost` is counted likewise. */
   readonly usage: Usage
   readonly cost?: Cost
-  /** Tokens and cost of its subagents at every depth, background work included. */
+  /** Tokens and cost of its subagents at every depth, including background work. */
   readonly children: Spent
   /** Sum of its own runs and its subagents. */
   readonly total: Spent
-  /** Log position for which this view is true. */
+  /** Log position at which this view was read. */
   readonly cursor: string
-  /** Present step in the plan of its agent, and the tools that it may use now. */
+  /** Current step in the plan of the agent, and the tools that it may use now. */
   readonly orchestration?: { readonly step?: string; readonly sequenceIndex: number; readonly tools: readonly string[] }
 }
 
@@ -42,32 +42,32 @@ export interface Spent {
   readonly cost?: Cost
 }
 
-/** Identity and rights of a caller, as the server sees them. */
+/** Identity and rights of a caller as the server sees them. */
 export interface Identity {
   readonly id: string
   readonly tenant: string
-  /** `admin` contains all others. */
+  /** Scopes. `admin` includes all others. */
   readonly scopes: readonly Scope[]
-  /** Epoch milliseconds from which the token is refused. Absent: it does not expire. */
+  /** Epoch milliseconds from which the token is refused. Absent if it does not expire. */
   readonly expiresAt?: number
 }
 
 /** Right of a caller within its tenant. */
 export type Scope = 'agents:read' | 'sessions:read' | 'sessions:write' | 'sessions:delete' | 'approvals' | 'mcp' | 'metrics' | 'spending' | 'requests:read' | 'admin'
 
-/** Spent and remaining money of the caller's tenant in the present window of its budget. */
+/** Spent and remaining money of the caller's tenant in the current budget window. */
 export interface TenantSpending {
   readonly tenant: string
-  /** Limit per window as a decimal string. Absent: no limit. */
+  /** Limit per window as a decimal string. Absent if there is no limit. */
   readonly maxCost?: string
   readonly currency: string
-  /** Money granted in the window in addition to the limit, as a decimal string. Absent: none. */
+  /** Money granted in the window in addition to the limit, as a decimal string. Absent if there is none. */
   readonly granted?: string
-  /** Absent: nothing was spent. */
+  /** Absent if nothing was spent. */
   readonly spent?: Cost
-  /** Money reserved for running model calls. Absent: none. */
+  /** Money reserved for running model calls. Absent if there is none. */
   readonly reserved?: Cost
-  /** A number for people: the budget itself is exact. Absent without a limit. */
+  /** Remaining money as a number for display; the budget itself is exact. Absent without a limit. */
   readonly left?: number
   /** Epoch milliseconds. */
   readonly windowStartsAt: number
@@ -77,7 +77,7 @@ export interface TenantSpending {
 /** Session and entry from which a fork was copied. */
 export interface SessionOrigin {
   readonly sessionId: string
-  /** The last entry that was copied; null: none was there. */
+  /** Last copied entry. Null if there was none. */
   readonly entryId: string | null
 }
 
@@ -85,18 +85,18 @@ export interface SessionOrigin {
 export interface SessionSummary {
   readonly sessionId: string
   readonly agent: string
-  /** Status of its first open run, else of the run that ended last. Absent before its first run. */
+  /** Status of its first open run, else of the run that ended last. Absent before the first run. */
   readonly status?: Status
-  /** How its last run ended, compactions apart. */
+  /** Outcome of its last run that was not a compaction. */
   readonly outcome?: TurnStatus
   readonly createdAt: number
   readonly updatedAt: number
   readonly metadata: JsonObject
   readonly parent?: string
   readonly forkedFrom?: SessionOrigin
-  /** When it expires if nothing happens until then. */
+  /** Expiry time if no activity comes before it. */
   readonly expiresAt?: number
-  /** When it expired: it takes nothing any more. */
+  /** Time at which it expired. It accepts no input any more. */
   readonly expiredAt?: number
 }
 
@@ -106,22 +106,22 @@ export interface SessionList {
   readonly nextCursor?: string
 }
 
-/** An agent with the rights of clients on it. */
+/** Agent and the rights of clients on it. */
 export interface AgentSummary {
   readonly id: string
   readonly description?: string
   readonly capabilities: readonly string[]
-  /** Which tools a client may bring to a new session. */
+  /** Tools that a client may declare for a new session. */
   readonly clientTools: 'none' | 'declared' | 'any'
-  /** Models that a client may ask for. */
+  /** Models that a client may select. */
   readonly models: readonly string[]
   readonly default: boolean
 }
 
-/** Scope and reason of a stop. `kill` ends all open work at once, in whichever process, and needs more rights. */
+/** Scope and reason of a stop. `kill` ends all open work at once, in every process, and needs more rights. */
 export type StopRequest =
   | {
-      /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
+      /** Run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the first open run. */
       readonly runId?: string
       readonly mode?: 'stop'
       readonly scope?: 'active' | 'all'
@@ -154,24 +154,24 @@ type ToolOutput = Pick<Extract<ToolResultInput, { readonly output: unknown }>, '
 
 /** Outcome for a call whose outcome is unknown. */
 export type ResolveRequest = ToolResolution & {
-  /** Of a call of a child run: the tool calls that lead to it. */
+  /** For a call of a child run: the tool calls that lead to it. */
   readonly path?: readonly string[]
 }
 
 /** Body of a steering or follow-up input. */
 export interface InputRequest {
   readonly input: UserInput
-  /** Repeats with the same id and input are one input. */
+  /** Idempotency id: retries with the same id and input count as one input. */
   readonly id?: string
 }
 
 /** Body of an overlay. */
 export interface OverlayRequest extends InputRequest {
-  /** How many of the next turns see it: 1–1,000, default 1. */
+  /** Number of the next turns that see it: 1–1,000, default 1. */
   readonly turns?: number
 }
 
-/** Result of an input. `steered`: added to the open run. `queued`: queued as a run of its own. `duplicate`: accepted before. */
+/** Result of an input. `steered`: added to the open run. `queued`: queued as its own run. `duplicate`: accepted before. */
 export interface InputReceipt {
   readonly runId: string
   readonly accepted: 'steered' | 'queued' | 'duplicate'
@@ -181,39 +181,39 @@ export interface InputReceipt {
 export type ApprovalAnswer =
   | {
       readonly decision: 'approve'
-      /** What the call is to run with instead. */
+      /** Input with which the call runs instead. */
       readonly input?: JsonValue
-      /** Of the input that is decided about. */
+      /** Hash of the input that the decision is about. */
       readonly inputHash?: string
       readonly reason?: string
     }
   | { readonly decision: 'deny'; readonly inputHash?: string; readonly reason?: string }
 
-/** The stored decision about an approval. `at` is epoch milliseconds. */
+/** Stored decision about an approval. `at` is epoch milliseconds. */
 export interface ApprovalReceipt {
   readonly approvalId: string
   readonly decision: 'approve' | 'deny'
-  /** Who decided. */
+  /** Identity that decided. */
   readonly by?: string
   readonly at: number
-  /** It was decided so before; the receipt is the first one. */
+  /** True if the same decision was made before. The receipt is then that of the first one. */
   readonly repeated: boolean
-  /** Approvals of the run that are still open. */
+  /** Ids of the approvals of the run that are still open. */
   readonly missing: readonly string[]
 }
 
-/** End of the copied path, and id of the new session (default: a new one). */
+/** Last entry of the copied path, and id of the new session (default: a new one). */
 export interface ForkRequest {
   /** Last copied entry. Default: the end of the active path. */
   readonly entryId?: string
   readonly newSessionId?: string
 }
 
-/** Target entry of a switch, and whether the model summarises the path that is left. */
+/** Target entry of a switch, and whether the model summarizes the path that is left. */
 export interface SwitchRequest {
-  /** Null: before the first entry. */
+  /** Target entry. Null: before the first entry. */
   readonly entryId: string | null
-  /** Has the agent's model summarise the path that is left; the summary follows the target entry. Default false. */
+  /** Lets the model of the agent summarize the path that is left; the summary follows the target entry. Default false. */
   readonly summarize?: boolean
   /** Extra focus of the summary. */
   readonly instructions?: string
@@ -221,17 +221,17 @@ export interface SwitchRequest {
 
 /** Entry and new name. Null removes the name. */
 export interface LabelRequest {
-  /** An entry of the active path. */
+  /** Entry of the active path. */
   readonly entryId: string
-  /** 1–200 characters; null takes the name away. */
+  /** Name of 1–200 characters. Null removes it. */
   readonly text: string | null
 }
 
-/** A name of an entry. `at` is epoch milliseconds. */
+/** Name of an entry. `at` is epoch milliseconds. */
 export interface Label {
   readonly entryId: string
   readonly text: string
-  /** When it was given. */
+  /** Creation time in epoch milliseconds. */
   readonly at: number
 }
 
@@ -240,10 +240,10 @@ export interface LabelList {
   readonly labels: readonly Label[]
 }
 
-/** A path of the transcript tree, named by its last entry. */
+/** Path of the transcript tree, named by its last entry. */
 export interface Branch {
   readonly leaf: string
-  /** On the path from the root. */
+  /** Number of entries on the path from the root. */
   readonly entries: number
   readonly at: number
   readonly label?: string
@@ -256,7 +256,7 @@ export interface BranchList {
   readonly nextCursor?: string
 }
 
-/** Result of a compaction. `entryId` names its entry in the tree and is absent if none was stored. */
+/** Result of a compaction. `entryId` is its entry in the tree, absent if none was stored. */
 export type CompactionResult = CompactionEnd & { readonly entryId?: string }
 
 /** One-time credential for `?ticket=` of one event stream of one session, for example for an `EventSource`. */

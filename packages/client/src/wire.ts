@@ -12,7 +12,7 @@ import type {
   TurnStatus,
 } from '@bowline/agent-loop'
 
-/** What goes over the wire between client and server. The server checks its schemas against these types. */
+/** Types of the data between client and server. The server checks its schemas against these types. */
 
 export type { SubmissionReceipt, ToolDeclaration }
 
@@ -22,14 +22,14 @@ export type Cost = NonNullable<TurnEnd['cost']>
 type TurnError = NonNullable<TurnEnd['error']>
 type UserContent = Extract<AgentEvent, { type: 'user-message' }>['message']['content']
 
-/** A JSON value. Keys with `undefined` are left out of the JSON. */
+/** JSON value. Keys with `undefined` are left out of the JSON. */
 export type JsonValue = null | string | number | boolean | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined }
-/** A JSON object. Keys with `undefined` are left out of the JSON. */
+/** JSON object. Keys with `undefined` are left out of the JSON. */
 export type JsonObject = { readonly [key: string]: JsonValue | undefined }
 
 /** Body of `POST /api/agent/execute`. */
 export interface ExecuteRequest {
-  /** Absent: the server makes one, and `context` is needed. */
+  /** Session id. If absent, the server generates one, and `context` is required. */
   readonly sessionId?: string
   readonly input: UserInput | readonly ToolResultInput[]
   readonly context?: SessionContext
@@ -39,32 +39,32 @@ export interface ExecuteRequest {
 /** Settings of a new session; `{}` is valid. */
 export interface SessionContext {
   readonly agent?: string
-  /** Earlier messages, if the agent accepts them from a client. */
+  /** Earlier messages. The agent must accept messages from a client. */
   readonly messages?: readonly MessageInput[]
-  /** Remote tools that the client answers. They have no `execute`: a client cannot bring code to the server. */
+  /** Remote tools that the client answers. They have no `execute`: a client cannot send code to the server. */
   readonly tools?: readonly ToolDeclaration[]
   readonly metadata?: JsonObject
 }
 
 /**
- * A message in short form, or one that `GET` of a session returned. A user message keeps its content, an answer only its text:
+ * Message in short form, or one that `GET` of a session returned. A user message keeps its content. An answer keeps only its text:
  * calls, results and reasoning are left out.
  */
 export type MessageInput = Exclude<UserInput, string> | { readonly role: 'assistant'; readonly content: string } | StoredMessage
 
-/** Settings of one run, and of its stream. */
+/** Settings of one run and of its stream. */
 export interface ExecuteOptions {
-  /** Model of the run, one that the agent offers. */
+  /** Model of the run: one of those that the agent offers. */
   readonly model?: string
-  /** Model parameters of the run, those that the agent lets a client set. */
+  /** Model parameters of the run. The agent decides which of them a client may set. */
   readonly runtimeParams?: RuntimeParams
-  /** JSON Schema of an object, which the final answer must fit. For agents that let a client give one. */
+  /** JSON Schema of an object that the final answer must match. The agent must allow a client to set it. */
   readonly output?: JsonObject
   /** Action while a run is open. Default `reject`. */
   readonly onBusy?: OnBusy
   /**
-   * False leaves deltas out. `short`: text and reasoning deltas come as `ShortDelta` where the stream has had an event of their
-   * block before. Default true.
+   * False leaves deltas out. `short`: text and reasoning deltas come as `ShortDelta` if the stream has sent an event of their block
+   * before. Default true.
    */
   readonly deltas?: boolean | 'short'
 }
@@ -73,12 +73,12 @@ export interface ExecuteOptions {
 export type RuntimeParams = NonNullable<RunOptions['runtimeParams']>
 
 /**
- * Action while a run is open. `queue`: wait after the queued runs. `steer`: add to the open run. `interrupt`: stop the open
- * run and go before the queue. `reject`: refuse with `busy`.
+ * Action while a run is open. `queue`: wait after the queued runs. `steer`: add to the open run. `interrupt`: stop the open run and
+ * run before the queued ones. `reject`: refuse with `busy`.
  */
 export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
-/** A message of the user in the stored form. */
+/** Message of the user in the stored form. */
 export interface UserMessageInput {
   readonly role: 'user'
   readonly content: UserContent
@@ -87,18 +87,18 @@ export interface UserMessageInput {
 /** A text, or a message of the user. */
 export type UserInput = string | { readonly role: 'user'; readonly content: string | readonly (Exclude<UserContent, string>[number] | ImagePart)[] }
 
-/** An image in the form of the AI SDK. It is stored as a file with an image media type, and has the limits of a file. */
+/** Image in the form of the AI SDK. It is stored as a file with an image media type, and the limits of files apply. */
 export interface ImagePart {
   readonly type: 'image'
   /** The image in base64, as a `data:` URL in base64, or as an http(s) URL if the server downloads files. */
   readonly image: string
-  /** Media type. Default: from the `data:` URL, else from the first bytes. */
+  /** Media type. Default: taken from the `data:` URL, else from the first bytes. */
   readonly mediaType?: string
 }
 
 type Unknown = { readonly unknown: true }
 
-/** Fields of a pending call. If they are sent back with an answer, they must match the call that waits. */
+/** Fields of a pending call. If they are sent along with an answer, they must equal those of the waiting call. */
 type OfPendingCall = Partial<Omit<PendingToolCall, 'toolCallId' | 'path'>>
 
 /** Result of a pending call: `{ ...call, output }`. */
@@ -107,7 +107,7 @@ export type ToolResultInput = { readonly role?: 'tool-result' } & (
   | Extract<SubmittedResult, Unknown>
 )
 
-/** A frame of the transport: not part of the log and without a number. Its SSE id repeats the last cursor. */
+/** Frame of the transport. It is not part of the log and has no number. Its SSE id repeats the last cursor. */
 export type TransportFrame = ExecuteComplete | StreamEnd | StreamError
 
 /**
@@ -116,7 +116,7 @@ export type TransportFrame = ExecuteComplete | StreamEnd | StreamError
  */
 export type ShortDelta = readonly [index: number, delta: string]
 
-/** Frame with the outcome of a run, sent when the run ends or waits. */
+/** Frame with the outcome of a run. It is sent when the run ends or waits. */
 export interface ExecuteComplete {
   readonly type: 'execute-complete'
   readonly sessionId: string
@@ -129,20 +129,20 @@ export interface ExecuteComplete {
   readonly output?: JsonValue
   readonly pendingToolCalls?: readonly PendingToolCall[]
   readonly pendingApprovals?: readonly ApprovalRequest[]
-  /** Runs of subagents that the run waits for and that are held until a client decides through the recover route. */
+  /** Runs of subagents that the run waits for. They are held until a client decides through the recover route. */
   readonly heldRuns?: readonly HeldRun[]
   readonly usage: Usage
-  /** Absent when the price is not known. */
+  /** Absent if the price is unknown. */
   readonly cost?: Cost
   readonly error?: TurnError | AgentErrorData | { readonly code: string; readonly message: string }
 }
 
-/** A run of a subagent that waits because the definition of its agent has changed. */
+/** Run of a subagent that is held because the definition of its agent has changed. */
 export interface HeldRun {
   readonly runId: string
-  /** Names of the agents from the root to its own. */
+  /** Names of the agents from the root to the agent of the run. */
   readonly agent: readonly string[]
-  /** Names each change. */
+  /** Message that names each change. */
   readonly message: string
 }
 
@@ -150,7 +150,7 @@ export interface HeldRun {
 export interface StreamEnd {
   readonly type: 'stream-end'
   readonly reason: 'settled' | 'drained' | 'slow-reader' | 'max-age' | 'token-expired' | 'deleted'
-  /** Whether to come back with the last cursor. */
+  /** True if the client should reconnect with the last cursor. */
   readonly resume: boolean
 }
 
@@ -173,8 +173,8 @@ export interface Problem {
   readonly retryAfterMs?: number
   readonly errors?: readonly { readonly path: string; readonly message: string }[]
   readonly refused?: readonly { readonly id: string; readonly code: string }[]
-  /** The open run, with `busy`. */
+  /** Open run, present with `busy`. */
   readonly runId?: string
-  /** The first position that the log still holds, with `cursor-expired`. */
+  /** First position that the log still holds, present with `cursor-expired`. */
   readonly firstSeq?: number
 }

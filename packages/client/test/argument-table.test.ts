@@ -19,7 +19,7 @@ const amount: readonly Kind[] = ['number', 'fraction']
 const jsonKinds: readonly Kind[] = ['null', 'true', 'number', 'negative', 'fraction', 'empty', 'text', 'list', 'object']
 const places = (kinds: readonly Kind[], ...paths: string[]): Record<string, readonly Kind[]> => Object.fromEntries(paths.map((path) => [path, kinds]))
 
-/** Every request is answered with what all answers have in common. */
+/** Answers every request with the fields that all answers have in common. */
 const fetch: typeof globalThis.fetch = () => Promise.resolve(Response.json({ agents: [], sessions: [], messages: [], labels: [], schedules: [] }))
 const session = (): client.ClientSession => connect().session('s1')
 const chats = (): chat.ChatClient => chat.createChatClient({ baseUrl: 'http://127.0.0.1:1', clock: new JumpingClock(0), fetch })
@@ -62,7 +62,7 @@ const sendTakes: Record<string, readonly Kind[]> = {
 }
 const sendOpen = {
   open: ['options.metadata', 'options.headers', 'options.declarations[0].inputSchema', 'options.runtimeParams.providerSpecific', 'input.content[0]'],
-  // Headers are taken or refused as a whole.
+  // Headers are accepted or refused as a whole.
   whole: ['options.headers', 'options.tools.where.inputSchema'],
 }
 
@@ -74,7 +74,7 @@ const rendered = (hook: () => unknown): string =>
     }),
   )
 
-/** A row of a method whose last argument is options. */
+/** Makes a row for a method whose last argument is options. */
 const method = (names: readonly string[], good: () => readonly unknown[], make: (...given: never[]) => unknown, takes: Record<string, readonly Kind[]> = {}): ArgumentRow => ({
   ...{ names, good, call: make, takes },
 })
@@ -182,7 +182,7 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     ],
     call: client.createClient,
     ...{ open: ['options.tools'], records: ['options.tools'], whole: ['options.tools.where.inputSchema'] },
-    // The page's own origin is an empty text.
+    // An empty text is the origin of the page.
     takes: { ...toolTakes('options.tools'), 'options.baseUrl': ['empty'], 'options.token': ['text', 'empty', 'function'] },
   },
   foldEvent: {

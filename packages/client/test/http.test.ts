@@ -14,7 +14,7 @@ describe('silence', () => {
     ['a refusal that stands still', () => Promise.resolve(new Response(silent(), { status: 400 }))],
   ]
 
-  /** A fetch that gives this once and then what is right; it heeds its signal as a real one does. */
+  /** Returns a fetch that gives this answer once, and then correct ones. It observes its signal like a real one. */
   function once(first: () => Promise<Response>): typeof fetch {
     let left = 1
     return async (_input, init) => {

@@ -11,7 +11,7 @@ import type { WireServer } from './support/wire-server.ts'
 
 const nowhere = { url: 'http://127.0.0.1:1' }
 
-/** The waits of a reader until it gives up, at half of each window. */
+/** Returns the waits of a reader until it gives up. Each wait is half of its backoff window. */
 async function waitsOf(answers: readonly Answer[], clock = new JumpingClock(30_000)): Promise<readonly number[]> {
   const client = connect(nowhere, { fetch: answering(answers), clock, random: () => 0.5 })
   await expect(collect(client.session('s1').attach())).rejects.toMatchObject({ code: 'disconnected' })
@@ -20,7 +20,7 @@ async function waitsOf(answers: readonly Answer[], clock = new JumpingClock(30_0
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** The numbers of the events that come from these answers. */
+/** Returns the numbers of the events that a reader gets from these answers. */
 async function seqsOf(cursor: string, answers: readonly Answer[]): Promise<readonly unknown[]> {
   const client = connect(nowhere, { fetch: answering(answers), clock: new JumpingClock(30_000), random: () => 0.5 })
   const seen: unknown[] = []
@@ -285,7 +285,7 @@ describe('a cursor that expires', () => {
     server.intercept = ({ path, query }, response) => {
       if (!path.endsWith('/events')) return undefined
       const cursor = query.get('cursor')
-      // The cursor of the first state is good; the one behind the event that follows is not.
+      // The cursor of the first state is valid. The one after the next event is not.
       if (cursor !== last) return ++refusals <= 2 ? expired : undefined
       if (refusals === 2) return undefined
       server.add([{ type: 'save-point', at: 1, runId: 'r1', turn: 1 }])

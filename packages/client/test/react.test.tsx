@@ -35,7 +35,7 @@ function show(client: Client, options: { tools?: ClientTools; strict?: boolean }
   return { page, shown, last: () => shown.at(-1) ?? expect.fail('not rendered') }
 }
 
-/** Until the page shows what an undisturbed reader knows. */
+/** Waits until the page shows the view of a reader without interruptions. */
 async function caughtUp(view: View, server: WireServer): Promise<void> {
   await expect.poll(() => view.last().view.seq).toBe(Number(server.state().cursor))
   expect(view.last().view).toEqual(server.view())

@@ -12,7 +12,7 @@ const folder = join(import.meta.dirname, '..')
 
 const exampleOf = async () => /```ts\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
 
-/** In its folder the package finds itself by its name. */
+/** Inside its folder the package can import itself by its name. */
 const runScript = (script: string, env: Readonly<Record<string, string>>) =>
   promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env: { ...process.env, ...env } })
 

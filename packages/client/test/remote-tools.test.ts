@@ -190,7 +190,7 @@ describe('remote tools', () => {
     const signals: AbortSignal[] = []
     const tools: ClientTools = {
       where_am_i: {
-        // Does not listen to its signal: the run must not wait for it.
+        // The tool ignores its signal: the run must not wait for it.
         execute: (_input, { abortSignal }) => {
           signals.push(abortSignal)
           void connect(server).session('s1').submitToolResults([{ toolCallId: 'c1', output: 'from elsewhere' }])

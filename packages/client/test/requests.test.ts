@@ -135,7 +135,7 @@ describe('requests', () => {
     }
     const session = connect(server).session('s1')
     await session.delete()
-    // The server is asked: somebody else may have begun it anew.
+    // The client still asks the server: another client may have created the session again.
     await expect(session.state()).rejects.toMatchObject({ code: 'session-missing', status: 404 })
     const declarations = [{ name: 'paint', description: 'Paints.', inputSchema: { type: 'object' } }] as const
     const options = { agent: 'demo', history: [{ role: 'user', content: 'before' }], declarations, model: 'm', onBusy: 'interrupt' } as const

@@ -185,7 +185,7 @@ describe('run', () => {
     let tries = 0
     server.intercept = ({ path }, response) => {
       if (!path.endsWith('/execute') || ++tries > 2) return undefined
-      // The second try arrives, and only its answer is lost.
+      // The second try arrives. Only its answer is lost.
       if (tries === 2) server.exists = true
       response.destroy()
       return 'handled'

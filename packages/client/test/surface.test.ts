@@ -48,7 +48,7 @@ describe('surface', () => {
   })
 
   it('C1: no Node built-in, and under 15 kB min+gz with reduceEvents', async () => {
-    // A Node built-in would not resolve for a browser.
+    // A Node built-in cannot be resolved for a browser.
     const { gzipBytes, inputs } = await bundle(everything)
     expect(gzipBytes).toBeLessThan(15_000)
     expect(inputs.filter((input) => input.includes('node_modules'))).toEqual([])

@@ -9,7 +9,7 @@ interface World {
   readonly sent: ToolResultInput[]
 }
 
-/** A runner whose server says of every answer that these calls still wait. */
+/** Creates a runner. Its server answers every submission with these calls as still missing. */
 function runnerOf(tools: ClientTools, missing: readonly string[] = [], refusal?: ClientError): World {
   const sent: ToolResultInput[] = []
   const submit = async (results: readonly ToolResultInput[]) => {

@@ -1,4 +1,4 @@
-/** A page in the background gets no frames, but its title and its sounds live on. */
+/** A page in the background gets no frames. Its title and sounds must still update. */
 const hiddenMs = 100
 const frameMs = 16
 
@@ -7,7 +7,7 @@ interface Frames {
   cancelAnimationFrame?(frame: number): void
 }
 
-/** Calls once, with the next frame; returns what cancels it. */
+/** Calls `run` once, with the next frame. Returns a function that cancels it. */
 export function nextFrame(run: () => void): () => void {
   const browser = globalThis as Frames
   const once = (): void => {

@@ -28,40 +28,40 @@ import { nextFrame } from './next-frame.ts'
 
 /** Consistent state of a session for a page. Unchanged parts keep their reference. */
 export interface SessionSnapshot {
-  /** The fold of the log. While `loading`, of the newest messages only. */
+  /** Fold of the log. While `loading`, it holds only the newest messages. */
   readonly view: RunView
-  /** While `loading`, the newest 40 at most. */
+  /** Messages of the view. While `loading`, at most the newest 40. */
   readonly messages: RunView['messages']
-  /** `loading` until the fold has reached the present; then the status of the latest run, or `idle` before the first. */
+  /** `loading` until the fold has caught up with the log. Then the status of the latest run, or `idle` before the first run. */
   readonly status: 'loading' | 'idle' | Status
   readonly run: { readonly runId: string; readonly status: Status } | undefined
   readonly pending: readonly PendingCall[]
   /** Tokens of the latest turn. */
   readonly usage: RunView['usage']
-  /** Cost of the latest turn; undefined if a part of it is unknown. */
+  /** Cost of the latest turn. Undefined if the price of a part is unknown. */
   readonly cost: RunView['cost']
   readonly connection: Connection
-  /** The newest events, at most 10,000 of them. */
+  /** Newest events, at most 10,000. */
   readonly events: readonly ClientEvent[]
-  /** The last failed action, else the error of the latest turn. */
+  /** Error of the last failed action, else of the latest turn. */
   readonly error: ExecuteResult['error'] | undefined
 }
 
-/** A waiting call. `local` is the action of this page: `needs-confirm` waits for `confirmTool`. */
+/** Waiting call. `local` is what this page does about it: `needs-confirm` waits for `confirmTool`. */
 export interface PendingCall extends PendingToolCall {
   readonly local?: LocalState
 }
 
-/** Options of `send` in a component. Tools and aborting belong to the hook. */
+/** Options of `send` in a component. The hook sets the tools and the abort signal. */
 export type HookSendOptions = Omit<SendOptions, 'tools' | 'abortSignal'>
 
-/** Actions on a session. None rejects: a failure is in `error`, and the promise resolves without a value. */
+/** Actions on a session. They never reject: a failure is in `error`, and the promise resolves without a value. */
 export interface SessionActions {
   send(input: SendInput, options?: HookSendOptions): Promise<Acceptance>
   stop(options?: StopRequest): Promise<StopReceipt | undefined>
   submitToolResults(results: readonly ToolResultInput[]): Promise<SubmissionReceipt | undefined>
   resolveTool(toolCallId: string, resolution: ResolveRequest): Promise<{ readonly runId: string } | undefined>
-  /** Adds an input to the open run; without one it starts a run. */
+  /** Adds an input to the open run. Without an open run it starts one. */
   steer(input: UserInput): Promise<InputReceipt | undefined>
   approve(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal'>): Promise<ApprovalReceipt | undefined>
   deny(approvalId: string, options?: Omit<ApproveOptions, 'abortSignal' | 'input'>): Promise<ApprovalReceipt | undefined>
@@ -69,12 +69,12 @@ export interface SessionActions {
   switchTo(entryId: string | null): Promise<SessionView | undefined>
   /** Runs a client tool that may have run before this page was loaded. */
   confirmTool(toolCallId: string): void
-  /** Connects again after the connection was given up. */
+  /** Connects again after the client gave up. */
   reconnect(): void
 }
 
 const keptEvents = 10_000
-/** So many of the newest messages are there before the log. */
+/** Number of newest messages that are shown before the log is read. */
 const firstMessages = 40
 
 export const emptySnapshot: SessionSnapshot = Object.freeze({
@@ -91,13 +91,13 @@ export const emptySnapshot: SessionSnapshot = Object.freeze({
 })
 
 export interface SessionStoreOptions {
-  /** Nobody looks at it any more. */
+  /** Called when the store has no listener any more. */
   readonly onIdle?: () => void
-  /** Calls once, when it is time to show what changed; returns what cancels it. */
+  /** Calls `run` once when a change should be rendered. Returns a function that cancels it. */
   readonly schedule?: (run: () => void) => () => void
 }
 
-/** Follows one session while somebody looks at it: one stream, one fold, at most one change per frame. */
+/** Follows one session while it has a listener: one stream, one fold, and at most one change per frame. */
 export class SessionStore {
   readonly session: ClientSession
   readonly actions: SessionActions
@@ -110,7 +110,7 @@ export class SessionStore {
   #cursor: string | undefined
   #connection: Connection = emptySnapshot.connection
   #failure: ExecuteResult['error'] | undefined
-  /** The fold has reached what was the present when the page came. */
+  /** True when the fold has reached the log position at which the page was loaded. */
   #loaded = false
   #presentSeq = 0
   #following: AbortController | undefined
@@ -148,7 +148,7 @@ export class SessionStore {
     this.#change()
     return () => {
       this.#listeners.delete(listener)
-      // Strict mode leaves and comes back within one task.
+      // React strict mode unsubscribes and subscribes again within one task.
       queueMicrotask(() => this.#stopWhenUnused())
     }
   }
@@ -174,21 +174,21 @@ export class SessionStore {
     this.#following?.abort()
     this.#following = undefined
     this.#runner.close()
-    // Calls that wait then will have waited already when the page comes back.
+    // Calls that are pending when the page returns count as found: they may already have run.
     this.#loaded = false
     this.#cancelFrame?.()
     this.#cancelFrame = undefined
     this.#onIdle()
   }
 
-  /** Never rejects. */
+  /** Reads the state and then the log until the signal aborts. Never rejects. */
   async #follow(signal: AbortSignal): Promise<void> {
     try {
       this.#failure = undefined
       this.#connect({ state: 'connecting' })
       const state = await this.session.state({ limit: firstMessages, abortSignal: signal })
       this.#presentSeq = positionOf(state.cursor)?.seq ?? 0
-      // To read a long log takes a while.
+      // Reading a long log takes a while: show the newest messages first.
       if (this.#view === emptyView) this.#snapshot = { ...this.#snapshot, ...messagesOf(viewOf(state)) }
       this.#change()
       this.#loadWhenPresent()
@@ -196,7 +196,7 @@ export class SessionStore {
     } catch (error) {
       if (isReadingAborted(error)) return
       const { code, message } = asClientError(error, signal)
-      // Before its first input a session does not exist.
+      // A session does not exist before its first input.
       if (code === 'session-missing') this.#load()
       else this.#failure = { code, message }
       this.#connect({ state: code === 'session-missing' ? 'idle' : 'closed' })
@@ -225,7 +225,7 @@ export class SessionStore {
     const before = this.#view
     this.#view = foldEvent(before, event)
     this.#events.push(event)
-    // Cut rarely, so that it costs nothing per event.
+    // Trims rarely, so that an event costs nothing.
     if (this.#events.length > 2 * keptEvents) this.#events = this.#events.slice(-keptEvents)
     if (!this.#loaded) return this.#loadWhenPresent()
     if (this.#view.pendingToolCalls !== before.pendingToolCalls) this.#runner.offer(this.#view.pendingToolCalls)
@@ -278,7 +278,7 @@ export class SessionStore {
     }
   }
 
-  /** Reads no more than that the input is durable: all the rest comes by the stream. */
+  /** Waits only until the input is durable: the stream delivers everything else. */
   async #send(input: SendInput, options: HookSendOptions = {}): Promise<Acceptance> {
     const acceptance = await this.#try(async () => {
       inputChecks.checkFields('options', options, hookSendChecks)
@@ -311,13 +311,13 @@ export class SessionStore {
   }
 }
 
-/** The view before the log is folded. Open questions come with the fold. */
+/** Returns the view that is shown before the log is folded. Open questions come with the fold. */
 function messagesOf(state: RunView): Pick<SessionSnapshot, 'view' | 'messages'> {
   const { messages, toolCalls } = state
   return { view: { ...emptyView, messages, toolCalls }, messages }
 }
 
-/** The calls of `pending` say what this page does about them. The server knows nothing of it. */
+/** Removes `local`, which is state of this page. The server does not know it. */
 function withoutLocal<Answer>(answer: Answer): Answer {
   if (typeof answer !== 'object' || answer === null || !('local' in answer)) return answer
   const { local: _local, ...rest } = answer

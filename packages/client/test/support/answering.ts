@@ -1,7 +1,7 @@
-/** One answer of a server: its pieces, one for each read, and then the end of the connection. */
+/** Answer of a server: one piece per read, then the end of the connection. */
 export type Answer = readonly (string | (() => string))[]
 
-/** A server that gives these answers, one for each connection, and is gone after the last. */
+/** Returns the fetch of a server that gives one of these answers per connection. After the last one it cannot be reached. */
 export function answering(answers: readonly Answer[]): typeof fetch {
   const left = [...answers]
   return () => {

@@ -2,7 +2,7 @@ import { Window } from 'happy-dom'
 import type { ReactNode } from 'react'
 import { onTestFinished } from 'vitest'
 
-/** A real DOM for React. Only what React looks for is global: fetch and streams stay those of Node. */
+/** Sets up a real DOM for React. Only names that React looks up are global: fetch and streams stay those of Node. */
 const window = new Window()
 Object.assign(globalThis, { window, document: window.document })
 
@@ -27,7 +27,7 @@ export function openPage(node: ReactNode): Page {
   return { text: () => place.textContent ?? '', leave, render: (next) => root.render(next) }
 }
 
-/** What a browser says when the page is seen again. */
+/** Returns the event that a browser sends when the page becomes visible again. */
 export function visibilityChange(): Event {
   return new window.Event('visibilitychange') as unknown as Event
 }

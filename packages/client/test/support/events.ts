@@ -1,6 +1,6 @@
 import type { AgentEvent, PendingToolCall, ToolResult, TurnStatus } from '@bowline/agent-loop/events'
 
-/** Events of made-up runs, in the order that the loop makes them. Numbers are given by the log. */
+/** Events of synthetic runs, in the order in which the loop emits them. The log assigns the numbers. */
 
 export type Message = Extract<AgentEvent, { type: 'message-end' }>['message']
 type Part = Message['content'][number]
@@ -38,7 +38,7 @@ export function textStep({ runId, turn }: RunWords, step: number, pieces: readon
   ]
 }
 
-/** A step that asks for remote tools and waits for them. */
+/** Returns a step that calls remote tools and waits for them. */
 export function askStep({ runId, turn }: RunWords, step: number, calls: readonly PendingToolCall[]): AgentEvent[] {
   const messageId = `${runId}-answer-${step}`
   const base = { at, runId, turn, step }
@@ -52,7 +52,7 @@ export function askStep({ runId, turn }: RunWords, step: number, calls: readonly
   ]
 }
 
-/** The segment that answers cause: their outcomes and the rest of the run. */
+/** Returns the segment that answers cause: their outcomes and the rest of the run. */
 export function answeredSegment(run: RunWords, step: number, outcomes: readonly ToolResult[], pieces: readonly string[]): AgentEvent[] {
   const { runId, turn } = run
   return [
@@ -74,7 +74,7 @@ export function runEnd({ runId, turn }: RunWords, status: TurnStatus): AgentEven
   return status === 'awaiting-tools' ? [end, save] : [end, save, { type: 'settled', at, runId, turn }]
 }
 
-/** A whole run that answers with text. */
+/** Returns a complete run that answers with text. */
 export function textRun(run: RunWords, input: string, pieces: readonly string[]): AgentEvent[] {
   return [...runStart(run, input), ...textStep(run, 1, pieces), ...runEnd(run, 'completed')]
 }

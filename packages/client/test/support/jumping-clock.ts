@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/index.ts'
 
-/** Time that passes only by waiting: a timer of up to `longestMs` is due at once, a longer one never comes. */
+/** Clock that advances only by waits. A timer of up to `longestMs` fires at once; a longer one never fires. */
 export class JumpingClock implements Clock {
   readonly waitsMs: number[] = []
   readonly #longestMs: number

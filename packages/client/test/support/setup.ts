@@ -10,7 +10,7 @@ export async function startServer(): Promise<WireServer> {
   return server
 }
 
-/** A back-off without a wait; no other timer ever runs out. */
+/** Creates a client whose backoff takes no time. None of its other timers ever fires. */
 export function connect(server: { readonly url: string }, options: Partial<ClientOptions> = {}): Client {
   let ids = 0
   return createClient({
@@ -28,7 +28,7 @@ export async function collect(events: AsyncIterable<ClientEvent>): Promise<Clien
   return all
 }
 
-/** Reads until the condition holds, then leaves. */
+/** Reads until the condition holds, then stops. */
 export async function collectUntil(
   events: AsyncIterable<ClientEvent>,
   isLast: (event: ClientEvent) => boolean,

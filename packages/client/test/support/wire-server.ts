@@ -6,7 +6,7 @@ import type { ExecuteComplete, ExecuteRequest, Problem, SessionView, ToolResultI
 import { positionOf } from '../../src/cursor.ts'
 import { answeredSegment, resultOf } from './events.ts'
 
-/** One session behind real HTTP that speaks the wire: frames, cursors, keys, refusals, and cuts at any byte. */
+/** One session on a real HTTP server with the wire protocol: frames, cursors, keys, refusals, and interruptions at any byte. */
 
 export interface Seen {
   readonly method: string
@@ -33,20 +33,20 @@ type Reader = (frame: Frame) => void
 export class WireServer {
   url = ''
   readonly seen: Seen[] = []
-  /** What a new run does; it adds its events by `add`. */
+  /** Called for a new run. It adds the events of the run with `add`. */
   onRun: (runId: string, body: ExecuteRequest) => unknown = () => undefined
   onStop: () => void = () => undefined
-  /** The held runs that `execute-complete` names. */
+  /** Held runs in `execute-complete`. */
   heldRuns: ExecuteComplete['heldRuns']
-  /** Looks at each request first; what it returns is the answer. */
+  /** Called first with each request. A returned value is the answer. */
   intercept: (seen: Seen, response: ServerResponse) => Refusal | 'handled' | undefined = () => undefined
-  /** Bytes after which the stream connections are cut, in turn; undefined leaves one whole. */
+  /** Bytes after which each next stream connection is cut. Undefined does not cut it. */
   cuts: (number | undefined)[] = []
-  /** How the bytes of a stream are cut into writes. */
+  /** Number of bytes per write of a stream. */
   chunkBytes = Infinity
   preamble = ': ready\n\n'
   exists = false
-  /** What the tool-results route finds pending. */
+  /** Pending calls of the tool-results route. */
   #pending = new Map<string, { name: string; outcome?: ToolResultInput }>()
   readonly frames: Frame[] = []
   readonly #readers = new Set<Reader>()
@@ -56,7 +56,7 @@ export class WireServer {
   #forgotten = 0
   #seq = 0
   #deltas = 0
-  /** What is still in reach of a reader that comes back: deltas behind the last durable event. */
+  /** Start of the deltas that a reconnecting reader can still get: those after the last durable event. */
   #ringFrom = 0
   answered: ((outcomes: readonly ToolResult[]) => AgentEvent[]) | undefined
 
@@ -75,17 +75,17 @@ export class WireServer {
     await new Promise<unknown>((resolve) => this.#server.close(resolve))
   }
 
-  /** The log begins behind the first `count` frames from now on. */
+  /** From now on, the log begins after the first `count` frames. */
   forget(count: number): void {
     this.#forgotten = count
   }
 
-  /** Destroys every connection as it is. */
+  /** Destroys all connections. */
   dropStreams(): void {
     this.#server.closeAllConnections()
   }
 
-  /** Numbers the events and gives them to all readers. */
+  /** Assigns numbers to the events and sends them to all readers. */
   add(events: readonly AgentEvent[]): void {
     for (const event of events) {
       const frame = this.#number(event)
@@ -97,7 +97,7 @@ export class WireServer {
     }
   }
 
-  /** As `add`, one event after the other, with time for what happens in between. */
+  /** Same as `add`, one event after the other, with time for other work in between. */
   async play(events: readonly AgentEvent[]): Promise<void> {
     for (const event of events) {
       this.add([event])
@@ -105,12 +105,12 @@ export class WireServer {
     }
   }
 
-  /** What an undisturbed reader of the whole log would know. */
+  /** Returns the view of a reader of the whole log without interruptions. */
   view(): RunView {
     return this.frames.reduce((view, { event }) => reduceEvents(view, event), emptyView)
   }
 
-  /** Resolves when the sockets have taken all they will take without being read. */
+  /** Resolves when the sockets take no more data without being read. */
   async onceQuiet(): Promise<void> {
     const bytes = (): number => this.#sockets.reduce((sum, socket) => sum + socket.bytesWritten, 0)
     for (let quiet = 0, before = bytes(); quiet < 20; quiet++) {
@@ -208,7 +208,7 @@ export class WireServer {
     for (const frame of missed) give(frame)
   }
 
-  /** Writes frames, and cuts the connection where it is its turn. */
+  /** Returns a function that writes frames and cuts the connection after its number of bytes. */
   #stream(response: ServerResponse, headers: Record<string, string>): (id: string, event: unknown) => void {
     let leftBytes = this.cuts.shift() ?? Infinity
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...headers })
