@@ -1,4 +1,4 @@
-/** A multiple of three: the texts of the chunks are the text of the whole. */
+/** Multiple of three, so that the base64 of the chunks can be concatenated. */
 const chunkBytes = 0x6000
 
 export function base64(bytes: Uint8Array): string {
@@ -9,7 +9,7 @@ export function base64(bytes: Uint8Array): string {
   return pieces.join('')
 }
 
-/** Base64url without padding. */
+/** Returns base64url without padding. */
 export function base64url(bytes: Uint8Array): string {
   return base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

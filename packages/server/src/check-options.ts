@@ -42,7 +42,7 @@ const options: FieldChecks<ServerOptions> = {
   defaultAgent: optionalName,
   bridge: (path, value) => checkObject(path, value),
   mayUse: checkFunction,
-  // `limitFaults` says what is wrong with the numbers.
+  // `limitFaults` checks the values.
   limits: optional((path, value) => checkKeys(path, value, Object.keys(defaultLimits))),
   download: checkFunction,
   rateLimiter: checkFunction,
@@ -64,7 +64,9 @@ const options: FieldChecks<ServerOptions> = {
   onAudit: checkFunction,
 }
 
-/** Refuses unknown options, wrong kinds of value and agents that the runtime does not have. `more` are options of a wrapper. */
+/**
+ * Refuses unknown options, values of the wrong type, and agents that the runtime does not have. `more` holds options of a wrapper.
+ */
 export function checkServerOptions(given: Pick<ServerOptions, 'runtime' | 'agents' | 'defaultAgent'>, more: Readonly<Record<string, ArgumentCheck>> = {}): void {
   checkRequired('options', given, 'an object', isFields)
   checkFields('options', given, { ...options, ...more })

@@ -32,38 +32,38 @@ import type { Services } from './services.ts'
 import { OpenStreams } from './sse/open-streams.ts'
 import { toProblemError } from './to-problem-error.ts'
 
-/** A server as a `fetch` handler. It is not bound to a port: `serve` of `./node` or the platform does that. */
+/** Server as a `fetch` handler. It listens on no port: `serve` of `./node` or the platform does that. */
 export interface Server {
   /**
-   * Answers one request. Rejects only for arguments of the wrong kind. `peer` comes from the transport; without it no request
+   * Answers one request. Rejects only if an argument has the wrong type. `peer` comes from the transport; without it no request
    * counts as local.
    */
   fetch(request: Request, peer?: Peer): Promise<Response>
   /**
-   * Refuses new work, lets open streams finish for `drainMs` (default 25,000 ms), ends the rest so that their readers
-   * reconnect elsewhere, and stops the runtime. Reads are answered until then. Repeated calls return the same promise.
+   * Refuses new work, lets open streams finish for `drainMs` (default 25,000 ms), ends the rest so that their readers reconnect
+   * elsewhere, and stops the runtime. Reads are answered until then. Repeated calls return the same promise.
    */
   close(options?: CloseOptions): Promise<void>
-  /** True without authentication: the server must listen on a loopback address only. */
+  /** True without authentication: the server must then listen on a loopback address only. */
   readonly loopbackOnly: boolean
-  /** The limits that `serve` enforces at the socket. */
+  /** Limits that `serve` enforces at the socket. */
   readonly socketLimits: Required<SocketLimits>
   /**
-   * Replaces the authentication without a restart. Streams of callers that are no longer valid, or have other rights, end with
-   * `token-expired`. If the configuration is wrong, it rejects and changes nothing.
+   * Replaces the authentication without a restart. Streams of callers that are no longer valid, or whose rights have changed, end
+   * with `token-expired`. If the configuration is invalid, rejects and changes nothing.
    */
   reload(auth: Auth): Promise<void>
 }
 
 /** Drain time of a closing server. */
 export interface CloseOptions {
-  /** How long open streams may take to finish, in milliseconds. Default 25,000. */
+  /** Time for open streams to finish, in milliseconds. Default 25,000. */
   readonly drainMs?: number
 }
 
 /**
- * Creates an HTTP and SSE server for a runtime, as a `fetch` handler for any platform. It keeps no conversation: every process
- * on the same store serves every session. Throws a `ServerError` with code `invalid-config`.
+ * Creates an HTTP and SSE server for a runtime, as a `fetch` handler for any platform. It stores no conversation: every process on
+ * the same store serves every session. Throws a `ServerError` with code `invalid-config`.
  */
 export function createServer(options: ServerOptions): Server {
   const trustedProxies = checkOptions(options)
@@ -151,7 +151,7 @@ export function createServer(options: ServerOptions): Server {
   }
 }
 
-/** Throws the first wrong kind of value, or everything that is wrong with the values. */
+/** Checks the options. Throws for the first value of the wrong type, or for all invalid values. */
 function checkOptions(options: ServerOptions): TrustedProxies {
   checkServerOptions(options)
   const { auth, cors, trustedProxies = [] } = options
@@ -170,7 +170,7 @@ function checkFetch(request: unknown, peer: unknown): void {
   inputChecks.checkFields('peer', peer, peerChecks)
 }
 
-/** A Request of another implementation is one too. */
+/** Accepts a Request of another implementation too. */
 function isRequest(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'url' in value && 'method' in value && 'headers' in value
 }

@@ -1,8 +1,8 @@
 const escapeSequence = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g
 
 /**
- * JSON on one line, for readers that hold to the standards: half of a surrogate pair becomes U+FFFD, since what is not
- * Unicode text has no UTF-8 form and strict parsers refuse it.
+ * Returns JSON on one line for strict readers. Half of a surrogate pair becomes U+FFFD: it has no UTF-8 form, and strict parsers
+ * refuse it.
  */
 export function encodeJson(value: object): string {
   const text = JSON.stringify(value)

@@ -2,39 +2,39 @@ import { describeValue } from '@bowline/llm/arguments'
 
 /** Limits per caller. Every field has a default. */
 export interface Limits {
-  /** Default 1 MiB. */
+  /** Maximum bytes of a body. Default 1 MiB. */
   readonly bodyBytes?: number
-  /** All headers of a request with its address. Default 16 KiB. */
+  /** Maximum bytes of the request line and all headers. Default 16 KiB. */
   readonly headerBytes?: number
-  /** Time for the headers of a request. Default 10,000. */
+  /** Timeout for the headers of a request, in ms. Default 10,000. */
   readonly headersTimeoutMs?: number
-  /** Time for a whole request, headers and body. Default 30,000. */
+  /** Timeout for a whole request, headers and body, in ms. Default 30,000. */
   readonly bodyTimeoutMs?: number
-  /** Default 64. */
+  /** Maximum nesting of JSON. Default 64. */
   readonly jsonDepth?: number
-  /** Keys in one body. Default 10,000. */
+  /** Maximum number of keys in one body. Default 10,000. */
   readonly jsonKeys?: number
-  /** Requests of one principal per minute. Default 600. */
+  /** Maximum requests of one principal per minute. Default 600. */
   readonly requestsPerMinute?: number
-  /** Requests of one principal that start work. Default 60. */
+  /** Maximum requests of one principal that start work, per minute. Default 60. */
   readonly workPerMinute?: number
-  /** Failed logins from one address. Default 20. */
+  /** Maximum failed logins from one address per minute. Default 20. */
   readonly authFailuresPerMinute?: number
-  /** Runs of one tenant that are executed at once. Default 20. */
+  /** Maximum concurrent runs of one tenant. Default 20. */
   readonly runsPerTenant?: number
-  /** Open streams of this process. Default 5,000. */
+  /** Maximum open streams of this process. Default 5,000. */
   readonly streams?: number
-  /** Default 100. */
+  /** Maximum open streams of one principal. Default 100. */
   readonly streamsPerPrincipal?: number
-  /** Default 50. */
+  /** Maximum open streams of one session. Default 50. */
   readonly streamsPerSession?: number
-  /** Bytes buffered for one slow reader. Default 256 KiB. */
+  /** Maximum bytes buffered for one slow reader. Default 256 KiB. */
   readonly streamBufferBytes?: number
-  /** How long a reader may take nothing while there is something to take. Default 10,000. */
+  /** Time in ms after which a reader that takes no data is disconnected. Default 10,000. */
   readonly slowReaderMs?: number
-  /** After which a reader has to come back. Default one hour. */
+  /** Maximum age of a stream in ms. Its reader must then reconnect. Default one hour. */
   readonly streamMaxAgeMs?: number
-  /** Default 10. */
+  /** Maximum queued runs of one session. Default 10. */
   readonly queuedRunsPerSession?: number
 }
 
@@ -65,7 +65,7 @@ export const defaultLimits: Required<Limits> = {
   queuedRunsPerSession: 10,
 }
 
-/** Everything that is wrong with them. `Infinity` is no limit. */
+/** Returns all faults of the limits. `Infinity` means no limit. */
 export function limitFaults(limits: Limits = {}): readonly string[] {
   const bad = Object.entries(limits).filter(([, value]) => value !== undefined && !isLimit(value))
   return bad.map(([name, value]) => `limits.${name} must be a whole number of 0 or more, or Infinity; received ${describeValue(value)}`)

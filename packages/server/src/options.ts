@@ -14,17 +14,17 @@ import type { CreateRateLimiter } from './rate/rate-limiter.ts'
 import { randomSessionId } from './session-keys.ts'
 
 /**
- * Runtime, authentication, limits and callbacks of a server. Only `runtime` and `auth` are required. Unknown keys are refused
- * with `invalid-config`.
+ * Runtime, authentication, limits and callbacks of a server. Only `runtime` and `auth` are required. Unknown keys are refused with
+ * `invalid-config`.
  */
 export interface ServerOptions {
-  /** Must be started by its owner; `close` stops it. */
+  /** Runtime of the server. Its owner must start it; `close` stops it. */
   readonly runtime: Runtime
-  /** Orchestration of the agents, if they have one. Views of sessions then show the present step. */
+  /** Orchestration of the agents, if they have one. Session views then show the current step. */
   readonly orchestration?: Orchestration
   /**
-   * Recorder of `recordRequests`. Callers with the scope `requests:read` may read recorded requests, prompts included.
-   * Default: these routes do not exist.
+   * Recorder of `recordRequests`. Callers with the scope `requests:read` may read recorded requests, including prompts. Default:
+   * these routes do not exist.
    */
   readonly requests?: Pick<RequestRecorder, 'list' | 'get'>
   /** Authentication of callers. Required, so that no server is open by accident. */
@@ -33,23 +33,26 @@ export interface ServerOptions {
   readonly agents?: Readonly<Record<string, AgentAccess>>
   /** Agent of new sessions that name none. Default: the default agent of the runtime. */
   readonly defaultAgent?: string
-  /** Bridge whose agents other programs reach over MCP. Its owner starts and stops it. Default: there is no `/mcp`. */
+  /** Bridge whose agents other programs reach over MCP. Its owner starts and stops it. Default: none, and `/mcp` does not exist. */
   readonly bridge?: Bridge
-  /** Returns whether a caller may reach an agent of the bridge. Default: every caller may reach all. */
+  /** Returns true if a caller may reach an agent of the bridge. Default: every caller may reach all. */
   readonly mayUse?: (principal: Principal, agentId: string) => boolean
-  /** Sizes, counts and rates. Default: see `Limits`. */
+  /** Limits of sizes, counts and rates. Default: see `Limits`. */
   readonly limits?: Limits
-  /** Fetches files that clients give by their address. It must reach nothing that they may not. Default: such files are refused. */
+  /**
+   * Fetches files that clients give by their address. It must refuse addresses that clients may not reach. Default: such files are
+   * refused.
+   */
   readonly download?: FileDownload
-  /** Counts for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: nothing is counted. */
+  /** Limiter for `requestsPerMinute`, `workPerMinute` and `authFailuresPerMinute`. Default: requests are not limited. */
   readonly rateLimiter?: CreateRateLimiter
-  /** Other origins whose pages may call. Default: none. */
+  /** Other origins whose pages may call the server. Default: none. */
   readonly cors?: CorsOptions
   /** Host names of the server, with or without a port, in addition to loopback names and its own address. */
   readonly hosts?: readonly string[]
-  /** Addresses and ranges of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed. Default: none. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are trusted. Default: none. */
   readonly trustedProxies?: readonly string[]
-  /** Turns groups of routes on and off. */
+  /** Enables and disables groups of routes. */
   readonly routes?: RouteOptions
   /** Prefix of every route, for example `/bowline`. */
   readonly basePath?: string
@@ -57,66 +60,69 @@ export interface ServerOptions {
   readonly heartbeatMs?: number
   /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
-  /** `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
+  /** Source of ids. `session` ids must match `[A-Za-z0-9][A-Za-z0-9_-]{0,127}` and must not be guessable. */
   readonly ids?: IdSource
-  /** Gets one line for each request, each stream and each decision. Default: the console, for faults only. */
+  /** Receives one line for each request, stream and decision. Default: the console, which gets only faults. */
   readonly logger?: Logger
   /** Content of the request log. */
   readonly log?: LogOptions
-  /** Default: nothing is counted, and there is no `/metrics`. `createNodeServer` counts. */
+  /** Metrics for `/metrics`. Default: none, and `/metrics` does not exist. `createNodeServer` has metrics. */
   readonly metrics?: Metrics
-  /** Further secrets to remove from logs, problems, errors and spans. */
+  /** Additional secrets to remove from logs, problems, errors and spans. */
   readonly redact?: RedactConfig
-  /** Gets each decision on access, runs and sessions. Default: the logger gets them, but for the use of tokens. */
+  /** Receives each decision on access, runs and sessions. Default: the logger receives them, except uses of tokens. */
   readonly onAudit?: (record: AuditRecord) => void
 }
 
-/** Rights of clients on one agent. Rights that are not given are refused, except `clientTools: 'declared'` and every `onBusy`. */
+/**
+ * Rights of clients on one agent. A right that is not given is refused. Exceptions: `clientTools` is `declared` and every `onBusy`
+ * is allowed.
+ */
 export interface AgentAccess {
   readonly description?: string
-  /** Words by which a client chooses among agents. Default: none. */
+  /** Words by which a client chooses an agent. Default: none. */
   readonly capabilities?: readonly string[]
   /**
-   * Remote tools that a client may bring to a new session. `declared` (default): those that the agent declares as remote, by
-   * name. `any`: others too, which the client then has to answer. `none`: no tools.
+   * Remote tools that a client may declare for a new session. `declared` (default): those that the agent declares as remote, by
+   * name. `any`: also others, which the client must answer. `none`: no tools.
    */
   readonly clientTools?: ClientTools
-  /** Models that a client may ask for. Default: none. */
+  /** Models that a client may select. Default: none. */
   readonly models?: readonly string[]
   /** Fields of `runtimeParams` that a client may set. Default: none. */
   readonly runtimeParams?: readonly string[]
-  /** A client may give the schema of the final answer of a run. Default: false. */
+  /** Allows a client to set the schema of the final answer of a run. Default false. */
   readonly clientOutput?: boolean
-  /** A client may bring the messages with which a new session begins. Default: false. */
+  /** Allows a client to send the first messages of a new session. Default false. */
   readonly clientHistory?: boolean
   /** Values of `onBusy` that a client may use. Default: all. */
   readonly onBusy?: readonly OnBusy[]
 }
 
-/** Switches for groups of routes. A group that is false does not exist (404). */
+/** Switches for groups of routes. A disabled group does not exist (404). */
 export interface RouteOptions {
-  /** Chat routes for pages that use the AI SDK. Default true. */
+  /** Enables the chat routes for pages that use the AI SDK. Default true. */
   readonly chat?: boolean
-  /** Route of the OpenAPI document. Default true. */
+  /** Enables the route of the OpenAPI document. Default true. */
   readonly openapi?: boolean
-  /** Route `/metrics`. Default true; it exists if `metrics` is set. */
+  /** Enables `/metrics`, if `metrics` is set. Default true. */
   readonly metrics?: boolean
-  /** Route `/mcp`. Default true; it exists if `bridge` is set. */
+  /** Enables `/mcp`, if `bridge` is set. Default true. */
   readonly mcp?: boolean
 }
 
-/** Remote tools that a client may bring to a new session: none, those that the agent declares as remote, or any. */
+/** Remote tools that a client may declare for a new session: none, those that the agent declares as remote, or any. */
 export type ClientTools = 'none' | 'declared' | 'any'
 
-/** Foreign origins whose pages may call. */
+/** Other origins whose pages may call the server. */
 export interface CorsOptions {
-  /** Exact origins, `https://app.example` for example. */
+  /** Exact origins, for example `https://app.example`. */
   readonly origins: readonly string[]
-  /** Whether browsers may send cookies from these origins. Default false. */
+  /** Allows browsers to send cookies from these origins. Default false. */
   readonly credentials?: boolean
 }
 
-/** The methods of a pino logger that the server uses. */
+/** Methods of a pino logger that the server uses. */
 export interface Logger {
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
@@ -134,7 +140,7 @@ export const systemServerIds: IdSource = {
   next: (kind) => (kind === 'session' ? randomSessionId() : `${kind}_${crypto.randomUUID()}`),
 }
 
-/** Says that something failed and where. */
+/** Logger that prints only faults. */
 export const consoleLogger: Logger = {
   info() {},
   warn() {},
@@ -144,7 +150,7 @@ export const consoleLogger: Logger = {
   },
 }
 
-/** `isOpen`: callers need no credentials. */
+/** Returns the faults of the CORS options. `isOpen` is true if callers need no credentials. */
 export function corsFaults(cors: CorsOptions | undefined, isOpen: boolean): readonly string[] {
   if (!cors?.origins.includes('*')) return []
   return [

@@ -4,7 +4,7 @@ import type { Redaction } from '@bowline/llm'
 interface ProblemKind {
   readonly status: number
   readonly title: string
-  /** The same request may succeed later. */
+  /** Delay in ms after which the same request may succeed. */
   readonly retryAfterMs?: number
 }
 
@@ -67,11 +67,11 @@ export const problemCodes = Object.keys(kinds) as readonly ProblemCode[]
 
 export type ProblemFacts = Pick<Problem, 'errors' | 'refused' | 'runId' | 'firstSeq'>
 
-/** Ends a request with a problem body. `detail` must hold nothing that the caller did not say or may not know. */
+/** Error that ends a request with a problem body. `detail` must hold nothing that the caller did not send or may not know. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly code: ProblemCode
-  /** Undefined: the same request does not succeed later either. */
+  /** Undefined if a retry cannot succeed. */
   readonly retryAfterMs: number | undefined
   readonly facts: ProblemFacts
   readonly headers: Readonly<Record<string, string>>
@@ -94,8 +94,8 @@ const maxFaultLength = 200
 type FaultyCode = 'invalid-body' | 'invalid-query' | 'invalid-input'
 
 /**
- * Refuses what the caller sent because of these faults. The detail is the first one, and how many there are besides.
- * `root` names the place whose path is empty.
+ * Returns the refusal of a request with these faults. The detail holds the first fault and the number of others. `root` names the
+ * place whose path is empty.
  */
 export function faulty(code: FaultyCode, faults: readonly Fault[], { root = '', cause }: { readonly root?: string; readonly cause?: unknown } = {}): ProblemError {
   const errors = boundFaults(faults)
@@ -105,7 +105,7 @@ export function faulty(code: FaultyCode, faults: readonly Fault[], { root = '', 
   return new ProblemError(code, `${place && `${place}: `}${message}${others}`, { errors, cause })
 }
 
-/** Returns the first faults, with long texts cut, and says how many were left out: a body may be nothing but faults. */
+/** Returns the first faults, with long texts shortened, and the number of others. A body may have very many faults. */
 function boundFaults(faults: readonly Fault[]): readonly Fault[] {
   const first = faults.slice(0, maxFaults).map(({ path, message }) => ({ path: cut(path), message: cut(message) }))
   const leftOut = faults.length - first.length
@@ -117,10 +117,10 @@ function cut(text: string): string {
 }
 
 interface ProblemOptions extends ProblemFacts {
-  /** When it is known better than by the code. */
+  /** Delay of a retry, if it is known better than by the code. */
   readonly retryAfterMs?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** For the log of the server; it never leaves. */
+  /** Cause for the log of the server. It is never sent. */
   readonly cause?: unknown
 }
 
@@ -128,7 +128,7 @@ export function statusOf(code: ProblemCode): number {
   return kinds[code].status
 }
 
-/** Holds no secret, whoever said it. */
+/** Returns the problem body, with all secrets removed. */
 export function problemBody(error: ProblemError, request: { readonly path: string; readonly id: string }, redaction: Redaction): Problem {
   const kind: ProblemKind = kinds[error.code]
   const body: Problem = {

@@ -5,7 +5,7 @@ const marker = Symbol.for('bowline.server.error')
 /** Code of a `ServerError`: `invalid-config` for options, `invalid-input` for arguments of a call. */
 export type ServerErrorCode = 'invalid-config' | 'invalid-input'
 
-/** Error of misuse by the programmer. Faults of a request are answered with a problem instead. */
+/** Error of misuse by the programmer. A faulty request gets a problem as its answer instead. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
   readonly code: ServerErrorCode
@@ -16,7 +16,7 @@ export class ServerError extends Error {
     this.code = code
   }
 
-  /** True for a `ServerError` of any installed copy of this package. */
+  /** Returns true for a `ServerError`, also from another installed copy of this package. */
   static isInstance(value: unknown): value is ServerError {
     return isMarked(value, marker)
   }

@@ -13,7 +13,7 @@ import type { RateLimits } from './rate/rate-limits.ts'
 import type { RunningRuns } from './rate/running-runs.ts'
 import type { OpenStreams } from './sse/open-streams.ts'
 
-/** What the routes work with. They hold no state of their own. */
+/** Parts that the routes use. Routes have no state of their own. */
 export interface Services {
   readonly runtime: Runtime
   readonly orchestration: Orchestration | undefined
@@ -25,17 +25,17 @@ export interface Services {
   readonly streams: OpenStreams
   readonly rateLimits: RateLimits
   readonly runningRuns: RunningRuns
-  /** Absent: files are not taken by their address. */
+  /** Absent if files given by their address are refused. */
   readonly download: FileDownload | undefined
   readonly tickets: Tickets
-  /** Undefined: what models are sent is not shown. */
+  /** Undefined if recorded requests are not exposed. */
   readonly requests: Pick<RequestRecorder, 'list' | 'get'> | undefined
-  /** Undefined: there is no bridge. */
+  /** Undefined if there is no bridge. */
   readonly mcp: McpService | undefined
-  /** Undefined: nothing is counted. */
+  /** Undefined if there are no metrics. */
   readonly metrics: Metrics | undefined
   readonly redaction: Redaction
   readonly isDraining: () => boolean
-  /** Logs what broke a stream and says what it is to the reader. */
+  /** Logs the error of a stream and returns the frame for the reader. */
   readonly streamError: (error: unknown, call: { readonly request: Request; readonly requestId: string }) => StreamError
 }

@@ -1,7 +1,7 @@
 import type { SessionErrorCode, SessionErrorFacts } from '@bowline/sessions'
 import { faulty, ProblemError, titleOf, type ProblemCode } from './problems.ts'
 
-/** The code of each failure that the layer below names; the same word wherever the server has it. */
+/** Problem code for each error code of the session layer. The same name is used if the server has it. */
 const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'invalid-config': 'internal',
   'invalid-key': 'internal',
@@ -19,7 +19,7 @@ const codeOfSessionError: Readonly<Record<SessionErrorCode, ProblemCode>> = {
   'session-missing': 'session-missing',
   'session-expired': 'session-expired',
   'session-deleted': 'session-deleted',
-  // The server takes a new handle for each request.
+  // The server creates a new handle for each request.
   'handle-closed': 'internal',
   'summary-failed': 'summary-failed',
   busy: 'busy',
@@ -40,17 +40,17 @@ const sessionErrorMarker = Symbol.for('bowline.sessions.error')
 
 type SessionErrorLike = SessionErrorFacts & { readonly code: SessionErrorCode }
 
-/** By its marker: importing the class would bring the whole runtime into this entry. */
+/** Recognizes the error by its marker: importing the class would load the whole runtime into this entry. */
 function isSessionError(error: unknown): error is SessionErrorLike {
   return typeof error === 'object' && error !== null && sessionErrorMarker in error
 }
 
-/** Whether the layer below failed with this. */
+/** Returns true if the error is a session error with this code. */
 export function hasCode(error: unknown, code: SessionErrorCode): boolean {
   return isSessionError(error) && error.code === code
 }
 
-/** What a failure is to the caller. The texts of lower layers name keys and tenants, so none of them leaves. */
+/** Converts an error to a problem for the caller. Texts of lower layers name keys and tenants, so they are never sent. */
 export function toProblemError(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (!isSessionError(error)) return new ProblemError('internal', 'The request could not be carried out.', { cause: error })

@@ -16,7 +16,7 @@ import { allFrames } from './support/frames.ts'
 const minuteMs = 60_000
 const noon = Date.UTC(2026, 10, 26, 12)
 
-/** Waits of a back-off pass at once; no other timer of the client ever runs out. */
+/** Waits of a backoff pass at once. No other timer of the client ever fires. */
 const clientClock: AdminOptions['clock'] = {
   now: () => 0,
   setTimer(atMs, run) {
@@ -25,7 +25,7 @@ const clientClock: AdminOptions['clock'] = {
   },
 }
 
-/** The first answer of every request is lost behind the server. */
+/** Returns a fetch that loses the first answer of every request after the server has handled it. */
 function losing(): { readonly fetch: typeof fetch; readonly tries: () => number } {
   let tries = 0
   return {
@@ -39,7 +39,7 @@ function losing(): { readonly fetch: typeof fetch; readonly tries: () => number 
   }
 }
 
-/** One answer costs 0.002. */
+/** Creates models whose answer costs 0.002. */
 function pricedModels() {
   const model = scriptedModel(() => ({ text: 'Here.', usage: { input: 1_000, output: 500 } }))
   return createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:m': { price: { input: '1', output: '2' }, maxOutputTokens: 1_000 } } })

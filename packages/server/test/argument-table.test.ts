@@ -64,7 +64,7 @@ const serverRow = {
 const server = (): root.Server => root.createServer({ runtime: idleRuntime(), auth: 'none', logger: logger() })
 const on = <Result>(work: (server: root.Server) => Result): Result => work(server())
 
-/** A file that the test need not remove. */
+/** Replaces the file by one that the test need not delete. */
 const logTo = (options: node.PinoLoggerOptions): unknown => node.pinoLogger(options?.to === 'x' ? { ...options, to: '/dev/null' } : options)
 
 const rows: Readonly<Record<string, ArgumentRow>> = {
@@ -107,7 +107,7 @@ const rows: Readonly<Record<string, ArgumentRow>> = {
     good: () => [server(), { host: '127.0.0.1', port: 0, signals: false, headerBytes: 9000, headersTimeoutMs: 9, bodyTimeoutMs: 9, slowReaderMs: 9, drainMs: 9 }],
     call: async (server: root.Server, options: node.ServeOptions) => {
       const { port, signals } = options ?? {}
-      // A free port, and no signals: the process belongs to the test.
+      // Uses a free port and no signals: the process is that of the test.
       const given = port === 7 || signals === true ? { ...options, port: 0, signals: false } : options
       const running = await node.serve(server, given)
       await running.close({ drainMs: 0 })

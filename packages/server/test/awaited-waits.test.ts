@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest'
 import { expectAwaited } from './support/awaiting-script.ts'
 
-/** The awaited call and its result. Each ends only by a timer of the runtime. */
+/** For each wait: the awaited call and its result. Each ends only by a timer of the runtime. */
 const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> = {
   'changes of one record by many at once': [
     `const store = memoryStateStore()
@@ -115,6 +115,6 @@ const waits: Readonly<Record<string, readonly [script: string, said: unknown]>> 
 }
 
 describe('a script that awaits', () => {
-  // Beside each other: most of their time is waiting.
+  // Concurrent, because they mostly wait.
   it.concurrent.each(Object.entries(waits))('O15, S66: %s is not ended before', (_name, [script, said]) => expectAwaited(script, said))
 })

@@ -7,7 +7,7 @@ import { allFrames } from './support/frames.ts'
 const mine = '/api/agent/session/mine'
 const view = async (answer: Promise<Response>) => (await (await answer).json()) as SessionView
 
-/** From now on the handles of this session are changed so. */
+/** From now on, applies this change to the handles of the session. */
 function change({ runtime }: Bench, id: string, changed: (session: Session) => Partial<Session>): void {
   const open = runtime.session.bind(runtime)
   const within = <Read extends typeof runtime.session>(read: Read) => (key: string) => {
@@ -18,7 +18,7 @@ function change({ runtime }: Bench, id: string, changed: (session: Session) => P
   runtime.reader = within(runtime.reader.bind(runtime) as typeof runtime.session)
 }
 
-/** Before each of the first reads of its messages something happens in the session. */
+/** Returns views of a session in which events happen before the first reads of its messages. */
 async function viewWithCommits(commits: number): Promise<{ readonly torn: SessionView; readonly whole: SessionView }> {
   const steps = [{ text: 'One.' }, ...Array.from({ length: commits }, () => ({ text: 'More.' }))]
   const it = await bench({ steps })

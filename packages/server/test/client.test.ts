@@ -6,7 +6,7 @@ import { bench, gate, localTool, remoteTool, stores } from './support/bench.ts'
 
 const text = 'The knot holds under any load and is easy to untie, so it is used at sea. '.repeat(3)
 
-/** Waits of a back-off pass at once; no other timer of the client ever runs out. */
+/** Waits of a backoff pass at once. No other timer of the client ever fires. */
 const clock = {
   now: () => 0,
   setTimer(atMs: number, run: () => void) {
@@ -15,7 +15,7 @@ const clock = {
   },
 }
 
-/** Cuts each stream after so many bytes, and leaves out the wait that the server asks for. */
+/** Returns a fetch that cuts each stream after that many bytes, and removes the wait that the server asks for. */
 function cutting(cuts: number[]): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)

@@ -123,7 +123,7 @@ it('V14: at most 32 tools of 64 KiB in all', async () => {
   expect((await execute({ input: say('hi'), context: { tools: many.slice(1) } })).status).toBe(200)
 })
 
-/** Each definition refers twice to the next. */
+/** Returns a schema in which each definition refers twice to the next. */
 function doublingSchema(): object {
   const next = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index}` }, { $ref: `#/$defs/d${index}` }] })
   const $defs = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`d${index}`, index === 39 ? { type: 'number' } : next(index + 1)]))
@@ -265,7 +265,7 @@ it('V17: instructions, tools and context are those that a session began with', a
   await refusal(execute({ sessionId: 'mine', input: say('hi'), options }), 403, 'option-not-allowed')
 })
 
-/** A store that cannot be reached for commits with this write, while it is told to. */
+/** Returns a store that fails commits with this write while it is switched on. */
 function losing(store: SessionStore, op: string) {
   let fails = false
   const failing = new Proxy(store, {

@@ -34,12 +34,12 @@ interface Operation {
   readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: object }> }>
 }
 
-/** The routes of a budget are there, and no model needs a price. */
+/** The routes of a budget exist, but no model needs a price. */
 const unlimited = { tenantBudget: { maxCost: () => undefined, window: 'day' } } as const
 
 const document = async ({ get }: Bench) => (await (await get('/openapi.json')).json()) as Document
 
-/** A schema of the document as a validator, with the components it refers to. */
+/** Returns a validator for a schema of the document, with the components to which it refers. */
 function validator({ components }: Document, schema: object): z.ZodType {
   const text = JSON.stringify({ ...schema, $defs: components.schemas }).replaceAll('#/components/schemas/', '#/$defs/')
   return z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0])
@@ -144,7 +144,7 @@ it('V94: real answers of every route are those of the document, refusals include
     return answer
   }
 
-  /** The id of the newest run, when it is over. */
+  /** Returns the id of the newest run when it has ended. */
   async function settled(): Promise<string> {
     const frames = await framesUntil(await it.get(`${mine}/events`, { authorization: admin }), ({ data }) => data.type === 'settled')
     const last = frames.at(-1)?.data

@@ -13,7 +13,7 @@ const answer = 'It is there.'
 
 const scout = defineAgent({ name: 'scout', description: 'Looks.', model: scriptedModel(() => ({ text: 'found' })) })
 
-/** A server whose agent hands work to a subagent that answers at once. */
+/** Creates a server whose agent delegates to a subagent that answers at once. */
 function benchWithTeam(store: SessionStore, before?: Promise<void>): Promise<Bench> {
   const call: Step = { ...(before && { parts: [{ wait: before }] }), toolCalls: [{ id: 'd', name: 'delegate_to_scout', input: { prompt: 'look' } }] }
   const model = scriptedModel([call, { text: answer, chunk: 3 }])
@@ -21,7 +21,7 @@ function benchWithTeam(store: SessionStore, before?: Promise<void>): Promise<Ben
   return bench({ store, otherAgents: [lead], defaultAgent: 'lead' })
 }
 
-/** Requests over a socket, and requests whose body only the test reads. */
+/** Requests through a socket, and requests whose body only the test reads. */
 const ways: Readonly<Record<string, (it: Bench) => Pick<Bench, 'post' | 'get'>>> = {
   'over a socket': (it) => it,
   'to a reader that takes nothing before the run has ended': ({ server }) => {
@@ -121,7 +121,7 @@ describe.each(allStores)('a page that comes back while a subagent works, over th
   })
 })
 
-/** A server whose runtime is called between the rest of a run and the look at it. */
+/** Creates a server that calls a hook between the end of a run's events and the read of its state. */
 async function benchWithHook(store: SessionStore, onLook: (it: Bench, runId: string) => Promise<void>): Promise<Bench> {
   let looks = 0
   const it: Bench = await bench({

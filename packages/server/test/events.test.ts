@@ -71,7 +71,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     const whole = await framesUntil(await it.get(`${events}?from=start`), isType('settled'))
     expect(fold(eventsOf([...before, ...after]))).toEqual(fold(eventsOf(whole)))
     const deltas = eventsOf([...before, ...after]).flatMap((event) => (event.type === 'text-delta' ? [event.delta] : []))
-    // The message may have ended before the reader was back: then its end stands for the deltas.
+    // The message may have ended before the reader was back. Its end then replaces the deltas.
     expect(['One two ', 'One two three.']).toContain(deltas.join(''))
     expect(completion(await running).status).toBe('completed')
   })
@@ -162,7 +162,7 @@ describe.each(stores)('events over the $name store', ({ make }) => {
     const frames: Frame[] = []
     for await (const frame of framesOf(await it.get(`${events}?from=start`))) {
       frames.push(frame)
-      // The whole message is there before anything more is read.
+      // The message is complete before the reader reads on.
       if (frame.data.type === 'message-start') {
         begun.open()
         await allFrames(execute)

@@ -13,7 +13,7 @@ const message = (...urls: string[]) => ({
   content: [{ type: 'text', text: 'What is this?' }, ...urls.map((url) => ({ type: 'file', mediaType: 'image/*', data: { type: 'url', url } }))],
 })
 
-/** The user message that the model was called with. */
+/** Returns the user message with which the model was called. */
 const seen = ({ model }: Bench) => model.calls[0]?.prompt.find(({ role }) => role === 'user')?.content
 
 it('V74: a file that a client gave by its address is fetched once, through the guard, and stored as data', async () => {
@@ -145,7 +145,7 @@ it('V74: four files are fetched at once, the others wait, as long as their reque
 })
 
 describe.each(stores)('a repeat of a message with addresses, over the $name store', ({ make }) => {
-  /** Each address works once. */
+  /** Returns a download for which each address works only once. */
   const once = () => {
     const asked: string[] = []
     return {

@@ -14,7 +14,7 @@ const says: Script = async () => ({ text: 'Done.' })
 
 const handOver = { toolCalls: [{ id: 'h', name: 'delegate_to_helper', input: { prompt: 'help' } }] }
 
-/** A server whose agent hands work to a helper that waits for an answer. */
+/** Creates a server whose agent delegates to a helper that waits for an answer. */
 async function boss(store: SessionStore, instructions: string, [first, helps]: readonly [Script, Script], auth?: Awaited<ReturnType<typeof tokens>>) {
   const helper = defineAgent({ name: 'helper', description: 'Helps.', model: scriptedModel(helps), tools: [remoteTool('where')], instructions })
   const agent = defineAgent({ name: 'boss', model: scriptedModel(first), subagents: [helper] })
@@ -59,7 +59,7 @@ it('V63, S82: a run of a subagent that is held for its definition is named by th
 describe('a chat whose subagent is held for its definition', () => {
   const posted = chatBody([userMessage('u1', 'go')])
 
-  /** The helper is at work when its process ends. The next process has another definition of it. */
+  /** Ends the process while the helper is running. In the next process the definition of the helper has changed. */
   async function heldChat() {
     const store = memoryStore()
     const atWork = gate()

@@ -9,7 +9,7 @@ import { allFrames, completion, eventsOf, framesUntil, typesOf } from './support
 const mine = '/api/agent/session/mine'
 const receipt = async (answer: Response | Promise<Response>) => (await (await answer).json()) as InputReceipt
 
-/** A run that is open until it is let go, with its first answer under way. There is an answer for each later call. */
+/** Starts a run that is open until `hold` opens and whose first answer has begun. Each later call has its own answer. */
 async function openRun(options: BenchOptions) {
   const hold = gate()
   const steps: Script = (_call, index) => (index === 0 ? { parts: [{ wait: hold.passed }], text: 'One.' } : { text: `Answer ${index + 1}.` })
@@ -71,7 +71,7 @@ describe.each(stores)('inputs to an open run over the $name store', ({ make }) =
     expect(completion(first)).toMatchObject({ runId, status: 'completed' })
     expect(completion(last)).toMatchObject({ runId: queued.headers.get('x-run-id'), status: 'completed' })
     expect(eventsOf(last).every((event) => 'runId' in event && event.runId !== runId)).toBe(true)
-    // No call was tried again.
+    // No call was retried.
     expect(model.calls).toHaveLength(4)
     const { messages } = (await (await get(mine)).json()) as SessionView
     const texts = messages.filter((message) => message.role === 'user').map((message) => message.content)

@@ -6,7 +6,7 @@ import { allFrames, completion, framesOf, type Frame } from './support/frames.ts
 
 const unavailable = Object.assign(new Error('no'), { [Symbol.for('bowline.sessions.error')]: true, code: 'store-unavailable' })
 
-/** A memory store that can be told to fail. */
+/** Creates a memory store that can be switched to fail. */
 function failingStore(): SessionStore & { failing: boolean } {
   const store = memoryStore()
   const guarded = { failing: false }
@@ -49,7 +49,7 @@ it('V84: a reader stays while the store fails, and sees what comes when it is ba
   const { execute, get } = await bench({ store, steps: [{ text: 'One.' }, { text: 'Two.' }] })
   await allFrames(await execute({ sessionId: 'mine', input: say('hi'), context: {} }))
   const frames = framesOf(await get('/api/agent/session/mine/events?from=now'))
-  // The answer was there, so the reader is; it waits for what comes next.
+  // The reader is connected, because its answer has arrived. It waits for the next event.
   const next = frames.next()
   store.failing = true
   expect((await get('/readyz')).status).toBe(503)

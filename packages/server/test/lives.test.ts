@@ -22,7 +22,7 @@ describe.each(stores)('the end of a session over the $name store', ({ make }) =>
     for (const id of ['mine', 'none']) expect((await remove(url, `/api/agent/session/${id}`)).status).toBe(204)
     await refusal(remove(url, '/api/agent/session/mine~a~1'), 404, 'session-missing')
     expect((await (await get('/api/agent/sessions')).json()) as SessionList).toEqual({ sessions: [] })
-    // V19: it is known that it was there.
+    // V19: the server still knows that the session existed.
     await refusal(get(mine), 410, 'session-deleted')
     await refusal(get(`${mine}/events`), 410, 'session-deleted')
     await refusal(post(`${mine}/stop`, {}), 410, 'session-deleted')

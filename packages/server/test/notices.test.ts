@@ -5,7 +5,7 @@ import { allFrames } from './support/frames.ts'
 
 const mine = '/api/agent/session/mine/notices'
 const secret = 'a secret of sixteen characters'
-/** It leads nowhere: each attempt fails. */
+/** The address cannot be reached: each attempt fails. */
 const runtimeOptions = { notify: { url: 'https://hooks.example/', events: ['settled'], secret, retentionMs: 1 }, webhooks: { resolve: () => Promise.resolve([]) } } as const
 
 describe.each(stores)('notices over the $name store', ({ make }) => {

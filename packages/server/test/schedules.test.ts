@@ -11,7 +11,7 @@ const noon = Date.UTC(2026, 10, 26, 12)
 const view = async (answer: Response | Promise<Response>) => (await (await answer).json()) as ScheduleView
 const listed = async ({ get }: Bench) => ((await (await get(mine)).json()) as ScheduleList).schedules
 
-/** A session with one answered input. */
+/** Creates a session with one answered input. */
 async function talked(made: Bench): Promise<Bench> {
   await allFrames(await made.execute({ sessionId: 'mine', input: say('first'), context: {} }))
   return made

@@ -27,7 +27,7 @@ it('V63: the session of a child can be looked at only', () => {
   for (const id of ['~helper~c1', 'a~', 'a~helper', 'a~Helper~c1', 'a~helper~c:1', `a~h~${'c'.repeat(81)}`, `a~${'h'.repeat(53)}~c`]) expect(isReadableId(id), id).toBe(false)
   const deep = `a${`~h~${'c'.repeat(70)}`.repeat(8)}`
   expect([deep.length, isReadableId(deep)]).toEqual([585, true])
-  // With the longest tenant its key has as many characters as a store takes.
+  // With the longest tenant, the key has the maximum length of a store.
   expect([12, 13].map((more) => isReadableId(`${deep}~h~${'c'.repeat(more)}`))).toEqual([true, false])
 })
 

@@ -6,7 +6,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { expect, it } from 'vitest'
 import { ask } from './support/request.ts'
 
-/** A store that counts its calls by name. */
+/** Returns a store that counts its calls by name. */
 function countingStore(store: SessionStore, calls: Record<string, number>): SessionStore {
   return new Proxy(store, {
     get(target, name) {

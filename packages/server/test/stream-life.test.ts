@@ -24,7 +24,7 @@ describe.each(stores)('how long a stream lasts, over $name', ({ make }) => {
     ]
     const ada: Principal = { id: 'ada', tenant: 'acme', scopes: ['sessions:read', 'sessions:write'] }
     const auth = () => Promise.resolve(expiresAt !== undefined && clock.now() < expiresAt ? { ...ada, expiresAt } : ada)
-    // The clock jumps: no reader is as fast as that.
+    // The clock jumps, and no reader can keep up with it.
     const it = await bench({ store: make(), clock, auth, steps: [{ parts }], limits: { slowReaderMs: 100_000, ...limits } })
     const execute = allFrames(await it.execute({ sessionId: 'mine', input: say('count'), context: {} }))
     const reading = allFrames(await it.get(`${events}?from=start`))

@@ -10,7 +10,7 @@ const mine = '/api/agent/session/mine'
 const view = async (answer: Response | Promise<Response>) => (await (await answer).json()) as SessionView
 const answers = (...texts: readonly string[]) => texts.map((text) => ({ text }))
 
-/** A session with these inputs, each answered. */
+/** Creates a session with these inputs, each answered. */
 async function talk({ execute }: Bench, ...inputs: readonly string[]): Promise<void> {
   for (const [place, input] of inputs.entries()) {
     await allFrames(await execute({ sessionId: 'mine', input: say(input), ...(place === 0 && { context: { metadata: { topic: 'knots' } } }) }))

@@ -15,7 +15,7 @@ it('V41: what another process does arrives through the log at once, in the same 
   const hold = gate()
   const steps = [{ toolCalls: [{ name: 'look', input: {} }] }, { text: 'Seen it all.', chunk: 4 }]
   const executing = await bench({ store, steps, tools: [localTool('look', () => hold.passed.then(() => 'seen'))] })
-  // Its time stands still: nothing that it gives was waited for.
+  // The clock of the reading server stands still, so it delivers without any wait.
   const clock = manualClock()
   const reading = await bench({ store, runtimeOptions: { clock, concurrency: 0 } })
   const execute = await executing.execute({ sessionId: 'mine', input: say('hi'), context: {} })

@@ -9,15 +9,15 @@ export interface AuthConfig {
 }
 
 /**
- * Function that returns the caller of a request, or null for an unknown one. It must not pass unchecked credentials. If it
- * throws, or takes longer than 5 s, the request is answered with 503.
+ * Function that returns the caller of a request, or null for an unknown one. It must verify the credentials. If it throws, or takes
+ * longer than 5 s, the server answers with 503.
  */
 export type AuthVerifier = (request: Request) => Promise<Principal | null>
 
-/** Authentication of a server. `none`: every caller may do everything, and only callers on this machine are answered. */
+/** Authentication of a server. `none`: every caller may do everything, and the server answers only callers on this machine. */
 export type Auth = AuthConfig | AuthVerifier | 'none'
 
-/** Everything that is wrong with it. */
+/** Returns all faults of an authentication. */
 export function authFaults(auth: Auth | undefined): readonly string[] {
   if (auth === undefined) return ["auth is required: tokens, jwt, a verifier, or 'none' for this machine only"]
   if (auth === 'none' || typeof auth === 'function') return []

@@ -7,7 +7,7 @@ import { isTenant, type Principal } from './principal.ts'
 const verifierTimeoutMs = 5000
 const everybody: Principal = { id: 'local', tenant: 'local', scopes: ['admin'] }
 
-/** Says who makes a request, by a configuration that may be replaced. */
+/** Authenticates requests with a configuration that can be replaced. */
 export class Authenticator {
   readonly #clock: Clock
   readonly #requests = new WeakMap<Principal, Request>()
@@ -19,11 +19,11 @@ export class Authenticator {
     this.#verify = verifierOf(auth, clock)
   }
 
-  /** Throws `unauthenticated` for whoever it does not know, without a reason. */
+  /** Returns the caller of a request. Throws `unauthenticated` for an unknown caller, without a reason. */
   async authenticate(request: Request): Promise<Principal> {
     const known = await this.#verify(request)
     if (!known || (known.expiresAt !== undefined && known.expiresAt <= this.#clock.now())) throw unauthenticated()
-    // One object for each request, whatever a verifier gives.
+    // A new object for each request, even if a verifier returns the same one twice.
     const principal = { ...known }
     this.#requests.set(principal, request)
     return principal
@@ -34,19 +34,19 @@ export class Authenticator {
     this.#generation += 1
   }
 
-  /** Another one when the configuration was replaced. */
+  /** Counter that changes when the configuration is replaced. */
   get generation(): number {
     return this.#generation
   }
 
-  /** Whether the request that a principal came with would make exactly that principal now. */
+  /** Returns true if authenticating the request again would give exactly the same principal. */
   async stillKnows(principal: Principal): Promise<boolean> {
     const request = this.#requests.get(principal)
     if (!request) return false
     try {
       return fingerprint(await this.authenticate(request)) === fingerprint(principal)
     } catch {
-      // Not known, or nobody can tell: whoever it is comes back and is told which.
+      // The caller is unknown, or the check failed. A new request of the caller gets the reason.
       return false
     }
   }
@@ -61,14 +61,14 @@ function verifierOf(auth: Auth, clock: Clock): AuthVerifier {
   return guardVerifier(typeof auth === 'function' ? auth : bearerVerifier(auth, clock), clock)
 }
 
-/** One that throws or hangs must not let anybody in. */
+/** Wraps a verifier so that it denies access if it throws or hangs. */
 function guardVerifier(verifier: AuthVerifier, clock: Clock): AuthVerifier {
   return async (request) => {
     const late = Promise.withResolvers<never>()
     const cancel = clock.setTimer(clock.now() + verifierTimeoutMs, () => late.reject(new Error('The verifier took too long.')), { hold: true })
     try {
       const principal = await Promise.race([verifier(request), late.promise])
-      // A tenant outside its alphabet could name the sessions of another one.
+      // A tenant with other characters could name sessions of another tenant.
       if (principal && !isTenant(principal.tenant)) throw new Error('The verifier gave a principal without a valid tenant.')
       return principal
     } catch (error) {

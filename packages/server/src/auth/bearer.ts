@@ -6,10 +6,10 @@ import { equalInConstantTime, hashToken, tokenId, type TokenConfig } from './tok
 
 const bearerForm = /^Bearer +(\S+)$/i
 const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** Compared with when no token has the id, so that an unknown id takes the way of a wrong secret. */
+/** Hash that is compared if no token has the id, so that an unknown id takes the same path as a wrong secret. */
 const noHash = `sha256:${'0'.repeat(64)}`
 
-/** Knows bearers by the configuration. */
+/** Creates a verifier of bearer tokens from the configuration. */
 export function bearerVerifier({ tokens = [], jwt }: AuthConfig, clock: Clock): AuthVerifier {
   const verifyJwt = jwt && jwtVerifier(jwt, clock)
   const byId = new Map(tokens.map((token) => [token.id, token]))

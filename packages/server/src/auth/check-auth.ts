@@ -7,7 +7,7 @@ import type { TokenConfig } from './token.ts'
 
 const { checkBoolean, checkFields, checkItems, checkName, checkRequired, checkText, record } = configChecks
 
-/** The fields of a token but for its hash, as `createToken` takes them. */
+/** Fields of a token except its hash, as `createToken` takes them. */
 export const newTokenChecks: FieldChecks<Omit<TokenConfig, 'hash' | 'disabled'>> = {
   id: checkName,
   tenant: checkName,
@@ -32,7 +32,7 @@ const config: FieldChecks<AuthConfig> = {
   jwt: (path, value) => checkFields(path, value, jwt),
 }
 
-/** Refuses unknown fields and wrong kinds of value. `authFaults` says what is wrong with the values. */
+/** Refuses unknown fields and values of the wrong type. `authFaults` checks the values. */
 export const checkAuth: ArgumentCheck = (path, value) => {
   if (value === undefined || value === 'none' || typeof value === 'function') return
   checkRequired(path, value, "tokens, jwt, a verifier, or 'none' for this machine only", (given) => typeof given === 'object')

@@ -6,17 +6,17 @@ import { isScope, isTenant, type Principal } from './principal.ts'
 
 /** Issuer, audience and claims of accepted JWTs. `sub`, `exp` and the claims for tenant and scopes are required. */
 export interface JwtConfig {
-  /** Address of the issuer's public keys: https, or http on this machine. */
+  /** Address of the issuer's public keys: https, or http on this machine. Give either this or `secret`. */
   readonly jwksUrl?: string
-  /** Or a secret that is shared with the issuer: at least 32 bytes. */
+  /** Secret shared with the issuer, at least 32 bytes. Give either this or `jwksUrl`. */
   readonly secret?: string
   readonly issuer: string
   readonly audience: string
-  /** Default `tenant`. */
+  /** Claim with the tenant. Default `tenant`. */
   readonly tenantClaim?: string
   /** Claim with the scopes: a list, or words separated by spaces. Unknown scopes are ignored. Default `scope`. */
   readonly scopeClaim?: string
-  /** Default: every one that fits the kind of key. */
+  /** Accepted algorithms. Default: all that fit the type of key. */
   readonly algorithms?: readonly string[]
 }
 
@@ -27,7 +27,7 @@ const msPerSecond = 1000
 const minSecretBytes = 32
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
-/** Failures of the token, which make its bearer nobody. Every other one is of the keys: then nobody can tell. */
+/** Codes of errors in the token: the caller is then unknown. All other errors concern the keys: the check then failed. */
 const tokenFailures: readonly unknown[] = [
   'ERR_JOSE_ALG_NOT_ALLOWED',
   'ERR_JOSE_NOT_SUPPORTED',
@@ -42,11 +42,14 @@ const tokenFailures: readonly unknown[] = [
 
 export type JwtVerifier = (token: string) => Promise<Principal | null>
 
-/** Keys come from the configured place only, whatever a token says of itself. Rejects when they cannot be had. */
+/**
+ * Returns a verifier of JWTs. It takes keys only from the configured place, whatever the token says. It rejects if the keys cannot
+ * be loaded.
+ */
 export function jwtVerifier(config: JwtConfig, clock: Clock): JwtVerifier {
   const { issuer, audience, tenantClaim = 'tenant', scopeClaim = 'scope' } = config
   const algorithms = [...(config.algorithms ?? algorithmsOf(config))]
-  // Keys are kept for ten minutes; a key that is not among them is looked for once in thirty seconds.
+  // Keys are cached for ten minutes. If a key is not among them, it is looked up at most once in thirty seconds.
   const keys = config.jwksUrl === undefined ? undefined : createRemoteJWKSet(new URL(config.jwksUrl))
   const secret = new TextEncoder().encode(config.secret)
   return async (token) => {
@@ -62,7 +65,7 @@ export function jwtVerifier(config: JwtConfig, clock: Clock): JwtVerifier {
   }
 }
 
-/** Everything that is wrong with it. */
+/** Returns all faults of the JWT configuration. */
 export function jwtFaults(config: JwtConfig): readonly string[] {
   const { jwksUrl, secret, algorithms = [] } = config
   const allowed = algorithmsOf(config)
@@ -78,7 +81,7 @@ export function jwtFaults(config: JwtConfig): readonly string[] {
   ]
 }
 
-/** A shared secret is never taken for a public key, nor a public key for a secret. */
+/** Returns the algorithms that fit the key, so that a shared secret is never used as a public key, nor the reverse. */
 function algorithmsOf({ secret }: JwtConfig): readonly string[] {
   return secret === undefined ? publicKeyAlgorithms : secretAlgorithms
 }

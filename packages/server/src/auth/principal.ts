@@ -11,16 +11,16 @@ export const scopes = [
   'admin',
 ] as const
 
-/** Right of a caller within its tenant. `admin` contains all others. */
+/** Right of a caller within its tenant. `admin` includes all others. */
 export type Scope = (typeof scopes)[number]
 
-/** Authenticated caller. Two tenants never see each other's data, with any scopes. */
+/** Authenticated caller. Tenants never see each other's data, whatever their scopes. */
 export interface Principal {
   readonly id: string
-  /** `[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}`. */
+  /** Tenant of the form `[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}`. */
   readonly tenant: string
   readonly scopes: readonly Scope[]
-  /** Epoch milliseconds. */
+  /** Expiry time in epoch milliseconds. */
   readonly expiresAt?: number
 }
 
@@ -34,7 +34,7 @@ export function isScope(scope: string): scope is Scope {
   return (scopes as readonly string[]).includes(scope)
 }
 
-/** `admin` contains every scope, within the tenant. */
+/** Returns true if the principal has the scope. `admin` includes every scope within the tenant. */
 export function allows(principal: Principal, scope: Scope): boolean {
   return principal.scopes.includes(scope) || principal.scopes.includes('admin')
 }

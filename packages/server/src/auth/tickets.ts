@@ -10,15 +10,15 @@ export interface Ticket {
   readonly expiresAt: number
 }
 
-/** What a ticket stands for, as it is stored. */
+/** Stored content of a ticket. */
 interface Grant {
   readonly id: string
   readonly tenant: string
   readonly sessionId: string
   readonly createdAt: number
-  /** Of the ticket. */
+  /** Expiry time of the ticket. */
   readonly expiresAt: number
-  /** Of the principal. */
+  /** Expiry time of the principal. */
   readonly endsAt?: number
 }
 
@@ -29,8 +29,8 @@ const lifeMs = 60_000
 const sweepLimit = 20
 
 /**
- * Tickets open one stream of one session, for readers that can send no header. They are in the store by their hash, so
- * that every process honours them and of all that try, one gets in.
+ * Tickets of one use. Each opens one stream of one session, for readers that cannot send a header. They are stored by their hash,
+ * so that every process accepts them and exactly one redemption succeeds.
  */
 export class Tickets {
   readonly #state: () => StateStore
@@ -46,7 +46,7 @@ export class Tickets {
     await this.#sweep()
     const createdAt = this.#clock.now()
     const expiresAt = createdAt + lifeMs
-    // The time comes first: in the order of their ids, tickets that are over are the first ones.
+    // The id begins with the expiry time, so that expired tickets sort first.
     const ticket = `bwlt_${expiresAt.toString(36).padStart(9, '0')}_${base64url(crypto.getRandomValues(new Uint8Array(secretBytes)))}`
     const grant: Grant = { id, tenant, sessionId, createdAt, expiresAt, ...(endsAt !== undefined && { endsAt }) }
     const { ok } = await this.#state().compareAndSet(space, await idOf(ticket), null, { ...grant }, { ttlMs: 'never' })
@@ -54,7 +54,7 @@ export class Tickets {
     return { ticket, expiresAt }
   }
 
-  /** Who comes with it; it may read that session. Throws `unauthenticated`, always the second time. */
+  /** Returns the principal of the ticket, which may read that session. Throws `unauthenticated`, always on the second use. */
   async redeem(ticket: string, sessionId: string | undefined): Promise<Principal> {
     const state = this.#state()
     const id = await idOf(ticket)
@@ -73,12 +73,12 @@ export class Tickets {
     }
   }
 
-  /** Whoever got a ticket before may not be known any more. */
+  /** Revokes all tickets created before now: their callers may no longer be known. */
   revokeAll(): void {
     this.#validFrom = this.#clock.now()
   }
 
-  /** Removes some that nobody used in time. */
+  /** Removes some expired tickets that were never used. */
   async #sweep(): Promise<void> {
     const state = this.#state()
     const { items } = await state.list(space, { limit: sweepLimit })

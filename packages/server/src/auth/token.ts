@@ -6,23 +6,23 @@ import { configChecks } from '../arguments.ts'
 import { newTokenChecks } from './check-auth.ts'
 import { isTenant, type Scope } from './principal.ts'
 
-/** One token in the configuration: its hash, never the token. */
+/** One token in the configuration. It holds the hash, never the token. */
 export interface TokenConfig {
   readonly id: string
   /** `sha256:` and 64 hex digits. */
   readonly hash: `sha256:${string}`
   readonly tenant: string
   readonly scopes: readonly Scope[]
-  /** ISO 8601. */
+  /** Expiry time as an ISO 8601 date. */
   readonly expiresAt?: string
   readonly disabled?: boolean
 }
 
-/** A new token with its line for the configuration. */
+/** New token and its configuration line. */
 export interface CreatedToken {
-  /** `bwl_<id>_<43 characters>`. It is shown once and stored nowhere. */
+  /** `bwl_<id>_<43 characters>`. It is shown once and never stored. */
   readonly token: string
-  /** The line for the configuration. */
+  /** Configuration line that accepts the token. */
   readonly config: TokenConfig
 }
 
@@ -41,7 +41,7 @@ export async function createToken(options: Omit<TokenConfig, 'hash' | 'disabled'
   return { token, config }
 }
 
-/** The id inside a token, or null when it is no token. */
+/** Returns the id inside a token, or null if the text is not a token. */
 export function tokenId(token: string): string | null {
   return tokenForm.exec(token)?.[1] ?? null
 }
@@ -50,7 +50,7 @@ export async function hashToken(token: string): Promise<string> {
   return `sha256:${hex(await sha256(token))}`
 }
 
-/** Takes the same time wherever the first difference is. */
+/** Constant-time comparison. */
 export function equalInConstantTime(left: string, right: string): boolean {
   if (left.length !== right.length) return false
   let difference = 0
@@ -58,7 +58,7 @@ export function equalInConstantTime(left: string, right: string): boolean {
   return difference === 0
 }
 
-/** Everything that is wrong with one line of the configuration. */
+/** Returns all faults of one token of the configuration. */
 export function tokenFaults(token: TokenConfig, path: string): readonly string[] {
   const name = `token ${JSON.stringify(token.id)}`
   return [

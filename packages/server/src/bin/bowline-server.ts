@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { runCommand } from './run-command.ts'
 import { processSurroundings } from './surroundings.ts'
 
-// Read here and nowhere else: of all modules only this one is known to stay in its folder when it is built.
+// Read in this module only: it is the only one whose path relative to `package.json` stays the same after the build.
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string }
 const exitCode = await runCommand(process.argv.slice(2), version, processSurroundings)
 if (exitCode !== 'serving') process.exit(exitCode)

@@ -20,7 +20,7 @@ const msPerSecond = 1000
 
 type Row = readonly [key: string, value: string, origin: string]
 
-/** Without secrets: of tokens only who they are for. */
+/** Returns the configuration in rows, without secrets: of a token it shows only the owner. */
 function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): readonly Row[] {
   const special: Readonly<Partial<Record<string, string>>> = {
     agents: `${config.agents} (${agents.map(({ name }) => name).join(', ')})`,
@@ -35,7 +35,7 @@ function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): reado
   ]
 }
 
-/** What is found in a database that several servers share. Changes nothing in it, and fails if the server could not start on it. */
+/** Returns facts about a database that several servers share. Reads only, and fails if the server could not start on it. */
 async function describeDatabase(store: StoreChoice): Promise<readonly Row[]> {
   if (store.kind !== 'postgres') return []
   const { postgresStore } = await import('@bowline/sessions/postgres')

@@ -1,21 +1,21 @@
 import type { ExtraFlag } from '../config/read-flags.ts'
 import type { Environment } from '../config/read-variables.ts'
 
-/** One thing that `bowline-server` does. */
+/** Command of `bowline-server`. */
 export interface Command {
-  /** Its words. */
+  /** Words that select the command. */
   readonly name: string
   readonly usage: string
-  /** In one line. */
+  /** Description in one line. */
   readonly about: string
-  /** It takes the flags of all keys of the configuration. */
+  /** True if it takes the flags of all configuration keys. */
   readonly takesSettings: boolean
   readonly flags: Readonly<Record<string, CommandFlag>>
-  /** Loads what it needs, and runs it. */
+  /** Loads the code that it needs and runs the command. */
   run(call: CommandCall): Promise<Outcome>
 }
 
-/** `serving`: the process is to live on. `problems`: it did its work, and found some. */
+/** `serving`: the process continues to run. `problems`: the command succeeded and found problems. */
 export type Outcome = 'done' | 'serving' | 'problems'
 
 export interface CommandFlag extends ExtraFlag {
@@ -23,17 +23,17 @@ export interface CommandFlag extends ExtraFlag {
   readonly placeholder?: string
 }
 
-/** What a command has to do with the world. */
+/** Environment of a command. */
 export interface Surroundings {
   readonly environment: Environment
   readonly folder: string
-  /** For programs. Resolves when it is written: who exits then loses nothing. */
+  /** Prints output for programs. Resolves when it is written, so that an exit loses nothing. */
   print(text: string): Promise<void>
-  /** For people. */
+  /** Prints output for people. */
   readonly tell: (text: string) => Promise<void>
 }
 
 export interface CommandCall extends Surroundings {
-  /** What follows the name of the command. */
+  /** Words after the name of the command. */
   readonly argv: readonly string[]
 }

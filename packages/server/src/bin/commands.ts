@@ -1,7 +1,7 @@
 import type { Command } from './command.ts'
 import { configFlag, logFlags, tokenFlags } from './flags.ts'
 
-/** What the command line knows. Each loads its own code, so that help and tokens are there at once. */
+/** All commands. Each loads its own code, so that help and tokens start fast. */
 export const commands: readonly Command[] = [
   {
     name: 'start',

@@ -9,7 +9,7 @@ export interface BridgeParts {
   readonly redact?: RedactConfig
 }
 
-/** A bridge to agents of this runtime. Its code is loaded only for it. */
+/** Creates a bridge to agents of this runtime. Its code is loaded only if it is used. */
 export async function createAgentsBridge({ agents, defaultAgent }: BridgeAgents, runtime: Runtime, parts: BridgeParts): Promise<Bridge> {
   const { createBridge, inProcessExecutor, runtimeAgent } = await import('@bowline/bridge')
   return createBridge({
@@ -19,7 +19,10 @@ export async function createAgentsBridge({ agents, defaultAgent }: BridgeAgents,
   })
 }
 
-/** The same runtime. The server stops it when open streams have ended: then the bridge stops first, which needs the store. */
+/**
+ * Returns the runtime with a `stop` that first stops the bridge, which needs the store. The server calls `stop` after open streams
+ * have ended.
+ */
 export function stoppedAfter(bridge: Bridge, runtime: Runtime): Runtime {
   return {
     ...runtime,

@@ -4,7 +4,10 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from '../config/store-choice.ts'
 
-/** Creates the store; the runtime opens it. Loads the Postgres driver only if the store needs it. `warn` gets warnings for the operator. */
+/**
+ * Creates the store; the runtime opens it. Loads the Postgres driver only if the store needs it. `warn` receives warnings for the
+ * operator.
+ */
 export async function createStore(choice: StoreChoice, warn: (message: string) => void): Promise<SessionStore> {
   switch (choice.kind) {
     case 'memory':

@@ -5,7 +5,7 @@ import { variableOf } from '../config/settings.ts'
 const prefix = 'bowline-server: '
 const levelForm = /^--log\.level(?:=|$)/
 
-/** One clear line for each thing that is wrong; a stack only for who asked for details. */
+/** Returns one clear line per fault, and a stack only if the caller wants details. */
 export function describeFailure(error: unknown, withStack: boolean): string {
   const text = prefix + messageOf(error).replaceAll('\n', `\n${prefix}`)
   const stack = withStack ? stackOf(error) : undefined
@@ -29,7 +29,7 @@ function messageOf(error: unknown): string {
   }
 }
 
-/** Whether the level of the log asks for stacks. The configuration may be what failed, so that it cannot be asked. */
+/** Returns true if the log level asks for stacks. It does not use the configuration, which may be the cause of the failure. */
 export function wantsDetails(argv: readonly string[], environment: Environment): boolean {
   const at = argv.findIndex((word) => levelForm.test(word))
   const flag = argv[at]?.split('=')[1] ?? argv[at + 1]

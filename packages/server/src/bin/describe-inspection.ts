@@ -1,6 +1,6 @@
 import type { Inspection, InspectedCall, InspectedRun, OpenWork, RunInfo, ScheduleInfo } from '@bowline/sessions'
 
-/** What `bowline-server log` says to people: one fact per line. */
+/** Returns the output of `bowline-server log` for people, one fact per line. */
 export function describeInspection({ at, session, committed, open }: Inspection): readonly string[] {
   const { events, runs, turns, version, branches } = committed
   const entries = branches.map((branch) => branch.entries).join(' + ') || '0'

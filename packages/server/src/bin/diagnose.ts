@@ -3,24 +3,24 @@ import type { Page, PageRequest, RunRecord, SessionRecord, SessionStore } from '
 
 export interface Problem {
   readonly what: string
-  /** What is wrong, where, and what to do about it. */
+  /** States the problem, its place, and how to solve it. */
   readonly message: string
 }
 
 export interface Diagnosis {
-  /** How much there is, in rows of a name and a number. */
+  /** Numbers of stored items, as rows of a name and a number. */
   readonly counts: readonly (readonly [name: string, count: string])[]
   readonly problems: readonly Problem[]
 }
 
-/** What a living process does at once is late by now. */
+/** Time after which work is late: a running process would have done it at once. */
 const lateMs = 60_000
 const waitsLongMs = 600_000
 const mostCounted = 10_000
 const pageSize = 1000
 const mostNamed = 5
 
-/** Looks at an open store. Changes nothing. */
+/** Examines an open store. Reads only. */
 export async function diagnose(store: SessionStore, now: number): Promise<Diagnosis> {
   const [open, due, expired, recovery, notices, counts] = await Promise.all([
     upTo((page) => store.listSessions({ status: ['running', 'queued', 'waiting-for-retry'], expired: false, ...page })),
@@ -53,7 +53,7 @@ function problem(what: string, places: readonly string[], message: string): Prob
   return { what, message: `${places.slice(0, mostNamed).join(', ')}${more} ${message}` }
 }
 
-/** The run of each session that holds it or comes next. */
+/** Returns for each session the run that is running, or else the next one. */
 async function firstRuns(store: SessionStore, sessions: readonly SessionRecord[]): Promise<readonly RunRecord[]> {
   const runs: RunRecord[] = []
   for (const { key } of sessions) {
@@ -78,7 +78,7 @@ async function countsOf(store: SessionStore): Promise<Diagnosis['counts']> {
   ]
 }
 
-/** The first 10,000: who has more looks at the first ones. */
+/** Returns the first 10,000 items. More would not help: the operator looks at the first ones. */
 async function upTo<T>(read: (request: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = []
   let page: string | undefined

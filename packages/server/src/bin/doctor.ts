@@ -8,7 +8,7 @@ import { columns } from './help.ts'
 import { openedStore } from './open-store.ts'
 import { readConfig } from './read-config.ts'
 
-/** Reads only. To open the store checks its tables or files: what it cannot bear is an error of its own. */
+/** Examines the store. Reads only. Opening the store checks its tables or files; a fault in them is reported as an error. */
 export async function doctor(call: CommandCall): Promise<Outcome> {
   const { store: choice } = await readConfig(call, [])
   const warnings: string[] = []

@@ -2,7 +2,7 @@ import { groups, type Setting } from '../config/setting.ts'
 import { flagOf, settingKeys, settings } from '../config/settings.ts'
 import type { Command } from './command.ts'
 
-/** What `bowline-server --help` says. */
+/** Returns the output of `bowline-server --help`. */
 export function overview(commands: readonly Command[]): string {
   const rows = commands.map(({ name, about }) => [name, about] as const)
   return [
@@ -18,7 +18,7 @@ export function overview(commands: readonly Command[]): string {
   ].join('\n')
 }
 
-/** What `bowline-server <command> --help` says. */
+/** Returns the output of `bowline-server <command> --help`. */
 export function helpOf(command: Command): string {
   const own = Object.entries(command.flags).map(([name, { placeholder, about }]) => [flagAndValue(`--${name}`, placeholder), about] as const)
   return [
@@ -54,13 +54,13 @@ function defaultOf(value: Setting['default']): string {
   return text === '' ? '' : ` (${text})`
 }
 
-/** A value of the configuration as a person writes it. */
+/** Returns a configuration value as a person writes it. */
 export function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
 }
 
-/** Rows whose cells stand below each other. */
+/** Formats rows with aligned columns. */
 export function columns(rows: readonly (readonly string[])[], firstWidth = 0): readonly string[] {
   const widths = (rows[0] ?? []).map((_cell, index) => Math.max(index === 0 ? firstWidth : 0, ...rows.map((row) => row[index]?.length ?? 0)))
   return rows.map((row) => `  ${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ')}`.trimEnd())

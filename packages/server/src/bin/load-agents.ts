@@ -5,7 +5,7 @@ import { ConfigError } from '../config/config-error.ts'
 import type { WholeConfig } from '../config/resolve-config.ts'
 import { describeLoadFailure, loadModule } from '../config/load-module.ts'
 
-/** The agents that are configured. Throws where the configuration names one that there is not. */
+/** Returns the configured agents. Throws if the configuration names an agent that does not exist. */
 export async function configuredAgents({ agents: file, values, access, bridge }: WholeConfig<'agents'>): Promise<readonly Agent[]> {
   const agents = await loadAgents(file)
   checkNames(agents)
@@ -21,7 +21,7 @@ export async function configuredAgents({ agents: file, values, access, bridge }:
   throw new ConfigError(unknown.map(({ path, name }) => ({ path, message: `there is no agent ${name}; there are ${names.join(', ')}` })))
 }
 
-/** As a runtime will. It does nothing until it is started. */
+/** Checks the names by creating a runtime. A runtime does nothing until it is started. */
 function checkNames(agents: readonly Agent[]): void {
   if (agents.some(({ name }) => name === undefined)) throw noAgents('an agent has no name: defineAgent({ name })')
   try {
@@ -32,7 +32,7 @@ function checkNames(agents: readonly Agent[]): void {
   }
 }
 
-/** The agents of a module: its export `agents`, else its default export, else all exports that are agents. */
+/** Returns the agents of a module: its export `agents`, else its default export, else all exports that are agents. */
 async function loadAgents(file: string): Promise<readonly Agent[]> {
   if (!existsSync(file)) throw noAgents(`there is no file ${file}`)
   const module = await loadModule(file).catch((error: unknown) => {
@@ -54,7 +54,7 @@ function agentsIn(value: unknown, what: string): readonly Agent[] {
   })
 }
 
-/** By what it can do: another installed copy of the package may have made it. */
+/** Recognizes an agent by its members, because another installed copy of the package may have created it. */
 function isAgent(value: unknown): value is Agent {
   if (typeof value !== 'object' || value === null) return false
   const { run, compact, tools } = value as Partial<Agent>

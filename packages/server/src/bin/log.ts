@@ -7,7 +7,7 @@ import { logFlags } from './flags.ts'
 import { openedStore } from './open-store.ts'
 import { readConfigAndWord } from './read-config.ts'
 
-/** Reads only: no run is taken up, and a shared database does not know this process. */
+/** Prints the log of a session. Reads only: it resumes no run, and does not register this process in a shared database. */
 export async function log(call: CommandCall): Promise<Outcome> {
   const { config, word: key, extra } = await readConfigAndWord(call, logFlags, 'SESSION-KEY')
   const store = await openedStore(config.store, 'log', (message) => void call.tell(message))
@@ -21,7 +21,7 @@ export async function log(call: CommandCall): Promise<Outcome> {
   return 'done'
 }
 
-/** Names sessions that may have been meant. */
+/** Throws an error that suggests similar sessions. */
 async function refuse(store: SessionStore, key: string, name: string): Promise<never> {
   const keys = (await store.listSessions({ limit: 1000 })).items.map((session) => session.key)
   const alike = keys.filter((each) => each.endsWith(`:${key}`))

@@ -3,7 +3,10 @@ import type { CommandCall, Outcome } from './command.ts'
 import { readConfig } from './read-config.ts'
 import { sharedRateLimits } from './shared-rate-limits.ts'
 
-/** Before a deploy, by a user with more rights than the servers have. Stores of one process migrate when they are opened. */
+/**
+ * Migrates a Postgres database before a deployment, as a user with more rights than the servers have. Stores of one process migrate
+ * when they are opened.
+ */
 export async function migrate(call: CommandCall): Promise<Outcome> {
   const { store } = await readConfig(call, [])
   if (store.kind !== 'postgres') {

@@ -5,7 +5,7 @@ import { ConfigError } from '../config/config-error.ts'
 import { nameStore, type StoreChoice } from '../config/store-choice.ts'
 import { createStore } from './create-store.ts'
 
-/** Opens a store that is there: nothing is made. */
+/** Opens an existing store. Creates nothing. */
 export async function openedStore(choice: StoreChoice, owner: string, warn: (message: string) => void): Promise<SessionStore> {
   const fault = faultOf(choice)
   if (fault !== undefined) throw new ConfigError([{ path: 'store', message: fault }])
@@ -20,7 +20,10 @@ function faultOf(choice: StoreChoice): string | undefined {
   return path === undefined || existsSync(path) ? undefined : `there is no store ${nameStore(choice)}; name the store that the server has, with --store`
 }
 
-/** Without a connection that listens a process is unknown to others, and claims nothing. Tables that are behind are refused. */
+/**
+ * Returns a store for reading. Without a listening connection, other processes do not see this one and it claims no run. Outdated
+ * tables are refused.
+ */
 async function storeToRead(choice: StoreChoice, warn: (message: string) => void): Promise<SessionStore> {
   if (choice.kind !== 'postgres') return createStore(choice, warn)
   const { postgresStore } = await import('@bowline/sessions/postgres')

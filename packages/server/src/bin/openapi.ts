@@ -8,11 +8,11 @@ import { serverOptions } from './server-options.ts'
 
 export async function printOpenApi(call: CommandCall): Promise<Outcome> {
   const config = await readConfig(call, [])
-  // The document is that of the routes: no agent has a part in it, and nothing is opened.
+  // The document depends only on the routes: no agent and no store is needed.
   const nobody = defineAgent({ name: 'nobody', model: () => Promise.resolve([]) })
   const options = serverOptions(config)
   const runtime = createRuntime({ agents: [nobody] })
-  // Nothing but the document goes to the standard output.
+  // Only the document may be written to the standard output.
   const quiet = { ...options, logger: consoleLogger, routes: { ...options.routes, openapi: true } }
   const server = createNodeServer({ ...quiet, runtime, auth: 'none' })
   const request = new Request(`http://localhost${config.values.basePath}/openapi.json`)

@@ -5,7 +5,7 @@ import { resolveConfig, type Requirable, type ResolvedConfig, type WholeConfig }
 import type { CommandCall, CommandFlag } from './command.ts'
 import { configFlag } from './flags.ts'
 
-/** Throws a `ConfigError` with everything that is wrong. `version` reads the file again. */
+/** Reads the configuration. Throws a `ConfigError` with all faults. A new `version` reads the file again. */
 export async function readConfig<Key extends Requirable>(
   call: CommandCall,
   required: readonly Key[],
@@ -17,7 +17,7 @@ export async function readConfig<Key extends Requirable>(
   return resolveConfig({ flags: { ...flags, faults: [...flags.positionals.map(surplusFault), ...flags.faults] }, environment, folder, required, version })
 }
 
-/** The same for a command with flags and one argument of its own; `what` names that. */
+/** Same as `readConfig`, for a command with its own flags and one argument. `what` is the name of the argument. */
 export async function readConfigAndWord<Name extends string>(
   call: CommandCall,
   known: Readonly<Record<Name | 'config', CommandFlag>>,
@@ -40,7 +40,7 @@ async function tellOfMisspelled({ environment, tell }: CommandCall): Promise<voi
   for (const { name, meant } of misspelledVariables(environment)) await tell(`${name} is not read; did you mean ${meant}?`)
 }
 
-/** Throws for a flag or an argument that the command does not know. */
+/** Reads the flags of a command. Throws if a flag or an argument is unknown. */
 export function readOwnFlags<Name extends string>(
   { argv, folder }: CommandCall,
   known: Readonly<Record<Name, CommandFlag>>,

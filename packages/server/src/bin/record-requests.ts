@@ -7,11 +7,11 @@ import { sectionOf } from './server-options.ts'
 
 export interface RecordedAgents {
   readonly agents: readonly Agent[]
-  /** For the runtime and the server. Absent: nothing is recorded. */
+  /** Recorder for the runtime and the server. Absent if no requests are recorded. */
   readonly requests?: RequestRecorder
 }
 
-/** The agents, with the recorder if the configuration asks for it. Throws for an agent that has one of its own. */
+/** Returns the agents, with a recorder if the configuration asks for it. Throws if an agent has its own recorder. */
 export function recordedAgents(agents: readonly Agent[], store: SessionStore, { values }: Pick<ResolvedConfig, 'values'>): RecordedAgents {
   const { record, ...bounds } = sectionOf(values, 'requests')
   if (!record) return { agents }

@@ -5,12 +5,12 @@ import { faultOf } from '../http/fault.ts'
 import type { Logger } from '../options.ts'
 import { ServerError } from '../server-error.ts'
 
-/** `version` counts from 1. Throws when the configuration is wrong. */
+/** Reads the authentication. `version` counts from 1. Throws if the configuration is invalid. */
 export type ReadAuth = (version: number) => Promise<Auth>
 
 /**
- * SIGHUP: who may call is read again, one time after the other. A configuration that is wrong changes nothing and is told.
- * Everything else in it counts from the next start on.
+ * Reads the authentication again on SIGHUP, one signal after the other. An invalid configuration is logged and changes nothing. All
+ * other settings are only read at the next start.
  */
 export function reloadOnHangup(server: Pick<Server, 'reload'>, read: ReadAuth, logger: Logger): void {
   let version = 0

@@ -10,7 +10,7 @@ const exitClean = 0
 const exitFailure = 1
 const exitBadConfiguration = 2
 
-/** Runs the command and gives its exit code, or `serving` when the process lives on. */
+/** Runs the command. Returns its exit code, or `serving` if the process continues to run. */
 export async function runCommand(argv: readonly string[], version: string, around: Surroundings): Promise<number | 'serving'> {
   try {
     const outcome = await dispatch(argv, version, around)

@@ -7,7 +7,7 @@ type SectionValues<Section extends string> = {
   readonly [Key in SettingKey as Key extends `${Section}.${infer Name}` ? Name : never]: SettingValues[Key]
 }
 
-/** What the configuration says to a server. */
+/** Returns the server options of the configuration. */
 export function serverOptions({ values, access, redact }: ResolvedConfig): Omit<NodeServerOptions, 'runtime' | 'auth'> {
   const { basePath, hosts, trustedProxies, heartbeatMs, defaultAgent } = values
   return {
@@ -25,14 +25,14 @@ export function serverOptions({ values, access, redact }: ResolvedConfig): Omit<
   }
 }
 
-/** What it says to the socket. */
+/** Returns the socket options of the configuration. */
 export function socketOptions({ values }: ResolvedConfig): ServeOptions {
   const { host, port } = values
   const { headerBytes, headersTimeoutMs, bodyTimeoutMs, slowReaderMs } = sectionOf(values, 'limits')
   return { host, port, headerBytes, headersTimeoutMs, bodyTimeoutMs, slowReaderMs }
 }
 
-/** `limits.bodyBytes` as `bodyBytes`. */
+/** Returns the values of a section without its prefix: `limits.bodyBytes` becomes `bodyBytes`. */
 export function sectionOf<Section extends string>(values: SettingValues, section: Section): SectionValues<Section> {
   const entries = settingKeys.flatMap((key) => {
     const [of, name] = splitKey(key)

@@ -3,20 +3,20 @@ import { ConfigError } from '../config/config-error.ts'
 import { makeRateLimitTable, postgresRateLimiter } from '../node/postgres-rate-limiter.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
 
-/** Limits of all servers on one database. */
+/** Rate limits shared by all servers on one database. */
 export interface SharedRateLimits {
   readonly rateLimiter: CreateRateLimiter
-  /** Makes the table now, unless it is there. */
+  /** Creates the table if it does not exist. */
   makeTable(): Promise<void>
   close(): Promise<void>
 }
 
-/** With the 10 connections of the store, a process has 12. */
+/** Together with the 10 connections of the store, a process has 12. */
 const poolSize = 2
-/** The server itself waits a second for a limiter. What has not been answered after this time is given up. */
+/** Timeout of a query. The server itself waits one second for a limiter. */
 const timeoutMs = 10_000
 
-/** Counts on connections of its own, so that no request waits for the work of runs before it is counted. Connects later. */
+/** Creates limits with their own connections, so that no request waits for the work of runs. Connects on first use. */
 export async function sharedRateLimits(connectionString: string): Promise<SharedRateLimits> {
   const { Pool } = await loadPg()
   const pool = new Pool({

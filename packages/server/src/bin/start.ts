@@ -37,7 +37,7 @@ export async function start(call: CommandCall): Promise<Outcome> {
   return 'serving'
 }
 
-/** Listening comes last: before it nobody can ask whether the server is ready. */
+/** Starts the server. It listens last, because before that its readiness cannot be queried. */
 async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logger, readAuth: ReadAuth): Promise<RunningServer> {
   const loaded = await configuredAgents(config)
   const store = await createStore(config.store, (message) => logger.warn({}, message))
@@ -63,12 +63,12 @@ async function startServer(config: WholeConfig<'agents' | 'auth'>, logger: Logge
   }
 }
 
-/** Servers on one database count together. Without authentication no caller is counted. */
+/** Returns shared limits for servers on one database. Without authentication, callers are not limited. */
 async function limitsOf({ store, auth }: WholeConfig<'auth'>): Promise<SharedRateLimits | undefined> {
   return store.kind === 'postgres' && auth !== 'none' ? sharedRateLimits(store.connectionString) : undefined
 }
 
-/** The same server. What counts its requests closes after it. */
+/** Returns the server with a `close` that closes the limits last. */
 function countedBy(limits: SharedRateLimits | undefined, server: Server): Server {
   return {
     ...server,
@@ -88,7 +88,7 @@ interface RuntimeParts extends Pick<RuntimeOptions, 'requests'> {
   readonly store: SessionStore
 }
 
-/** What it does is counted and traced. */
+/** Creates the runtime with its metrics and traces. */
 function runtimeOf(agents: readonly Agent[], config: ResolvedConfig, { logger, metrics, store, ...recorded }: RuntimeParts): Runtime {
   return createRuntime({
     agents,

@@ -1,6 +1,6 @@
 import type { Surroundings } from './command.ts'
 
-/** Those of this process. */
+/** Environment of this process. */
 export const processSurroundings: Surroundings = {
   environment: process.env,
   folder: process.cwd(),

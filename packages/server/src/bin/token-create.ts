@@ -44,7 +44,7 @@ function checked({ tenant, scopes: list, expires, id }: Given, now: number): Par
   }
 }
 
-/** Null: it is none, or one that no date can hold. */
+/** Returns the duration in ms. Returns null if the text is not a duration, or if it exceeds the range of dates. */
 function durationOf(text: string): number | null {
   const [, count, unit = ''] = /^([1-9]\d{0,4})([mhdw])$/.exec(text) ?? []
   return count === undefined ? null : Number(count) * (unitMs[unit] ?? 0)

@@ -8,7 +8,7 @@ import type { ChatTurn } from './admit-chat.ts'
 import { numberOf } from '../session-log.ts'
 import type { AnsweredCall, Answers, Decision } from './chat-request.ts'
 
-/** Takes what of the answers is waited for. A message that brings nothing new goes on where the turn stands. */
+/** Accepts those answers of a message that the open run waits for. If there are none, resumes the stream of the turn. */
 export async function admitAnswers(services: Services, principal: Principal, session: Session, message: Answers): Promise<ChatTurn> {
   const info = await session.info()
   if (!info) throw new ProblemError('session-missing', 'There is no session of that id.')
@@ -29,7 +29,8 @@ export async function admitAnswers(services: Services, principal: Principal, ses
   return { session, runId, cursor, knownUntil: numberOf(info.cursor), ...(decisions.length > 0 && { hasDecided: true }) }
 }
 
-/** Not the calls of subagents, and not those of which nobody knows what became of them: they are answered elsewhere. */
+/** Returns true if the run waits for the result. Calls of subagents, and calls whose outcome is unknown, are answered
+elsewhere. */
 function waitsFor({ pendingToolCalls }: RunInfo, { toolCallId }: AnsweredCall): boolean {
   return pendingToolCalls.some((call) => call.toolCallId === toolCallId && call.path.length === 0 && !call.unknown)
 }
@@ -38,7 +39,7 @@ function asksFor({ pendingApprovals }: RunInfo, { approvalId }: Decision): boole
   return pendingApprovals.some((request) => request.approvalId === approvalId)
 }
 
-/** The answers are here again, or some are still missing: what has come of those before. */
+/** Resumes the stream if the answers are repeated, or if some are still missing. */
 async function goOn({ runtime }: Services, session: Session, info: SessionInfo, messageId: string): Promise<ChatTurn> {
   const run = await runtime.run(messageId)
   const place = run?.session === session.key ? await standOf(session, run, info) : undefined
@@ -48,7 +49,7 @@ async function goOn({ runtime }: Services, session: Session, info: SessionInfo, 
   return { session, runId: run.runId, cursor: run.cursor, knownUntil: numberOf(place) }
 }
 
-/** The position behind which the page is to read. Undefined: the turn has ended, and no answer has ever moved it. */
+/** Returns the position after which the page should read. Returns undefined if the turn has ended and no answer resumed it. */
 async function standOf(session: Session, run: RunInfo, info: SessionInfo): Promise<string | undefined> {
   let before = run.cursor
   let segment: { readonly start: string; readonly isMoved: boolean; isOver: boolean } | undefined

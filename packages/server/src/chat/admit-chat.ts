@@ -14,19 +14,19 @@ import { lastMessageOf, type ChatRequest, type UserInput } from './chat-request.
 import { busy, runAgain } from './run-again.ts'
 import { isKnown } from './version.ts'
 
-/** A turn whose events are to be streamed. */
+/** Turn whose events are streamed. */
 export interface ChatTurn {
   readonly session: Session
   readonly runId: string
-  /** The position before its first event. */
+  /** Position before its first event. */
   readonly cursor: string
-  /** Up to this number the page has the message already. */
+  /** Number of the last event that the page already has. */
   readonly knownUntil?: number
-  /** Questions about calls were answered. */
+  /** True if the request approved or denied calls. */
   readonly hasDecided?: true
 }
 
-/** Takes what a page sends: only its last message, and of that only what the session does not know yet. */
+/** Accepts the request of a page. Uses only its last message, and only the parts that the session does not know yet. */
 export async function admitChat(
   services: Services,
   principal: Principal,
@@ -40,7 +40,7 @@ export async function admitChat(
   if (request.trigger === 'regenerate-message') {
     const messageId = request.messageId ?? message?.id
     if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
-    // A page that tries again what was refused knows a message that was never accepted.
+    // When a page retries a refused message, its id was never accepted.
     if (request.messageId === undefined && message?.role === 'user' && !(await isKnown(session, message.id))) {
       return admitInput(services, principal, session, message, abortSignal)
     }
@@ -48,7 +48,7 @@ export async function admitChat(
   }
   if (!message) throw invalid('messages', 'A message is needed.')
   if (message.role === 'assistant') return admitAnswers(services, principal, session, message)
-  // The page has replaced a message of its own.
+  // The page has replaced one of its own messages.
   return request.messageId === message.id
     ? start(() => runAgain(runtime, session, message.id, () => takeFiles(download, message.input, abortSignal)))
     : admitInput(services, principal, session, message, abortSignal)
@@ -72,7 +72,7 @@ async function admitInput(
   return turnOf(session, await runtime.run(runId))
 }
 
-/** A run that was stopped may still be ending: the input waits for it. Behind any other open run it is refused. */
+/** Sends the input. If the open run is being stopped, the input waits for its end. If another run is open, it is refused. */
 async function sendBehindStop(session: Session, input: UserMessageInput, options: { readonly id: string; readonly maxQueued: number }): Promise<RunHandle> {
   try {
     return await session.send(input, { ...options, onBusy: 'reject' })
@@ -84,13 +84,13 @@ async function sendBehindStop(session: Session, input: UserMessageInput, options
   }
 }
 
-/** A page that was left open must not begin anew what was deleted elsewhere. */
+/** Throws if the session was deleted elsewhere: a page that was left open must not create it again. */
 async function checkNeverDeleted(session: Session): Promise<void> {
   const reason = await absence(session)
   if (hasCode(reason, 'session-deleted')) throw reason
 }
 
-/** All of a turn, from its beginning. */
+/** Returns the whole turn from its beginning. */
 export function turnOf(session: Session, run: RunInfo | null): ChatTurn {
   if (!run) throw new ProblemError('unknown-run', 'The run is no longer there.')
   return { session, runId: run.runId, cursor: run.cursor }

@@ -14,16 +14,16 @@ import type { Chunks, UiChunk } from './ui-chunk.ts'
 
 export interface ChatFormOptions extends TurnName {
   readonly shared: SharedFrames
-  /** The key of the session. */
+  /** Key of the session. */
   readonly log: string
-  /** Up to this number the page has the message already: it gets what comes behind. */
+  /** Number of the last event that the page already has. It gets the events after it. */
   readonly knownUntil?: number | undefined
   readonly redaction: Redaction
 }
 
 const deleted: UiChunk = { type: 'error', errorText: 'The conversation was deleted.' }
 
-/** The events of a turn as one UI message stream. */
+/** Encodes the events of a turn as one UI message stream. */
 export class ChatForm implements FrameForm {
   readonly #shared: SharedFrames
   readonly #log: string
@@ -45,7 +45,7 @@ export class ChatForm implements FrameForm {
   }
 
   deltas(deltas: readonly [TextDelta, ...TextDelta[]]): Frames {
-    // With its length, a text that ends with the last delta is the same for every reader.
+    // A text that ends with the last delta is the same for every reader if its length is the same, so the length is in the name.
     return this.#tell(deltas.at(-1) ?? deltas[0], this.#turn.push(joinDeltas(deltas)))
   }
 
@@ -56,7 +56,7 @@ export class ChatForm implements FrameForm {
       case 'stream-error':
         return this.#closing(cursor, [{ type: 'error', errorText: frame.problem.detail }])
       case 'stream-end':
-        // A last word is the end of the message to a page. One that is cut off comes back by itself.
+        // A final frame would end the message in the page. After an interrupted stream, the page reconnects by itself.
         return frame.resume ? [] : [...this.#closing(cursor, [deleted]), textFrame(cursor, '[DONE]')]
       default: {
         const unknown: never = frame
@@ -68,7 +68,7 @@ export class ChatForm implements FrameForm {
   #isKnown(event: LoggedEvent): boolean {
     if (this.#knownUntil === undefined) return false
     const number = numberOf(event.cursor)
-    // A delta has the number of what was durable before it.
+    // A delta has the number of the last durable event before it.
     return isDelta(event) ? number < this.#knownUntil : number <= this.#knownUntil
   }
 
@@ -77,11 +77,11 @@ export class ChatForm implements FrameForm {
     const frames = parts.flatMap((chunks, part) =>
       chunks.map((chunk) => this.#shared.named(this.#log, event, frameName(part, chunk), () => chunkFrame(event.cursor, chunk))),
     )
-    // With the first event, so that the answer has its place on the page before it has begun.
+    // Sent with the first event, so that the answer appears in the page before its text begins.
     return this.#withStart(event.cursor, frames)
   }
 
-  /** Chunks of this stream alone. */
+  /** Returns chunks that only this stream has. */
   #closing(cursor: string | undefined, chunks: Chunks): Frames {
     return this.#withStart(cursor, chunks.map((chunk) => chunkFrame(cursor, chunk)))
   }
@@ -97,7 +97,10 @@ function chunkFrame(cursor: string | undefined, chunk: UiChunk): Uint8Array {
   return textFrame(cursor, encodeJson(chunk))
 }
 
-/** Names a frame among those of its event. A reader that has seen the beginning of a text gets the rest: its length tells which. */
+/**
+ * Names a frame among the frames of its event. The length distinguishes the rest of a text, which a reader gets that has seen its
+ * beginning.
+ */
 function frameName(part: number, chunk: UiChunk): string {
   const call = 'toolCallId' in chunk ? chunk.toolCallId : ''
   const length = 'delta' in chunk ? chunk.delta.length : 'inputTextDelta' in chunk ? chunk.inputTextDelta.length : ''

@@ -6,25 +6,25 @@ const successorPrefix = 'again:'
 const maxInputIdBytes = 200
 
 /**
- * The input id of a message from a page. A message is the same whoever of the tenant sends it: a conversation may be
- * open on two devices.
+ * Returns the input id of a message from a page. It does not depend on the user within the tenant: a conversation may be open on
+ * two devices.
  */
 export function messageInputId(messageId: string): Promise<string> {
   return inputId(pagePrefix, messageId)
 }
 
-/** The input id of the run that takes the place of another one. */
+/** Returns the input id of the run that replaces another one. */
 export function successorInputId(previous: string): Promise<string> {
   return inputId(successorPrefix, previous)
 }
 
-/** What an input id says of where its input came from; nothing if it was not made here, or of an id that is too long. */
+/** Returns the origin of an input by its id. Returns an empty object if the id was not made here or is hashed. */
 export function originOfInput(id = ''): { readonly messageId?: string; readonly previous?: string } {
   if (id.startsWith(pagePrefix)) return { messageId: id.slice(pagePrefix.length) }
   return id.startsWith(successorPrefix) ? { previous: id.slice(successorPrefix.length) } : {}
 }
 
-/** Can be read back, so that a page that is loaded again finds its messages under their ids. */
+/** Keeps the id readable, so that a reloaded page finds its messages under their ids. Too long ids are hashed. */
 async function inputId(prefix: string, of: string): Promise<string> {
   const id = prefix + of
   return new TextEncoder().encode(id).length > maxInputIdBytes ? base64url(await sha256(JSON.stringify(id))) : id

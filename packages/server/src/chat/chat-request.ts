@@ -12,7 +12,7 @@ const maxIdCharacters = 256
 
 const messageId = z.string().min(1).max(maxIdCharacters)
 
-/** What the transport of the AI SDK sends. The whole history comes along each time, and only its last message counts. */
+/** Request of the AI SDK transport. It always holds the whole history; only the last message is used. */
 export const chatRequest = z
   .strictObject({
     id: z.string().regex(sessionIdForm),
@@ -54,7 +54,7 @@ const lastMessage = z.looseObject({
 type Part = z.infer<typeof lastMessage>['parts'][number]
 type InputPart = Exclude<UserMessageInput['content'], string>[number]
 
-/** The last message of a request: something to say, or answers to what the assistant has asked. */
+/** Last message of a request: user input, or answers to questions of the assistant. */
 export type ChatMessage = UserInput | Answers
 
 export interface UserInput {
@@ -78,7 +78,7 @@ export interface Decision {
   readonly reason?: string
 }
 
-/** Undefined: there is no message. */
+/** Returns undefined if there is no message. */
 export function lastMessageOf({ messages }: ChatRequest): ChatMessage | undefined {
   if (messages.length === 0) return undefined
   const place = ['messages', messages.length - 1] as const
@@ -107,7 +107,7 @@ function contentOf(parts: readonly InputPart[]): UserMessageInput['content'] {
   return first.type === 'text' && others.length === 0 ? first.text : [...parts]
 }
 
-/** What pages keep in a message besides is nothing for a model. */
+/** Returns the input for a message part. Other parts that pages keep in a message are not for the model. */
 function inputPartOf(part: Part, place: readonly PropertyKey[]): readonly InputPart[] {
   if (part.type === 'text') return [{ type: 'text', text: validate(textPart, part, 'invalid-body', place).text }]
   if (part.type === 'image') return [fileOf(validate(imagePart, part, 'invalid-body', place))]

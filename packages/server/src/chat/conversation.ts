@@ -18,7 +18,7 @@ import { userParts } from './user-parts.ts'
 
 type Folds = ReadonlyMap<string, TurnFold>
 
-/** The conversation as a page shows it that was there all the time. */
+/** Returns the conversation as a page shows it that has read every stream. */
 export async function readConversation(
   { runtime: { store }, redaction }: Pick<Services, 'runtime' | 'redaction'>,
   { session, sessionId, info }: ReadableSession,
@@ -62,14 +62,17 @@ export async function readConversation(
   }
 }
 
-/** Runs that other ones have taken the place of. */
+/** Returns the ids of runs that another run has replaced. */
 async function replacedRuns(runs: readonly RunRecord[]): Promise<ReadonlySet<string>> {
   const inputs = new Set(runs.flatMap(({ inputId }) => inputId ?? []))
   const replaced = await Promise.all(runs.map(async ({ id }) => (inputs.has(await successorInputId(id)) ? id : [])))
   return new Set(replaced.flat())
 }
 
-/** What failed, was stopped or was dealt with by a hook may have left nothing in the transcript, what has not begun has nothing. */
+/**
+ * Returns true if the run may have left no message in the transcript: it failed, was stopped, has not begun, or was handled by a
+ * hook.
+ */
 function mayHaveLeftNothing({ status, reason }: RunRecord): boolean {
   return status !== 'completed' || reason === 'handled'
 }
@@ -78,7 +81,10 @@ function isWaitingBehind({ id, status }: RunRecord, openRunId: string | undefine
   return status === 'queued' && openRunId !== undefined && id !== openRunId
 }
 
-/** The path may end in the middle of a turn. That of the open run may have grown since it was read. */
+/**
+ * Returns true if the turn is complete on the path. The path may end in the middle of a turn. The turn of the open run may have
+ * grown since the path was read.
+ */
 function isWhole({ runId, messages }: PathTurn, { lastAnswer }: TurnFold, openRunId: string | undefined): boolean {
   return runId === openRunId || lastAnswer === undefined || messages.length === 0 || messages.some(({ id }) => id === lastAnswer)
 }
@@ -90,7 +96,9 @@ interface Known {
   readonly openRunId: string | undefined
 }
 
-/** The turns of the path, and among them those that have left nothing on it, each behind the one that came before it. */
+/**
+ * Returns the turns of the path together with turns that left no message on it. Each is placed after the turn that came before it.
+ */
 function withAbsent(turns: readonly PathTurn[], runs: readonly RunRecord[], { onPath, folds, replaced, openRunId }: Known): readonly PathTurn[] {
   const behind = new Map<string | undefined, PathTurn[]>()
   let previous: string | undefined
@@ -102,7 +110,7 @@ function withAbsent(turns: readonly PathTurn[], runs: readonly RunRecord[], { on
     } else if (id === openRunId || (folds.has(id) && !folds.get(id)?.isStored)) {
       if (isShown || id === openRunId) behind.set(previous, [...(behind.get(previous) ?? []), { runId: id, messages: [] }])
     } else if (!replaced.has(id)) {
-      // It is on another branch, and so is what came behind it.
+      // The run is on another branch, and so are the ones that follow it.
       isShown = false
     }
   }

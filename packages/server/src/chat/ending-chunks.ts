@@ -2,12 +2,12 @@ import type { ExecuteComplete, HeldRun } from '@bowline/client'
 import type { ErrorKind, ModelError } from '@bowline/llm'
 import type { UiChunk } from './ui-chunk.ts'
 
-/** How a segment of a turn came to rest. */
+/** Outcome of a segment of a turn. */
 export type Ending = Pick<ExecuteComplete, 'status' | 'reason' | 'error' | 'heldRuns' | 'pendingToolCalls' | 'pendingApprovals'>
 
 type FinishReason = Extract<UiChunk, { type: 'finish' }>['finishReason']
 
-/** The last chunk of a stream. */
+/** Returns the last chunk of a stream. */
 export function endingChunk(ending: Ending): UiChunk {
   switch (ending.status) {
     case 'completed':
@@ -30,17 +30,17 @@ export function endingChunk(ending: Ending): UiChunk {
   }
 }
 
-/** The turn waits for a decision that no page can make. */
+/** Returns true if the turn only waits for a decision that no page can make. */
 function isOnlyHeld({ heldRuns, pendingToolCalls = [], pendingApprovals = [] }: Ending): boolean {
   return heldRuns !== undefined && pendingToolCalls.length + pendingApprovals.length === 0
 }
 
-/** Names the held run of a subagent, for a client that may recover it. */
+/** Returns a chunk that names the held run of a subagent, for a client that may recover it. */
 export function heldRunChunk({ runId, agent, message }: HeldRun): UiChunk {
   return { type: 'data-held-run', id: runId, data: { runId, agent, message } }
 }
 
-/** The turn went wrong: its details are told beside the text for people. */
+/** Returns true if the turn failed. The details are sent in addition to the text for people. */
 export function isFailure({ status }: Ending): boolean {
   return status === 'error' || status === 'halted' || status === 'needs-recovery'
 }

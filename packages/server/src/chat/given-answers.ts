@@ -2,7 +2,7 @@ import type { RunInfo, SessionStore } from '@bowline/sessions'
 import { textOf } from './part-chunks.ts'
 import type { Chunks, UiChunk } from './ui-chunk.ts'
 
-/** What was answered of the questions of a run that waits for more: a page shows it, and no event tells of it yet. */
+/** Returns the answers given so far to a run that waits for more. A page shows them, but no event contains them yet. */
 export async function givenAnswers(store: SessionStore, { session, runId }: RunInfo): Promise<Chunks> {
   const rows = await store.readInbox(session, ['answer', 'decision'])
   return rows.flatMap((row): Chunks => {

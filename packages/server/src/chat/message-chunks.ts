@@ -6,29 +6,29 @@ import { noChunks, type Chunks } from './ui-chunk.ts'
 type BlockEvent = Exclude<DeltaEvent, { readonly type: 'tool-execution-delta' | 'output-delta' }>
 type TextKind = AssistantTextPart['type']
 
-/** How much of a block was told. */
+/** State of a block that was sent. */
 interface Block {
-  /** Characters of its text. */
+  /** Number of characters sent. */
   told: number
   isClosed: boolean
 }
 
 /**
- * One answer of the model as chunks. Deltas are for readers who were there; whoever comes later gets the same parts from
- * the whole message, and whoever has seen a beginning gets the rest.
+ * Converts one answer of the model to chunks. Readers that are connected get the deltas. A reader that connects later gets the same
+ * parts from the complete message. A reader that has seen the beginning gets the rest.
  */
 export class MessageChunks {
   readonly messageId: string
   readonly #calls: Set<string>
   readonly #blocks = new Map<number, Block>()
 
-  /** `calls`: ids of the calls that the page knows; those of this answer are added. */
+  /** `calls` holds the ids of the calls that the page knows. Those of this answer are added to it. */
   constructor(messageId: string, calls: Set<string>) {
     this.messageId = messageId
     this.#calls = calls
   }
 
-  /** The answer asks for something that is not run by the provider itself. */
+  /** True if the answer calls a tool that the provider does not run itself. */
   asksForTools = false
 
   push(event: BlockEvent): Chunks {
@@ -62,7 +62,7 @@ export class MessageChunks {
     }
   }
 
-  /** All that was not told yet, by part. A part that was told has no chunks. */
+  /** Returns everything that was not sent yet, by part. A part that was sent has no chunks. */
   complete({ content }: AssistantMessage): readonly Chunks[] {
     return content.map((part, index) => (this.#blocks.get(index)?.isClosed ? noChunks : this.#completePart(part, index)))
   }
@@ -112,7 +112,7 @@ export class MessageChunks {
     return callChunks(call)
   }
 
-  /** False: it was open before. */
+  /** Opens a block. Returns false if it was opened before. */
   #open(index: number): boolean {
     if (this.#blocks.has(index)) return false
     this.#blocks.set(index, { told: 0, isClosed: false })

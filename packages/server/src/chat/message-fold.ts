@@ -1,6 +1,6 @@
 import type { UiChunk } from './ui-chunk.ts'
 
-/** A part of a message of the AI SDK, as JSON. */
+/** Part of an AI SDK message, as JSON. */
 export type UiPart = { type: string } & Record<string, unknown>
 
 export interface UiMessage {
@@ -14,12 +14,12 @@ type ChunkOf<Type extends UiChunk['type']> = Extract<UiChunk, { readonly type: T
 type CallChunk = { readonly toolCallId: string; readonly toolName?: string; readonly providerExecuted?: true }
 
 /**
- * Makes the parts of a message out of its chunks, as the reader of the AI SDK does at a page. The input of a call that is
- * still being written stays text (`rawInput`).
+ * Builds the parts of a message from its chunks, as the AI SDK does in a page. The input of a call that is still being written
+ * stays text (`rawInput`).
  */
 export class MessageFold {
   readonly parts: UiPart[] = []
-  /** Texts that go on, by id. */
+  /** Open texts by id. */
   readonly #texts = new Map<string, UiPart & { text: string }>()
 
   push(chunk: UiChunk): void {
@@ -79,7 +79,7 @@ export class MessageFold {
     }
   }
 
-  /** Whether the chunk answers what the message asks. */
+  /** Returns true if the message asks the question that the chunk answers. */
   asksFor(chunk: UiChunk): boolean {
     if ('approvalId' in chunk) return this.#question(chunk.approvalId)?.['state'] === 'approval-requested'
     return 'toolCallId' in chunk && this.#call(chunk)?.['state'] === 'input-available'
@@ -107,7 +107,7 @@ export class MessageFold {
     if (part) this.#setCall(part, chunk, { input: part['input'], ...outcome })
   }
 
-  /** What the chunk does not say of input and output is gone; who runs the call, and what was asked about it, stays. */
+  /** Replaces input and output of a call by those of the chunk. Provider execution and approval stay. */
   #setCall(part: UiPart | undefined, { toolCallId, toolName, providerExecuted }: CallChunk, fields: object): void {
     const call = part ?? { type: `tool-${toolName}`, toolCallId }
     for (const name of ['input', 'output', 'errorText', 'rawInput']) delete call[name]
@@ -141,7 +141,7 @@ export class MessageFold {
     if (part) Object.assign(part, fields)
   }
 
-  /** The place behind the last step boundary. */
+  /** Index after the last step boundary. */
   get #stepStart(): number {
     return this.parts.findLastIndex(({ type }) => type === 'step-start') + 1
   }

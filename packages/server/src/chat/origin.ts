@@ -2,23 +2,26 @@ import type { AgentInput, StoredMessage } from '@bowline/agent-loop'
 import type { RunInfo, Session } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 
-/** Where an answer came from. */
+/** Input that led to an answer, and its place. */
 export interface Origin {
   readonly input: AgentInput
-  /** The entry whose place the message has: its own, or the first one after it if it was withdrawn. Absent: it is the last one. */
+  /**
+   * Entry before which the path must be rewound: the entry of the message, or the first one after it if the message was withdrawn.
+   * Absent if the message is the last one.
+   */
   readonly entryId?: string
 }
 
 const pageSize = 100
 
-/** `of`: a run, or the id of a message. */
+/** Returns the origin of a run, or of a message id. */
 export async function originOf(session: Session, of: RunInfo | string): Promise<Origin> {
   const origin = typeof of === 'string' ? await originOfMessage(session, of) : await originOfRun(session, of)
   if (!origin) throw new ProblemError('unknown-entry', 'This conversation has no user message of that id, and no answer to one.')
   return origin
 }
 
-/** As it was given: what hooks have made of it they make again. */
+/** Returns the original input: hooks are applied again when it runs again. */
 async function originOfRun(session: Session, { runId, cursor }: RunInfo): Promise<Origin | undefined> {
   let input: AgentInput | null = null
   let entryId: string | undefined
@@ -35,7 +38,7 @@ async function originOfRun(session: Session, { runId, cursor }: RunInfo): Promis
   return { input, ...(entryId !== undefined && { entryId }) }
 }
 
-/** Returns the oldest of the given entries that the active path still has. */
+/** Returns the oldest of the given entries that is on the active path. */
 async function oldestOnPath(session: Session, entryIds: ReadonlySet<string>): Promise<string | undefined> {
   let oldest: string | undefined
   let left = entryIds.size
@@ -48,7 +51,7 @@ async function oldestOnPath(session: Session, entryIds: ReadonlySet<string>): Pr
   return oldest
 }
 
-/** The message, or the user message that it answers, on the active path. */
+/** Returns the message on the active path, or the user message that it answers. */
 export async function originOfMessage(session: Session, messageId: string): Promise<Origin | undefined> {
   let isFound = false
   for await (const message of newestFirst(session)) {

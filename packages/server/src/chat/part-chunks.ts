@@ -2,7 +2,7 @@ import type { ToolExecutionEndEvent } from '@bowline/agent-loop'
 import type { AssistantFilePart, ProviderToolResultPart, SourcePart, ToolCallPart, ToolOutput, WholePart } from '@bowline/llm'
 import type { Chunks } from './ui-chunk.ts'
 
-/** What a page may say of the arguments of a call, when they are complete. */
+/** Returns the chunks of a call whose arguments are complete. */
 export function callChunks({ toolCallId, toolName, input, invalid, providerExecuted }: ToolCallPart): Chunks {
   const call = { toolCallId, toolName, input, ...(providerExecuted && { providerExecuted }) } as const
   return invalid === undefined
@@ -16,7 +16,7 @@ const invalidTexts: Readonly<Record<NonNullable<ToolCallPart['invalid']>, string
   'not-object': 'The arguments are no object.',
 }
 
-/** `isKnown`: the message has the call of that id. */
+/** Returns the chunks of a complete part. `isKnown` returns true if the message has the call. */
 export function wholePartChunks(part: WholePart, isKnown: (toolCallId: string) => boolean): Chunks {
   switch (part.type) {
     case 'file':
@@ -29,7 +29,7 @@ export function wholePartChunks(part: WholePart, isKnown: (toolCallId: string) =
     case 'tool-result':
       return isKnown(part.toolCallId) ? providerResultChunks(part) : []
     case 'approval-request':
-      // A question of the provider, which nobody can be asked here.
+      // A question of the provider, which cannot be asked in a page.
       return []
     default: {
       const unknown: never = part
@@ -38,7 +38,7 @@ export function wholePartChunks(part: WholePart, isKnown: (toolCallId: string) =
   }
 }
 
-/** Returns its address, or its data as one. */
+/** Returns the address of the file, or its data as a `data:` URL. */
 export function urlOf({ data, mediaType }: Pick<AssistantFilePart, 'data' | 'mediaType'>): string {
   return data.type === 'url' ? data.url : `data:${mediaType};base64,${data.data}`
 }
@@ -60,7 +60,7 @@ function providerResultChunks({ toolCallId, result, isError }: ProviderToolResul
     : [{ type: 'tool-output-available', ...call, output: result }]
 }
 
-/** `wasDenied`: somebody was asked, and has said no. The page knows no other denial. */
+/** Returns the chunks of an outcome. `wasDenied` is true if a person denied the call. The page knows no other denial. */
 export function outcomeChunks({ toolCallId, message: { status, output } }: ToolExecutionEndEvent, wasDenied: boolean): Chunks {
   if (status === 'denied' && wasDenied) return [{ type: 'tool-output-denied', toolCallId }]
   const errorText = errorTextOf(output)

@@ -3,17 +3,17 @@ import { originOfInput } from './chat-input-id.ts'
 
 const pageSize = 100
 
-/** What bounds the runs of a page. */
+/** Bounds of the runs of a page. */
 export interface RunBounds {
-  /** The page is older than this entry. */
+  /** Entry before which the page ends. */
   readonly before?: string | undefined
-  /** The run of its oldest turn, if there are older turns. */
+  /** Run of the oldest turn of the page, if there are older turns. */
   readonly oldest?: string | undefined
-  /** Number of the last event that is known. */
+  /** Number of the last event that was read. */
   readonly lastSeq: number
 }
 
-/** The runs of a page of the path, in order of acceptance, with those that have left nothing on it. */
+/** Returns the runs of a page of the path in order of acceptance. Runs that left no message on the path are included. */
 export async function readRuns(store: SessionStore, key: string, { before, oldest, lastSeq }: RunBounds): Promise<readonly RunRecord[]> {
   let upTo = Infinity
   if (before !== undefined) {
@@ -34,12 +34,12 @@ export async function readRuns(store: SessionStore, key: string, { before, oldes
   return runs
 }
 
-/** The id that a page has given to the message that began the run. Undefined: it came from elsewhere. */
+/** Returns the id that the page gave to the message that started the run. Returns undefined if it did not come from a page. */
 export async function pageMessageId(store: SessionStore, { inputId }: RunRecord): Promise<string | undefined> {
   let origin = originOfInput(inputId)
   while (origin.previous !== undefined) {
     const previous = await recordOf(store, origin.previous)
-    // What took the place of a message that no page has sent has the name of that message.
+    // A run that replaces a message that no page has sent has the id of that message.
     if (!previous) return origin.previous
     origin = originOfInput(previous.inputId)
   }

@@ -1,16 +1,16 @@
 import type { StoredMessage } from '@bowline/agent-loop'
 import type { EntryRecord, SessionStore } from '@bowline/sessions'
 
-/** What a turn has left on the active path, oldest first. */
+/** Messages that a turn left on the active path, oldest first. */
 export interface PathTurn {
-  /** Undefined: the messages came from elsewhere, with a fork, an import or a client. */
+  /** Undefined if the messages came with a fork, an import or a client. */
   readonly runId: string | undefined
   readonly messages: readonly StoredMessage[]
 }
 
 export interface PathPage {
   readonly turns: readonly PathTurn[]
-  /** The oldest entry, if there are older ones. */
+  /** Oldest entry of the page, if there are older ones. */
   readonly next?: string
 }
 
@@ -18,7 +18,7 @@ type MessageEntry = EntryRecord & { readonly type: 'message' }
 
 const pageSize = 100
 
-/** The newest turns of the active path, or those before an entry: as many as hold `limit` messages. No turn is cut. */
+/** Returns the newest turns of the active path, or those before an entry, up to about `limit` messages. No turn is split. */
 export async function readPathTurns(store: SessionStore, key: string, { limit, before }: { readonly limit: number; readonly before?: string }): Promise<PathPage> {
   const entries: MessageEntry[] = []
   let from = before
@@ -32,7 +32,7 @@ export async function readPathTurns(store: SessionStore, key: string, { limit, b
   return { turns: turnsOf(entries) }
 }
 
-/** Whether a turn begins with `newer`. */
+/** Returns true if a turn begins with `newer`. */
 function isBoundary(newer: MessageEntry | undefined, older: MessageEntry): boolean {
   if (!newer || newer.runId !== older.runId) return true
   return newer.runId === undefined && newer.message.role === 'user'

@@ -8,17 +8,17 @@ interface Log {
   readonly session: Pick<Session, 'events'>
   readonly sessionId: string
   readonly redaction: Redaction
-  /** Where the log ended when the runs were read. */
+  /** Position of the end of the log when the runs were read. */
   readonly end: string
 }
 
 export interface ReadTurns {
   readonly folds: ReadonlyMap<string, TurnFold>
-  /** The position up to which the turns were read. */
+  /** Position up to which the turns were read. */
   readonly cursor: string
 }
 
-/** Reads the events of these runs in one pass. A run whose beginning is no longer in the log has no fold. */
+/** Reads the events of these runs in one pass. A run whose first event is no longer in the log has no fold. */
 export async function readTurns(log: Log, runs: readonly RunRecord[]): Promise<ReadTurns> {
   try {
     return await readFrom(log, runs)
@@ -37,7 +37,7 @@ async function readFrom({ session, sessionId, redaction, end }: Log, runs: reado
   const from = Math.min(...runs.map(({ firstSeq }) => firstSeq)) - 1
   for await (const event of session.events({ cursor: `${from}`, live: 'so-far' })) {
     const isNew = numberOf(event.cursor) > numberOf(end)
-    // The page was read before this, and does not show it.
+    // The runs and the path were read before this event, so they do not show its effect.
     if (isNew && (event.type === 'run-queued' || event.type === 'branch-switched' || event.type === 'session-end')) break
     if (isNew || event.cursor.startsWith(`${end}.`)) cursor = event.cursor
     const fold = 'runId' in event && folds.get(event.runId)

@@ -2,7 +2,7 @@ import type { ProblemCode, ProblemError } from '../problems.ts'
 
 const later = 'Try again in a moment.'
 
-/** What a page may show of refusals whose details are for developers. */
+/** Texts for refusals whose details are for developers. */
 const texts: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated: 'You are not signed in, or no longer. Sign in and send it again.',
   'session-deleted': 'This conversation was deleted. Begin a new one.',
@@ -26,7 +26,7 @@ const texts: Readonly<Partial<Record<ProblemCode, string>>> = {
   internal: `Something went wrong. ${later}`,
 }
 
-/** The AI SDK shows the body of a refusal as the message of its error. */
+/** Returns the text of a refusal. The AI SDK shows the body of a refusal as the message of its error. */
 export function refusalText({ code, message }: ProblemError): string {
   return texts[code] ?? message
 }

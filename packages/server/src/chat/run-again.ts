@@ -9,8 +9,8 @@ import { originOf } from './origin.ts'
 import { versionOf } from './version.ts'
 
 /**
- * Runs a user message again, as it was or with other content, from the place where it stood: a new branch, nothing is
- * deleted. `messageId` is the message itself or its answer. The same request again joins the run that the first one made.
+ * Runs a user message again on a new branch, with the same or new content. Deletes nothing. `messageId` is the message or its
+ * answer. A repeated request attaches to the run of the first one.
  */
 export async function runAgain(
   runtime: Runtime,
@@ -20,7 +20,7 @@ export async function runAgain(
 ): Promise<ChatTurn> {
   const info = await session.info()
   if (!info) throw new ProblemError('session-missing', 'There is no session of that id.')
-  // The place of the message can be left only when nothing is open.
+  // The active path can only be moved when no run is open.
   if (info.openRun?.stopping) await session.stop({ runId: info.openRun.runId })
   const { id, run, successor } = await versionOf(session, messageId)
   if (successor) return turnOf(session, successor)
@@ -32,7 +32,7 @@ export async function runAgain(
     const { runId } = await session.send(input, { id: await successorInputId(id), onBusy: 'reject' })
     return turnOf(session, await runtime.run(runId))
   } catch (error) {
-    // Of two that come together one finds the run of the other in its way.
+    // If two requests come at the same time, one finds the run of the other.
     const other = toProblemError(error).code === 'busy' ? (await versionOf(session, messageId)).successor : undefined
     if (!other) throw error
     return turnOf(session, other)
@@ -44,7 +44,7 @@ async function moveBefore(session: Session, entryId: string): Promise<void> {
   await session.switchTo(next ?? items[0]?.id ?? null)
 }
 
-/** Refuses what comes behind an open run, with what can be done about it. */
+/** Returns the refusal of an input while a run is open. Its text says what to do. */
 export function busy({ runId, status }: RunInfo): ProblemError {
   const asks = status === 'waiting-for-user' || status === 'needs-recovery'
   const state = asks ? 'waits for an answer to what it has asked. Answer it' : 'is still answering. Wait for it'

@@ -7,8 +7,8 @@ import { TurnFold } from './turn-fold.ts'
 import { userParts } from './user-parts.ts'
 
 /**
- * A turn of which the log has nothing, or more than is on the path: its messages as the events would have told them.
- * Questions, usage and what else is no message is missing.
+ * Converts the stored messages of a turn to UI messages. Used if the log has no events of the turn, or more than the path has.
+ * Questions, usage and other data that is not a message are missing.
  */
 export function storedMessages({ runId, messages }: PathTurn, { sessionId, redaction }: { readonly sessionId: string; readonly redaction: Redaction }): readonly UiMessage[] {
   const [first, ...others] = messages
@@ -23,7 +23,7 @@ function withoutMetadata({ id, role, parts }: UiMessage): UiMessage {
   return { id, role, parts }
 }
 
-/** Only what chunks are made of. */
+/** Returns only events from which chunks are made. */
 function eventsOf(message: StoredMessage): readonly object[] {
   const { id: messageId } = message
   switch (message.role) {

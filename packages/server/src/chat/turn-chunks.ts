@@ -10,29 +10,29 @@ import { noChunks, type Chunks, type UiChunk } from './ui-chunk.ts'
 type EventOf<Type extends AgentEvent['type']> = Extract<AgentEvent, { readonly type: Type }>
 type Table = { readonly [Type in Exclude<AgentEvent['type'], 'message-end'>]: (turn: TurnState, event: EventOf<Type>) => Chunks }
 
-/** What the chunks so far have made of the message. */
+/** State of the message after the chunks so far. */
 interface TurnState {
-  /** The user message of the turn is not in the conversation: it has not begun, or was withdrawn. */
+  /** True if the user message is not in the conversation: the run has not begun, or the message was withdrawn. */
   isUnread: boolean
   /** Id of the stored user message. */
   inputEntry: string | undefined
-  /** Of the step that is under way. */
+  /** Message of the current step. */
   message: MessageChunks | undefined
-  /** Ids of the answers of earlier steps. */
+  /** Ids of the answers of previous steps. */
   readonly earlier: Set<string>
-  /** Ids of the calls that the message has. */
+  /** Ids of the calls in the message. */
   readonly calls: Set<string>
-  /** What was decided about calls; of an approved one until it waits for its result. */
+  /** Decisions about calls. An approval is removed when the call waits for its result. */
   readonly decisions: Map<string, 'approve' | 'deny'>
 }
 
 export interface TurnName {
   readonly sessionId: string
-  /** The id of the message: one message is one turn, with all its steps and segments. */
+  /** Id of the message. One message is one turn with all its steps and segments. */
   readonly runId: string
 }
 
-/** The events of a turn as the chunks of one AI SDK message. */
+/** Converts the events of a turn to the chunks of one AI SDK message. */
 export class TurnChunks {
   readonly #name: TurnName
   readonly #state: TurnState = { isUnread: false, inputEntry: undefined, message: undefined, earlier: new Set(), calls: new Set(), decisions: new Map() }
@@ -41,16 +41,16 @@ export class TurnChunks {
     this.#name = name
   }
 
-  /** Comes first in every stream, whether it tells the message from its beginning or goes on with it. */
+  /** First chunk of every stream, whether it begins or resumes the message. */
   get start(): UiChunk {
     const { sessionId, runId } = this.#name
     return { type: 'start', messageId: runId, messageMetadata: { sessionId, runId } }
   }
 
-  /** Returns the chunks by part of the message that the event completes. Other events are of one part. */
+  /** Returns chunks by part of the message. Only `message-end` completes several parts; other events give one. */
   push(event: LoggedEvent): readonly Chunks[] {
     if (event.type === 'message-end') return this.#completeMessage(event)
-    // An event of a later version is nothing to this one.
+    // Events of later versions are ignored.
     if (!Object.hasOwn(table, event.type)) return []
     return [(table[event.type] as (turn: TurnState, event: AgentEvent) => Chunks)(this.#state, event)]
   }
@@ -108,7 +108,7 @@ const table: Table = {
   'approval-resolved': (turn, event) => {
     const { toolCallId, approvalId, decision, reason } = event
     if (!turn.calls.has(toolCallId)) return [dataChunk(event)]
-    // Of a question that is called off the outcome of the call tells.
+    // If the question is cancelled, the outcome of the call says so.
     if (decision === 'cancelled') return noChunks
     turn.decisions.set(toolCallId, decision)
     return [{ type: 'tool-approval-response', approvalId, approved: decision === 'approve', ...(reason !== undefined && { reason }) }]
@@ -143,8 +143,8 @@ const table: Table = {
 }
 
 /**
- * An approved call that the page has to run is offered again: so far the message says that it waits for the server. Calls
- * of a subagent are answered by their path, which a message cannot: of them it is only told.
+ * Offers an approved call again if the page has to run it: until now the message says that the call waits for the server. Calls of
+ * a subagent are answered by their path, which a message cannot do. They are only reported.
  */
 function awaitTools({ decisions }: TurnState, event: EventOf<'awaiting-tools'>): Chunks {
   const approved = event.pendingToolCalls.filter(({ path, toolCallId }) => path.length === 0 && decisions.delete(toolCallId))
@@ -152,7 +152,7 @@ function awaitTools({ decisions }: TurnState, event: EventOf<'awaiting-tools'>):
   return event.pendingToolCalls.some(({ path }) => path.length > 0) ? [...chunks, dataChunk(event)] : chunks
 }
 
-/** The page drops the step. Of a step that is over it is only told: a message cannot take it back. */
+/** Lets the page drop the step. If the step is over, the event is only reported: a message cannot take it back. */
 function discard(turn: TurnState, event: EventOf<'message-discarded'>): Chunks {
   const { message, earlier, inputEntry } = turn
   turn.isUnread ||= event.messageId === inputEntry
@@ -163,16 +163,16 @@ function discard(turn: TurnState, event: EventOf<'message-discarded'>): Chunks {
   return earlier.has(event.messageId) ? [dataChunk(event)] : noChunks
 }
 
-/** What the turn leaves in the message. How its stream ends is told at the end of the stream. */
+/** Returns the chunks that the turn leaves in the message. The outcome of its stream is sent at the end of the stream. */
 function endTurn(turn: TurnState, event: EventOf<'turn-end'>): Chunks {
   const { runId, status, reason, usage, cost, error, receipt = [] } = event
   const chunks: UiChunk[] = []
-  // A page that sends complete calls back by itself would send those of a turn that is over, again and again.
+  // A new step keeps pages that resend complete calls from resending the calls of a turn that is over.
   if (!isSuspended(event.status) && turn.message?.asksForTools) chunks.push({ type: 'start-step' }, { type: 'finish-step' })
   chunks.push({ type: 'data-usage', id: runId, data: { purpose: 'turn', usage, ...(cost && { cost }) } })
   if (status === 'aborted') chunks.push({ type: 'data-stopped', data: { runId, calls: receipt } })
   if (isFailure(event)) chunks.push({ type: 'data-error', data: { status, reason, ...(error && { error }) } })
-  // A hook that completes a turn without the model has read the message.
+  // If a hook completed the turn without the model, the message was still used.
   if (turn.isUnread && status !== 'completed') chunks.push({ type: 'data-withdrawn', data: { runId } })
   return chunks
 }

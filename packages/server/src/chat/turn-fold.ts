@@ -6,7 +6,7 @@ import { MessageFold, type UiMessage } from './message-fold.ts'
 import { TurnChunks, type TurnName } from './turn-chunks.ts'
 import type { Chunks } from './ui-chunk.ts'
 
-/** The message of a turn as a page has it that has read its stream up to some event. */
+/** Message of a turn as a page has it that has read its stream up to some event. */
 export class TurnFold {
   readonly #name: TurnName
   readonly #redaction: Redaction
@@ -17,7 +17,7 @@ export class TurnFold {
   #isTold = false
   #hasEnded = false
   #isOver = false
-  /** Id of the stored input. */
+  /** Id of the stored user message. */
   inputEntry: string | undefined
 
   constructor(name: TurnName, redaction: Redaction) {
@@ -32,17 +32,17 @@ export class TurnFold {
     for (const chunks of this.#turn.push(withoutSecrets(event, this.#redaction))) this.add(chunks)
   }
 
-  /** Adds what the stream of a turn says at its end. */
+  /** Adds chunks that a stream sends at its end. */
   add(chunks: Chunks): void {
     for (const chunk of chunks) this.#message.push(chunk)
   }
 
-  /** Adds answers that no event tells of, as far as the message still asks. */
+  /** Adds answers that no event contains, if the message still asks for them. */
   addAnswers(chunks: Chunks): void {
     this.add(chunks.filter((chunk) => this.#message.asksFor(chunk)))
   }
 
-  /** Nothing of the run follows. */
+  /** True if no further event of the run follows. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -52,12 +52,12 @@ export class TurnFold {
     return this.#answers.findLast((id) => this.#stored.has(id))
   }
 
-  /** Something of the turn is in the transcript. */
+  /** True if a message of the turn is in the transcript. */
   get isStored(): boolean {
     return this.#stored.size > 0
   }
 
-  /** Undefined as long as a stream would have said nothing. */
+  /** Undefined before the first event. */
   get message(): UiMessage | undefined {
     const { sessionId, runId } = this.#name
     return this.#isTold ? { id: runId, role: 'assistant', metadata: { sessionId, runId }, parts: this.#message.parts } : undefined
@@ -78,7 +78,7 @@ export class TurnFold {
         return
       case 'turn-end':
         this.#hasEnded = !isSuspended(event.status)
-        // A run that never began has no step behind its end.
+        // A run that never began has no save-point after its end.
         this.#isOver = this.#hasEnded && event.turn === 0
         return
       case 'save-point':

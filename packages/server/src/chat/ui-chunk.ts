@@ -8,7 +8,7 @@ interface ToolInput {
   readonly providerExecuted?: true
 }
 
-/** One part of a message stream of the AI SDK: those of its chunks that are sent. */
+/** Chunk of an AI SDK message stream: the kinds that this server sends. */
 export type UiChunk =
   | { readonly type: 'start'; readonly messageId: string; readonly messageMetadata: { readonly sessionId: string; readonly runId: string } }
   | { readonly type: 'start-step' | 'finish-step' | 'reset-step' | 'abort' }
@@ -30,7 +30,7 @@ export type UiChunk =
   | { readonly type: 'source-document'; readonly sourceId: string; readonly mediaType: string; readonly title: string; readonly filename?: string }
   | { readonly type: 'file' | 'reasoning-file'; readonly mediaType: string; readonly url: string }
   | { readonly type: 'custom'; readonly kind: `${string}.${string}` }
-  /** What is said under the id of an earlier part of its type takes the place of that part; a transient one is no part. */
+  /** A data chunk replaces an earlier one of the same type and id. A transient one is not part of the message. */
   | { readonly type: `data-${string}`; readonly id?: string; readonly transient?: true; readonly data: unknown }
 
 export type Chunks = readonly UiChunk[]

@@ -2,7 +2,7 @@ import type { UserMessage } from '@bowline/llm'
 import type { UiPart } from './message-fold.ts'
 import { urlOf } from './part-chunks.ts'
 
-/** The parts of a user message, as the page has made them that sent it. */
+/** Returns the parts of a user message as the page that sent it made them. */
 export function userParts({ content }: UserMessage): UiPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   return content.map((part) =>

@@ -2,20 +2,21 @@ import type { RunInfo, Session } from '@bowline/sessions'
 import { messageInputId, successorInputId } from './chat-input-id.ts'
 import { originOfMessage } from './origin.ts'
 
-/** A user message with its answer, as it stands after all that took its place. */
+/** Newest version of a user message and its answer. */
 export interface Version {
-  /** Of the run; of a message that did not come from a page, its own. */
+  /** Id of the run, or of the message itself if it did not come from a page. */
   readonly id: string
   readonly run?: RunInfo
-  /** The run that took its place, or is about to. */
+  /** Run that has replaced it, or is about to. */
   readonly successor?: RunInfo
 }
 
 const pageSize = 100
 
 /**
- * The version that a page means. An answer is named by its run, and its successor is whoever took its place before. A
- * message keeps its name when it runs again: the newest version is meant, and while that is open the request is a repeat.
+ * Returns the version that a page refers to. The id of an answer is the id of its run, and `successor` is the run that has replaced
+ * it. A message keeps its id when it runs again: the newest version is returned, and it is the `successor` while it is open,
+ * because the request is then a repeat.
  */
 export async function versionOf(session: Session, messageId: string): Promise<Version> {
   const inputId = await messageInputId(messageId)
@@ -28,7 +29,7 @@ export async function versionOf(session: Session, messageId: string): Promise<Ve
   return version(newest.runId, newest, isRepeat ? newest : undefined)
 }
 
-/** Whether the session has had a message of this id, from a page or otherwise. */
+/** Returns true if the session has had a message with this id, from a page or otherwise. */
 export async function isKnown(session: Session, messageId: string): Promise<boolean> {
   if (!(await session.info())) return false
   const { id, run } = await versionOf(session, messageId)
@@ -39,7 +40,7 @@ function version(id: string, run: RunInfo | undefined, successor: RunInfo | unde
   return { id, ...(run && { run }), ...(successor && { successor }) }
 }
 
-/** Newest first: whatever took the place of a run is met before it. */
+/** Reads runs newest first, so that a run that replaces another comes before it. */
 async function runsBackTo(
   session: Session,
   isNamed: (run: RunInfo) => boolean,

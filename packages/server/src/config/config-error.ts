@@ -1,13 +1,13 @@
-/** One thing that somebody must correct. It repeats no value: that could be a secret. */
+/** Fault in the configuration. It never repeats a value, because that could be a secret. */
 export interface Fault {
-  /** The key, `limits.bodyBytes` for example. */
+  /** Configuration key, for example `limits.bodyBytes`. */
   readonly path: string
-  /** Where it was said: a flag, a variable, a file. Absent: nowhere. */
+  /** Source of the value: a flag, a variable or a file. Absent if the value is missing. */
   readonly origin?: string
   readonly message: string
 }
 
-/** Everything that is wrong with what the command was given. */
+/** Error with all faults of the flags, variables and files of a command. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly faults: readonly Fault[]

@@ -31,7 +31,7 @@ const jwt = z.strictObject({
 
 const authConfig = sameAs<AuthConfig>()(z.strictObject({ tokens: optional(z.array(token)), jwt: optional(jwt) }))
 
-/** Everything that is wrong with it, and not that it is none of three things. */
+/** Reports each fault by itself, and not only that no variant of a union matches. */
 const auth = z.unknown().superRefine((value, context) => {
   if (value === 'none' || typeof value === 'function') return
   const result = authConfig.safeParse(value)
@@ -77,7 +77,7 @@ const redact = z.strictObject({
   ),
 })
 
-/** The keys of the table as a file holds them, with more in `auth`, and what only a file can say. */
+/** Schema of the keys as a file holds them, with a larger `auth` and with keys that only a file can have. */
 const fileSchema = z.strictObject({
   ...sectionSchemas(),
   auth: optional(auth),
@@ -89,7 +89,7 @@ const fileSchema = z.strictObject({
 
 export type FileCheck = { readonly config: ServerConfig } | { readonly faults: readonly Fault[] }
 
-/** Everything that is wrong with what a file says, each with its path. */
+/** Checks the content of a file. Returns all faults, each with its path. */
 export function checkFile(content: unknown, origin: string): FileCheck {
   const result = fileSchema.safeParse(content)
   if (result.success) return { config: result.data }

@@ -1,16 +1,16 @@
 import type { Fault } from './config-error.ts'
 import { settings, type SettingKey } from './settings.ts'
 
-/** One value of one key, and who said it. */
+/** Value of a key and its source. */
 export interface Given {
   readonly key: SettingKey
   readonly value: unknown
   readonly origin: string
-  /** The folder that relative paths start from. */
+  /** Folder to which relative paths refer. */
   readonly base: string
 }
 
-/** What one source says: what holds, and what is wrong. */
+/** Valid values and faults of one source. */
 export interface Reading {
   readonly given: readonly Given[]
   readonly faults: readonly Fault[]

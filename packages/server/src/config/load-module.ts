@@ -1,13 +1,13 @@
 import { basename } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** `version` makes it another module than the one that was loaded before. What it imports stays as it was. */
+/** Imports a module. Each `version` loads the file anew; modules that it imports are not loaded again. */
 export function loadModule(file: string, version = 0): Promise<Readonly<Record<string, unknown>>> {
   const { href } = pathToFileURL(file)
   return import(version === 0 ? href : `${href}?version=${version}`) as Promise<Record<string, unknown>>
 }
 
-/** Why a module cannot be loaded, in one line that names the place. */
+/** Returns in one line why a module cannot be loaded, and where. */
 export function describeLoadFailure(error: unknown, file: string): string {
   if (!(error instanceof Error)) return `cannot be loaded: it threw ${typeof error}`
   const [message = ''] = error.message.split('\n')

@@ -8,20 +8,20 @@ import { describeLoadFailure, loadModule } from './load-module.ts'
 import type { ServerConfig } from './server-config.ts'
 import { settingKeys, splitKey } from './settings.ts'
 
-/** What a file says. Without a file it is nothing. */
+/** Content of a configuration file. Empty without a file. */
 export interface FileReading {
   readonly file?: string
   readonly given: readonly Given[]
   readonly faults: readonly Fault[]
-  /** Its first keys, also where what they say is wrong. */
+  /** Top-level keys of the file, also those with invalid values. */
   readonly mentions: readonly string[]
-  /** What only the file can say. */
+  /** Settings that only a file can have. */
   readonly more: Pick<ServerConfig, 'auth' | 'access' | 'bridge' | 'redact' | 'notify' | 'webhooks'>
 }
 
 const extensions = ['ts', 'mjs', 'js', 'json']
 
-/** The file that was named, else the one that stands in the folder. */
+/** Returns the named file, else the configuration file in the folder. */
 export function findConfigFile(folder: string, named: string | undefined, origin: string): string | undefined {
   if (named !== undefined) {
     const file = resolve(folder, named)
@@ -34,7 +34,7 @@ export function findConfigFile(folder: string, named: string | undefined, origin
   throw new ConfigError([{ path: '--config', message: `there are ${names}: name one of them` }])
 }
 
-/** `version` reads it again. Throws where it holds no configuration at all. */
+/** Reads the file. Each `version` reads it anew. Throws if it holds no configuration at all. */
 export async function readConfigFile(file: string | undefined, version: number): Promise<FileReading> {
   if (file === undefined) return { given: [], faults: [], mentions: [], more: {} }
   const origin = basename(file)
@@ -64,7 +64,7 @@ function givenOf(config: ServerConfig, file: string): readonly Given[] {
     const [section, name] = splitKey(key)
     const keys = (section === undefined ? values : values[section]) as typeof values | undefined
     const value = keys?.[name]
-    // Tokens and functions are no value of the table.
+    // Tokens and functions are not values of the table.
     const isMore = key === 'auth' && value !== 'none'
     return value === undefined || isMore ? [] : [{ key, value, origin: basename(file), base: dirname(file) }]
   })

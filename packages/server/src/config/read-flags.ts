@@ -5,7 +5,7 @@ import { readTexts, type Reading } from './given.ts'
 import type { Setting } from './setting.ts'
 import { flagName, settingKeys, settings, type SettingKey } from './settings.ts'
 
-/** A flag that is no key of the configuration. */
+/** Flag that is not a configuration key. */
 export interface ExtraFlag {
   readonly type: 'string' | 'boolean'
   readonly short?: string
@@ -21,7 +21,7 @@ type OptionToken = Extract<Token, { kind: 'option' }>
 
 const keysByFlag: ReadonlyMap<string, SettingKey> = new Map(settingKeys.map((key) => [flagName(key), key]))
 
-/** Reads the flags of all keys, and of `extra`. With `settings: false` those of `extra` alone. */
+/** Reads the flags of all keys and of `extra`. With `settings: false`, reads only those of `extra`. */
 export function readFlags<Extra extends string>(
   argv: readonly string[],
   extra: Readonly<Record<Extra, ExtraFlag>>,
@@ -58,13 +58,13 @@ export function readFlags<Extra extends string>(
   }
 }
 
-/** Without the words that may be values of unknown flags. */
+/** Returns the positional words, without words that may be values of unknown flags. */
 function positionalsOf(tokens: readonly Token[], types: ReadonlyMap<string, ExtraFlag>): readonly string[] {
   const unknown = new Set(tokens.flatMap((token) => (token.kind === 'option' && !types.has(token.name) ? [token.index] : [])))
   return tokens.flatMap((token) => (token.kind === 'positional' && !unknown.has(token.index - 1) ? [token.value] : []))
 }
 
-/** A list goes on where its flag is given again; of other keys the last one counts. */
+/** Returns the text of a flag. A repeated flag extends a list; for other keys the last flag counts. */
 function textOf(key: SettingKey, value = 'true', before?: string): string {
   const { repeats }: Setting = settings[key]
   return repeats && before !== undefined ? `${before},${value}` : value
@@ -80,7 +80,7 @@ function faultOf({ name, rawName, value, inlineValue }: OptionToken, types: Read
     const flags = [...types.keys()].map((each) => `--${each}`)
     return { path: rawName, message: `there is no such flag${suggestion(rawName, flags)}` }
   }
-  // The next flag is not a value: `--port --host` forgot one.
+  // The next flag is not a value: in `--port --host` the value is missing.
   if (type === 'string' && (value === undefined || (!inlineValue && value.startsWith('--')))) {
     return { path: rawName, message: 'needs a value' }
   }

@@ -4,14 +4,14 @@ import { settingKeys, variableOf } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Names the file, as `--config` does. */
+/** Variable that names the file, like `--config`. */
 export const configVariable = 'BOWLINE_CONFIG'
 
 const prefix = 'BOWLINE_'
-/** Few: a variable of somebody else must not be taken for a mistake. */
+/** Allows few mistakes: a variable of another program must not be reported as misspelled. */
 const charactersPerMistake = 4
 
-/** An empty variable says nothing. */
+/** Reads the variables of all keys. An empty variable counts as absent. */
 export function readVariables(environment: Environment, base: string): Reading {
   const texts = settingKeys.flatMap((key) => {
     const origin = variableOf(key)
@@ -22,8 +22,8 @@ export function readVariables(environment: Environment, base: string): Reading {
 }
 
 /**
- * Variables that were probably meant for this command, and are not read. Others with the prefix belong to somebody else:
- * orchestrators make them of the names of services.
+ * Returns variables that were probably meant for this command but are not read. Other variables with the prefix belong to other
+ * programs: orchestrators derive them from the names of services.
  */
 export function misspelledVariables(environment: Environment): readonly { readonly name: string; readonly meant: string }[] {
   const known = [...settingKeys.map(variableOf), configVariable]

@@ -12,13 +12,13 @@ import type { BridgeAgents, ServerConfig } from './server-config.ts'
 import { settingKeys, settings, type SettingKey, type SettingValues } from './settings.ts'
 import { parseStore, type StoreChoice } from './store-choice.ts'
 
-/** What the command uses: of each key the value of the first of flag, variable, file and default that has one. */
+/** Resolved configuration. The value of a key comes from the first source that has one: flag, variable, file, default. */
 export interface ResolvedConfig {
   readonly values: SettingValues
-  /** Who said it: a flag, a variable, a file, or `default`. */
+  /** Source of a value: a flag, a variable, a file, or `default`. */
   readonly originOf: (key: SettingKey) => string
   readonly file: string | undefined
-  /** Absolute. */
+  /** Absolute path of the module of the agents. */
   readonly agents: string | undefined
   readonly store: StoreChoice
   readonly auth: Auth | undefined
@@ -29,7 +29,7 @@ export interface ResolvedConfig {
   readonly webhooks: Partial<Pick<ServerConfig, 'notify' | 'webhooks'>>
 }
 
-/** What has no default. */
+/** Keys without a default. */
 export type Requirable = 'agents' | 'auth'
 
 export type WholeConfig<Key extends Requirable> = ResolvedConfig & { readonly [Name in Key]: NonNullable<ResolvedConfig[Name]> }
@@ -38,13 +38,13 @@ export interface Sources<Key extends Requirable> {
   readonly flags: Flags<'config'>
   readonly environment: Environment
   readonly folder: string
-  /** Keys without which the command cannot do its work. */
+  /** Keys that the command requires. */
   readonly required: readonly Key[]
-  /** Of the file, when it is read again. Default 0. */
+  /** Version of the file, counted when it is read again. Default 0. */
   readonly version?: number
 }
 
-/** Throws a `ConfigError` with everything that is wrong, wherever it was said. */
+/** Resolves the configuration. Throws a `ConfigError` with the faults of all sources. */
 export async function resolveConfig<Key extends Requirable>(sources: Sources<Key>): Promise<WholeConfig<Key>> {
   const { flags, environment, folder, required, version = 0 } = sources
   const named = flags.extra.config ?? (environment[configVariable] || undefined)
@@ -66,7 +66,7 @@ export async function resolveConfig<Key extends Requirable>(sources: Sources<Key
   return config as WholeConfig<Key>
 }
 
-/** A file that cannot be read does not hide what is wrong elsewhere. */
+/** Reports faults of other sources even if the file cannot be read. */
 async function collecting(early: readonly Fault[], read: () => Promise<FileReading>): Promise<FileReading> {
   try {
     return await read()
@@ -77,7 +77,7 @@ async function collecting(early: readonly Fault[], read: () => Promise<FileReadi
 }
 
 function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }: FileReading, folder: string): ResolvedConfig {
-  // Each value has passed the schema of its key.
+  // Each value has been validated with the schema of its key.
   const values = Object.fromEntries(
     settingKeys.map((key) => [key, winners.get(key)?.value ?? settings[key].default]),
   ) as unknown as SettingValues
@@ -99,7 +99,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
   }
 }
 
-/** What holds for two keys at once. */
+/** Returns faults that concern two keys at once. */
 function togetherFaults({ values, auth, originOf }: ResolvedConfig): readonly Fault[] {
   const faults: Fault[] = []
   if (auth === 'none' && !isLoopbackHost(values.host)) {

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
-/** One key of the configuration, as the flag, the variable, the help and the check of a file read it. */
+/** Definition of a configuration key. Flag, variable, help and file check are derived from it. */
 export interface Setting<Value = unknown, Default extends Value | undefined = Value | undefined> {
   readonly schema: z.ZodType<Value>
   readonly default: Default
   readonly group: Group
-  /** What it is, in one line. */
+  /** Description in one line. */
   readonly about: string
-  /** What stands for its value in the help. Absent: the flag alone means true. */
+  /** Placeholder of the value in the help. If absent, the flag alone means true. */
   readonly placeholder?: string
-  /** The flag may be given again, for more items. */
+  /** True if the flag may be repeated for more items. */
   readonly repeats?: true
-  /** Reads the text of a flag or a variable. What it cannot read it gives back, for the schema to refuse. */
+  /** Reads the text of a flag or variable. Returns text that it cannot read unchanged, so that the schema refuses it. */
   readonly read: (text: string) => unknown
 }
 
@@ -33,7 +33,7 @@ interface Range {
 
 const largest = 2 ** 31 - 1
 
-/** Timers of Node hold no more, and no size here needs more. */
+/** Defines a whole number. The maximum is that of Node timers; no size needs more. */
 export function integer(about: About<number>, { min = 1, max = largest, placeholder = 'N' }: Range = {}): Setting<number, number> {
   const isInRange = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= min && Number(value) <= max
   return {
@@ -50,7 +50,7 @@ export const milliseconds = (about: About<number>, range: Range = {}): Setting<n
 export const bytes = (about: About<number>, range: Range = {}): Setting<number, number> =>
   integer(about, { placeholder: 'BYTES', ...range })
 
-/** `schema` says what is wrong with a text in words that follow the name of the key. */
+/** Defines a text. Messages of `schema` follow the name of the key. */
 export function text<Default extends string | undefined>(
   about: About<Default>,
   placeholder: string,
@@ -63,7 +63,7 @@ export function oneOf<const Value extends string>(values: readonly Value[], abou
   return { ...about, placeholder, schema: z.enum(values, `must be one of ${values.join(', ')}`), read: (given) => given }
 }
 
-/** `faults` says what is wrong with texts that are a list. */
+/** Defines a list of texts. `faults` returns the faults of its items. */
 export function list(
   about: About<readonly string[]>,
   placeholder: string,

@@ -21,7 +21,7 @@ const storeSchema = z.string('must be a text').superRefine((value, context) => {
 })
 const basePathSchema = z.string('must be a text').regex(/^(\/[\w.~-]+)*$/, 'must be empty or begin with a slash and not end with one')
 
-/** Every key: flags, variables, help and the check of files are made of this table. */
+/** All keys. Flags, variables, help and file check are derived from this table. */
 export const settings = {
   agents: text({ group: 'What is served', about: 'Module whose exports are the agents', default: undefined }, 'FILE'),
   defaultAgent: text({ group: 'What is served', about: 'Agent of new sessions that name none', default: undefined }, 'NAME'),
@@ -66,7 +66,7 @@ export type SettingValues = {
 
 export const settingKeys = Object.keys(settings) as readonly SettingKey[]
 
-/** `limits.bodyBytes` is `--limits.body-bytes`. */
+/** Returns the flag of a key: `--limits.body-bytes` for `limits.bodyBytes`. */
 export function flagOf(key: SettingKey): string {
   return `--${flagName(key)}`
 }
@@ -75,12 +75,12 @@ export function flagName(key: SettingKey): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
-/** `limits.bodyBytes` is `BOWLINE_LIMITS_BODY_BYTES`. */
+/** Returns the variable of a key: `BOWLINE_LIMITS_BODY_BYTES` for `limits.bodyBytes`. */
 export function variableOf(key: SettingKey): string {
   return `BOWLINE_${flagName(key).replaceAll(/[.-]/g, '_').toUpperCase()}`
 }
 
-/** `limits.bodyBytes` is `bodyBytes` of the section `limits`. */
+/** Splits a key: `limits.bodyBytes` is `bodyBytes` of the section `limits`. */
 export function splitKey(key: SettingKey): readonly [section: string | undefined, name: string] {
   const [first = '', second] = key.split('.')
   return second === undefined ? [undefined, first] : [first, second]

@@ -10,11 +10,11 @@ const known = 'must be sqlite:<file>, file:<folder>, postgres://<user>@<host>/<d
 
 export interface InvalidStore {
   readonly kind: 'invalid'
-  /** In words that follow the name of the key. The text itself may hold a password, so it is not repeated. */
+  /** Fault, worded to follow the name of the key. It does not repeat the text, which may hold a password. */
   readonly fault: string
 }
 
-/** What a text says about the store. Relative paths start from `base`. */
+/** Parses the text of a store. Relative paths start from `base`. */
 export function parseStore(text: string, base: string): StoreChoice | InvalidStore {
   const [, scheme, rest = ''] = /^([a-z]+):(.*)$/.exec(text) ?? []
   switch (scheme) {
@@ -40,7 +40,7 @@ function namesServer(text: string): boolean {
   return url !== null && (url.hostname !== '' || Boolean(url.searchParams.get('host')))
 }
 
-/** As a text of the configuration names it. */
+/** Returns the store as the configuration names it. */
 export function nameStore(choice: StoreChoice): string {
   switch (choice.kind) {
     case 'memory':
@@ -56,7 +56,7 @@ export function nameStore(choice: StoreChoice): string {
   }
 }
 
-/** Parameters of the address may hold a password too. */
+/** Removes the password and the parameters of the address, which may hold one too. */
 function withoutSecrets(connectionString: string): string {
   const { protocol, username, host, pathname } = new URL(connectionString)
   return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`

@@ -11,7 +11,7 @@ function checkSecret(value: unknown, context: z.RefinementCtx): void {
   if (!isWhole) context.addIssue({ code: 'custom', message: `must be a text of at least ${leastCharacters} characters, or a list of such` })
 }
 
-/** The runtime checks the address, and what else depends on `webhooks`. */
+/** Schema of a webhook. The runtime checks the address and everything that depends on `webhooks`. */
 const webhook = z.strictObject({
   url: z.string('must be an address'),
   events: z.array(z.enum(['settled', 'awaiting-answer', 'needs-recovery', 'budget', 'expired'])).min(1, 'must name at least one event'),
@@ -21,13 +21,13 @@ const webhook = z.strictObject({
   name: optional(z.string()),
 })
 
-/** Everything that is wrong with it, and not that it is neither of two things. */
+/** Reports each fault by itself, and not only that no variant of a union matches. */
 const notify = z.unknown().superRefine((value, context) => {
   const result = (Array.isArray(value) ? z.array(webhook) : webhook).safeParse(value)
   if (!result.success) result.error.issues.forEach((issue) => context.addIssue({ ...issue }))
 }) as z.ZodType<NonNullable<ServerConfig['notify']>>
 
-/** What only a file can say of webhooks. */
+/** Webhook settings that only a file can have. */
 export const webhookSchemas = {
   notify: optional(notify),
   webhooks: optional(sameAs<NonNullable<ServerConfig['webhooks']>>()(z.strictObject({ http: optional(z.boolean()), allow: optional(z.array(z.string())), ca: optional(z.array(z.string())) }))),

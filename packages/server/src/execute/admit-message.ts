@@ -15,7 +15,7 @@ import { runParamsOf } from './run-params.ts'
 export interface Admitted {
   readonly sessionId: string
   readonly run: GivenTo
-  /** The position before the run; a run that was there before is read from its first event. */
+  /** Position before the run. If absent, the run is read from its first event. */
   readonly cursor?: string
 }
 
@@ -23,7 +23,7 @@ type MessageRequest = Omit<ExecuteRequest, 'input'> & { readonly input: UserMess
 
 const route = 'POST /api/agent/execute'
 
-/** Takes a user message into a session, which comes into being here when the request brings a context. */
+/** Sends a user message to a session. Creates the session if the request has a context. */
 export async function admitMessage(
   services: Services,
   principal: Principal,
@@ -52,11 +52,11 @@ export async function admitMessage(
   return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
 }
 
-/** Where the input goes. */
+/** Session that gets the input. */
 interface Place {
   readonly session: Session
   readonly agent: string
-  /** The session is made by this request, now or when it was here before. */
+  /** True if this request creates the session, or if it is a retry of the request that created it. */
   readonly isNew: boolean
   readonly cursor?: string
 }
@@ -80,7 +80,7 @@ async function newSessionId(services: Services, principal: Principal, idempotenc
   return idempotencyKey === undefined ? services.ids.next('session') : derivedSessionId(principal, idempotencyKey)
 }
 
-/** True when the first input of the session is this one: the request that made the session is here again. */
+/** Returns true if this input is the first one of the session: the request is then a retry. */
 async function wasMadeBy(session: Session, inputId: string | undefined): Promise<boolean> {
   if (inputId === undefined) return false
   for await (const event of session.events({ live: false })) {
@@ -89,7 +89,7 @@ async function wasMadeBy(session: Session, inputId: string | undefined): Promise
   return false
 }
 
-/** One that was deleted is not silently begun anew. */
+/** Returns the refusal of a request without context. A deleted session is not silently created again. */
 async function contextRequired(session: Session, sessionId: string | undefined): Promise<unknown> {
   const reason = await absence(session)
   if (hasCode(reason, 'session-deleted')) return reason

@@ -10,7 +10,7 @@ export interface AdmittedResults {
   readonly receipt: SubmissionReceipt
 }
 
-/** Stores tool results, all or none. A call whose outcome is unknown is decided by `resolve`, which asks for more rights. */
+/** Stores tool results, all or none. Calls whose outcome is unknown are decided by `resolve`, which needs more rights. */
 export async function admitResults(
   { session }: OwnedSession,
   results: readonly ToolResultInput[],
@@ -24,7 +24,7 @@ export async function admitResults(
   return { run, receipt: { accepted, repeated, missing } }
 }
 
-/** The position before the newest segment of the run, from which its stream begins. */
+/** Returns the position before the newest segment of the run, where its stream begins. */
 export async function startOfSegment({ session, info }: OwnedSession, run: RunInfo): Promise<string> {
   let before = run.cursor
   let start: string | undefined

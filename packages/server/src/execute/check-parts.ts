@@ -4,12 +4,12 @@ import { ProblemError } from '../problems.ts'
 
 type Part = Exclude<UserMessageInput['content'], string>[number]
 
-/** A client may send content. It may not make the server fetch an address, nor set options of the provider. */
+/** Checks content of a client: it must not make the server fetch an address or set provider options. */
 export function checkParts(parts: readonly Part[]): void {
   for (const part of parts) checkPart(part)
 }
 
-/** The content of a tool result, which is any JSON. */
+/** Checks the output of a tool result, which may be any JSON. */
 export function checkOutput(output: unknown): void {
   if (isRecord(output) && output.type === 'content' && Array.isArray(output.value)) {
     for (const part of output.value as readonly unknown[]) if (isRecord(part)) checkPart(part)

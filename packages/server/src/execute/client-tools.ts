@@ -4,10 +4,10 @@ import { findSchemaFault } from '@bowline/llm'
 import type { AgentAccess, ClientTools } from '../options.ts'
 import { faulty, ProblemError } from '../problems.ts'
 
-/** Tools of a run that has subagents. */
+/** Names of tools that a run with subagents has. */
 const hostedNames: readonly string[] = ['background_output', 'background_cancel']
 
-/** What a client declares besides the tools of the agent. A tool that the agent leaves to the client stays the agent's. */
+/** Returns the tools that the client declares in addition to those of the agent. A remote tool of the agent stays the agent's. */
 export function broughtTools(
   agent: Agent,
   given: readonly ToolDeclaration[],
@@ -26,7 +26,7 @@ export function broughtTools(
   return brought
 }
 
-/** Refuses schemas that would take too long to be used: nothing of them may hold the process. */
+/** Refuses schemas that would take too long to use, because they would block the process. */
 export async function checkSchemas(given: readonly ToolDeclaration[], brought: readonly ToolDeclaration[]): Promise<void> {
   if (brought.length === 0) return
   const fault = await findSchemaFault(brought.map((tool) => tool.inputSchema))
@@ -36,7 +36,7 @@ export async function checkSchemas(given: readonly ToolDeclaration[], brought: r
   throw faulty('invalid-body', [{ path, message: fault.message }])
 }
 
-/** Refuses the schema of a final answer that the agent does not let a client give, or that would take too long to be used. */
+/** Refuses the schema of a final answer if the agent does not allow one from a client, or if it would take too long to use. */
 export async function checkOutputSchema({ clientOutput = false }: AgentAccess, output: JsonObject | undefined): Promise<void> {
   if (output === undefined) return
   if (!clientOutput) throw new ProblemError('option-not-allowed', 'The agent takes no output schema from a client.')
@@ -44,7 +44,7 @@ export async function checkOutputSchema({ clientOutput = false }: AgentAccess, o
   if (fault) throw faulty('invalid-body', [{ path: `options.output${fault.path && `.${fault.path}`}`, message: fault.message }])
 }
 
-/** A session below gets the tools that were brought too. */
+/** Returns the tool names of the agent and its subagents. Child sessions get the client's tools too. */
 function namesBelow(agent: Agent, seen: ReadonlySet<Agent> = new Set()): readonly string[] {
   if (seen.has(agent)) return []
   const subagents = subagentsOf(agent)

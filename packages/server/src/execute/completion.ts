@@ -8,13 +8,13 @@ import { firstEvent } from '../session-log.ts'
 type TurnEnd = Extract<LoggedEvent, { type: 'turn-end' }>
 
 export interface Completion {
-  /** To be called with every event of the run. */
+  /** Must be called with every event of the run. */
   see(event: LoggedEvent): void
-  /** Returns the last frame of the stream, or undefined if the log has more of the run after this cursor. */
+  /** Returns the last frame of the stream. Returns undefined if the log has more events of the run after this cursor. */
   frame(cursor: string | undefined): Promise<ExecuteComplete | undefined>
 }
 
-/** Follows a run to its newest `turn-end` and says how it ended. */
+/** Follows a run to its newest `turn-end` and returns its outcome. */
 export function followCompletion(
   runtime: Runtime,
   run: { readonly sessionId: string; readonly runId: string; readonly submission?: SubmissionReceipt },
@@ -29,9 +29,9 @@ export function followCompletion(
       if (event.type === 'message-end' || event.type === 'tool-execution-end') output = lookForOutput([event.message]).output ?? output
     },
     async frame(cursor) {
-      // The end of a turn says all of it.
+      // The end of a turn holds the whole outcome.
       const info = turnEnd && !isSuspended(turnEnd.status) ? null : await runtime.run(run.runId)
-      // A run that waited may have gone on between its last event and this look at it.
+      // A waiting run may have resumed between its last event and this read.
       if (info && (isMoving(info) || (await hasMore(runtime, info, cursor)))) return undefined
       const status = turnEnd?.status ?? restingStatus(info)
       const reason = turnEnd?.reason ?? info?.reason
@@ -53,13 +53,16 @@ export function followCompletion(
   }
 }
 
-/** Returns the status of a run that was not moved by what the client sent. */
+/** Returns the status of a run that did not resume after the client's request. */
 function restingStatus(info: RunInfo | null): TurnStatus {
   if (!info?.outcome) throw new Error('The events of the run ended before the run did.')
   return info.outcome
 }
 
-/** Whether the run goes on without the client. One that waits and asks nothing waits for its subagents, if none of them is held. */
+/**
+ * Returns true if the run continues without the client. A run that waits without a question waits for its subagents, unless one of
+ * them is held.
+ */
 export function isMoving({ status, endedAt, pendingToolCalls, pendingApprovals, heldRuns }: RunInfo): boolean {
   return heldRuns === undefined && status !== 'needs-recovery' && endedAt === undefined && pendingToolCalls.length + pendingApprovals.length === 0
 }

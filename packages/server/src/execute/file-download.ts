@@ -1,13 +1,13 @@
-/** A downloaded file with its IANA media type. */
+/** Downloaded file with its IANA media type. */
 export interface FetchedFile {
   readonly data: Uint8Array
   readonly mediaType: string
-  /** The data as text, where the platform has a quicker way than the web. */
+  /** Returns the data as base64, if the platform has a faster way than the web API. */
   readonly toBase64?: () => string
 }
 
 /**
- * Function that downloads a file from an untrusted URL. It should stop after `maxBytes`: larger files are refused. A
- * `Download` of the model layer is one too.
+ * Downloads a file from an untrusted URL. It should stop after `maxBytes`: larger files are refused. A `Download` of the model
+ * layer also fits.
  */
 export type FileDownload = (url: URL, abortSignal: AbortSignal, maxBytes?: number) => Promise<FetchedFile>

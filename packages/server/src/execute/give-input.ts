@@ -5,12 +5,12 @@ import { checkAlive } from '../routes/owned-session.ts'
 import type { Services } from '../services.ts'
 import { hasAddresses, takeFiles } from './take-files.ts'
 
-/** The run that an input went to. */
+/** Run that received an input. */
 export type GivenTo = Pick<RunHandle, 'runId' | 'accepted' | 'events'>
 
 interface Given {
   readonly message: UserMessageInput
-  /** Absent: it cannot be repeated. */
+  /** Absent if the request is not idempotent. */
   readonly inputId: string | undefined
   readonly abortSignal: AbortSignal
 }
@@ -18,8 +18,8 @@ interface Given {
 const pageSize = 100
 
 /**
- * Gives a message to a session, with its files. A repeat of one with addresses is known by its id alone, and nothing is
- * fetched for it: what is at an address may have changed since, or be gone.
+ * Gives a message with its files to a session. If the message has addresses, a retry is recognized by its id and fetches nothing:
+ * the file at an address may have changed or disappeared.
  */
 export async function giveInput(
   services: Services,
@@ -38,7 +38,7 @@ export async function giveInput(
   try {
     return await giveIt()
   } catch (error) {
-    // Of two that come together one may have got the file, or got it first.
+    // If two requests come at the same time, the other one may have succeeded.
     const other = await runOfInput(services, session, inputId)
     if (!other) throw error
     return joined(session, other)
@@ -49,7 +49,7 @@ function joined(session: Session, { runId, cursor }: RunInfo): GivenTo {
   return { runId, accepted: 'duplicate', events: (options) => session.events({ cursor, ...options, runId }) }
 }
 
-/** The run that was begun by the input of this id, or was steered by it. */
+/** Returns the run that the input with this id started or steered. */
 async function runOfInput({ runtime }: Services, session: Session, inputId: string): Promise<RunInfo | undefined> {
   const info = await session.info()
   if (!info) return undefined

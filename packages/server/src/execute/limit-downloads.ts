@@ -4,7 +4,7 @@ import type { FileDownload } from './file-download.ts'
 const maxAtOnce = 4
 const maxWaiting = 1000
 
-/** So many at once and no more: the others wait, as long as somebody waits for them. */
+/** Limits concurrent downloads. Further ones wait until their caller aborts. */
 export function limitDownloads(download: FileDownload): FileDownload {
   const waiting = new Set<() => void>()
   let free = maxAtOnce

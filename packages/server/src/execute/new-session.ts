@@ -8,7 +8,7 @@ import { checkParts } from './check-parts.ts'
 import { broughtTools, checkSchemas } from './client-tools.ts'
 import { contentOf } from './user-message.ts'
 
-/** What a client says about a session that is to be made, as far as the agent takes it. */
+/** Returns the settings of a new session that the agent accepts from a client. */
 export async function newSession(services: Services, agent: Agent, { messages = [], tools = [], metadata }: SessionContext): Promise<SessionOptions> {
   const { name = '' } = agent
   const { clientTools = 'declared', clientHistory = false } = services.agents[name] ?? {}
@@ -27,8 +27,8 @@ export async function newSession(services: Services, agent: Agent, { messages = 
 }
 
 /**
- * Of an answer that was given elsewhere nothing but its text is taken: what a tool said, or that somebody approved a call, is
- * not for a client to tell. Without a text nothing is left of it.
+ * Keeps only the text of an answer that was given elsewhere. A client is not trusted with results of tools and approvals of calls.
+ * An answer without text is dropped.
  */
 function storable(message: MessageInput, id: string, at: number): Message | readonly [] {
   if (message.role === 'tool-result') return []
@@ -51,7 +51,7 @@ const answeredElsewhere: Omit<AssistantMessage, 'id' | 'at' | 'content'> = {
   timing: { totalMs: 0 },
 }
 
-/** The agent of that name, or the one that stands for none. */
+/** Returns the agent of that name, or the default agent. */
 export function agentOf({ runtime, defaultAgent }: Services, name: string | undefined): Agent {
   const wanted = name ?? defaultAgent
   const agent = wanted === undefined ? runtime.agents[0] : runtime.agents.find((each) => each.name === wanted)

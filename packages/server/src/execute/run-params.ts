@@ -2,7 +2,7 @@ import type { ExecuteOptions, RuntimeParams } from '@bowline/client'
 import type { AgentAccess } from '../options.ts'
 import { ProblemError } from '../problems.ts'
 
-/** The settings of one run that a client asks for, as far as the agent offers them. */
+/** Returns the settings of one run that a client asks for. Refuses those that the agent does not offer. */
 export function runParamsOf(
   { models = [], runtimeParams: allowed = [] }: AgentAccess,
   { model, runtimeParams = {} }: ExecuteOptions,
@@ -12,7 +12,7 @@ export function runParamsOf(
   for (const name of names) {
     if (!allowed.includes(name)) throw notAllowed(`The agent does not let a client set runtimeParams.${name}.`)
   }
-  // It takes the place of the instructions, and those of a session stand.
+  // It replaces the instructions, which an existing session must keep.
   if (names.includes('systemPrompt') && !isNewSession) throw notAllowed('Instructions are for new sessions only.')
   for (const wanted of [model, runtimeParams.model]) {
     if (wanted !== undefined && !models.includes(wanted)) {

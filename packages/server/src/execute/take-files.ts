@@ -9,12 +9,12 @@ type FilePart = Extract<Part, { type: 'file' }>
 type AddressPart = FilePart & { readonly data: Extract<FilePart['data'], { type: 'url' }> }
 
 const maxAddresses = 8
-/** Of all files of a message that are fetched. */
+/** Maximum bytes of all fetched files of a message. */
 const maxFetchedBytes = 10 * 1024 * 1024
 
 /**
- * The message as it may be stored: files that a client gave by their address are fetched and held as data, so that what
- * the model sees does not change, and nobody fetches them again.
+ * Returns the message as it can be stored. Files given by their address are fetched and stored as data, so that the model always
+ * sees the same content and no file is fetched twice.
  */
 export async function takeFiles(
   download: FileDownload | undefined,
@@ -32,7 +32,7 @@ export async function takeFiles(
   if (addresses.length > maxAddresses) throw new ProblemError('url-not-allowed', `A message may have at most ${maxAddresses} addresses.`)
   const parts: Part[] = []
   let bytesLeft = maxFetchedBytes
-  // One after the other, so that all of them together hold no more than is left.
+  // Sequential, so that all files together stay within the limit.
   for (const part of content) {
     if (!isAddress(part)) parts.push(part)
     else {

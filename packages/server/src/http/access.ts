@@ -4,13 +4,13 @@ import type { Caller } from './caller.ts'
 export interface AccessRules {
   readonly hosts: readonly string[]
   readonly origins: readonly string[]
-  /** Answer callers of this machine only. */
+  /** True if only callers on this machine are answered. */
   readonly loopbackOnly: boolean
 }
 
 const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
-/** Keeps out DNS rebinding (`Host`), pages of other origins (`Origin`), and with `loopbackOnly` other machines. */
+/** Refuses DNS rebinding (`Host`), pages of other origins (`Origin`) and, with `loopbackOnly`, other machines. */
 export function checkAccess(request: Request, caller: Caller, rules: AccessRules): void {
   if (!isHostAllowed(caller, rules)) throw new ProblemError('host-not-allowed', 'The Host header names another server.')
   if (rules.loopbackOnly && !isLoopbackAddress(caller.address)) {
@@ -26,7 +26,7 @@ function isLoopbackAddress(address = ''): boolean {
   return address === '::1' || /^127(\.\d{1,3}){3}$/.test(address)
 }
 
-/** A name or address that stands for this machine. */
+/** Returns true for a name or address of this machine. */
 export function isLoopbackHost(host: string): boolean {
   return loopbackNames.includes(host) || isLoopbackAddress(host)
 }
@@ -37,7 +37,7 @@ function isHostAllowed({ host, localAddress }: Caller, rules: AccessRules): bool
   if (loopbackNames.includes(name)) return true
   if (rules.loopbackOnly) return false
   if (rules.hosts.includes(name) || rules.hosts.includes(host.toLowerCase())) return true
-  // An address in the Host header cannot have come from a rebound name.
+  // DNS rebinding needs a name, so an address in the Host header is safe.
   return localAddress !== undefined && name.replace(/^\[|\]$/g, '') === localAddress
 }
 

@@ -36,7 +36,7 @@ export type App = Hono<AppEnv>
 const maxPreflightAgeSeconds = 600
 const maxUrlLength = 8 * 1024
 
-/** The routes behind the rules that hold for all of them. */
+/** Creates the router with the checks that all routes share. */
 export function createApp(options: AppOptions): App {
   const { routes, basePath, rules, trustedProxies, pipeline, clock, ids, observer, redaction } = options
   const app: App = new Hono()
@@ -59,7 +59,7 @@ export function createApp(options: AppOptions): App {
     checkLength(context.req.raw)
     checkAccess(context.req.raw, context.get('record').caller, rules)
     await next()
-    // A HEAD request is answered by its GET route, and nobody reads the body.
+    // A HEAD request is answered by its GET route. Its body is not read.
     if (context.req.method === 'HEAD') await context.res.body?.cancel()
   })
   if (options.cors) app.use(corsFor(options.cors))
@@ -75,7 +75,7 @@ export function createApp(options: AppOptions): App {
   return app
 }
 
-/** Without an `Origin` it is no page that asks, and nothing is to be said about origins. */
+/** Adds CORS headers. A request without an `Origin` does not come from a page and needs none. */
 function corsFor({ origins, credentials = false }: CorsOptions): MiddlewareHandler {
   const handle = cors({
     origin: origins.includes('*') ? '*' : [...origins],

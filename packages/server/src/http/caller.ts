@@ -1,27 +1,30 @@
 import { isWithin, parseAddress, type Address, type AddressRange } from '@bowline/sessions/addresses'
 
-/** Transport facts of a caller. */
+/** Facts of the transport about a caller. */
 export interface Peer {
   /** IP address of the caller. */
   readonly remoteAddress?: string
-  /** The address of this machine at which it arrived; a Host header may name it. */
+  /** Address of this machine at which the request arrived. A Host header may name it. */
   readonly localAddress?: string
 }
 
-/** Where a request comes from and what it was sent to, as far as that can be believed. */
+/** Source and target of a request, as far as they can be trusted. */
 export interface Caller {
-  /** Without IPv6 notation for IPv4; undefined when nobody knows it. */
+  /** Address without IPv6 notation for IPv4. Undefined if it is unknown. */
   readonly address: string | undefined
   readonly localAddress: string | undefined
   readonly host: string
-  /** That of this server as the caller sees it. */
+  /** Origin of this server as the caller sees it. */
   readonly origin: string
 }
 
-/** Proxies whose `X-Forwarded-*` headers are believed. */
+/** Proxies whose `X-Forwarded-*` headers are trusted. */
 export type TrustedProxies = readonly AddressRange[]
 
-/** The one place that reads `X-Forwarded-For`, `-Host` and `-Proto`: they count when a trusted proxy sent them. */
+/**
+ * Returns the caller of a request. Only this function reads `X-Forwarded-For`, `-Host` and `-Proto`. It uses them if a trusted
+ * proxy sent them.
+ */
 export function callerOf(request: Request, peer: Peer | undefined, trusted: TrustedProxies): Caller {
   const url = new URL(request.url)
   const given = request.headers.get('host') ?? url.host
@@ -36,7 +39,10 @@ export function callerOf(request: Request, peer: Peer | undefined, trusted: Trus
   return { ...known, address: originalAddress(from, request, trusted).toString(), host, origin: originOf(protocol, host) }
 }
 
-/** Each proxy adds the address it was called from: the last one that no trusted proxy has is the caller's. */
+/**
+ * Returns the address of the caller. Each proxy appends the address from which it was called, so it is the last address that is not
+ * a trusted proxy.
+ */
 function originalAddress(from: Address, request: Request, trusted: TrustedProxies): Address {
   const hops = request.headers.get('x-forwarded-for')?.split(',') ?? []
   let address = from
@@ -52,7 +58,7 @@ function withoutPort(hop: string): string {
   return /^\[(.*)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }
 
-/** What the nearest proxy said: anything before it may have come from outside. */
+/** Returns the value of the nearest proxy: earlier values may come from outside. */
 function lastOf(request: Request, name: string): string | undefined {
   return request.headers.get(name)?.split(',').at(-1)?.trim() || undefined
 }

@@ -1,6 +1,6 @@
 const frames = 5
 
-/** What a fault was and where, for a log: messages of errors may hold content. */
+/** Returns type and place of a fault for a log, without the message, which may hold content. */
 export function faultOf(error: unknown): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = (error as { readonly code?: unknown }).code

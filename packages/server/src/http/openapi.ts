@@ -11,7 +11,7 @@ const withCaller: readonly ProblemCode[] = ['unauthenticated', 'rate-limited', '
 const withStore: readonly ProblemCode[] = ['store-unavailable', 'store-full', 'store-corrupt']
 const withBody: readonly ProblemCode[] = ['invalid-body', 'body-too-large', 'unsupported-media-type']
 
-/** Everything that a route may refuse with. */
+/** Returns all problem codes of a route. */
 function problemsOf(route: Route): readonly ProblemCode[] {
   return [
     ...everywhere,
@@ -23,7 +23,7 @@ function problemsOf(route: Route): readonly ProblemCode[] {
   ]
 }
 
-/** The document, made of the schemas that validate. */
+/** Returns the OpenAPI document, made from the schemas that validate. */
 export function describeRoutes(routes: readonly Route[], basePath: string): object {
   const app = new OpenAPIHono()
   app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', { type: 'http', scheme: 'bearer' })

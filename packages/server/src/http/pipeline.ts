@@ -46,12 +46,12 @@ export async function carryOut(route: Route, context: Context, pipeline: Pipelin
   try {
     return await answer(route, context, pipeline)
   } catch (error) {
-    // The router takes care of errors only, and libraries throw other things too.
+    // The router only handles instances of Error, and libraries throw other values too.
     throw toProblemError(error)
   }
 }
 
-/** One request of one route: who asks, may they, is it well-formed; then the route itself. */
+/** Answers a request of one route: authentication, rights, validation, then the route itself. */
 async function answer(route: Route, context: Context, pipeline: Pipeline): Promise<Response> {
   const request = context.req.raw
   const record = context.get('record')
@@ -64,7 +64,7 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   record.body = body
   const { requestId, params = {} } = record
   const given = await route.handle({ request, requestId, principal, params, query, body })
-  // Who is known was changed while this was on its way: the stream was not there to be looked at.
+  // The authentication was replaced during the request. The new stream was not yet among those that were checked.
   const opened = 'stream' in given ? given.stream : 'held' in given ? given.held : undefined
   if (opened && generation !== authenticator.generation && !(await authenticator.stillKnows(principal))) opened.end(tokenExpired)
   if ('audit' in given) record.decided = given.audit
@@ -73,7 +73,10 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   return response
 }
 
-/** The one form of every refusal and failure; a text where the route has one and JSON is not asked for. */
+/**
+ * Answers every refusal and failure with a problem body. If the route has a text and the caller does not ask for JSON, the body is
+ * that text.
+ */
 export function refuse(error: unknown, context: Context, redaction: Redaction): Response {
   const problem = toProblemError(error)
   const record = context.get('record')
@@ -95,7 +98,7 @@ export function refuse(error: unknown, context: Context, redaction: Redaction): 
 
 const jsonForm = /\bapplication\/(?:problem\+)?json\b/i
 
-/** Who asks, whether that is too often, and whether they may. */
+/** Authenticates the caller and checks its rate limits and scope. */
 async function authorize(route: Route, scope: Scope | 'any', context: Context, pipeline: Pipeline): Promise<Principal> {
   const { authenticator, tickets, rateLimits } = pipeline
   const request = context.req.raw
@@ -110,13 +113,13 @@ async function authorize(route: Route, scope: Scope | 'any', context: Context, p
   })
   record.principal = principal
   const headers = await rateLimits.take(route.rate ?? (route.work ? 'work' : 'read'), principal)
-  // On every answer from here on, also on refusals.
+  // Set on every later answer, including refusals.
   for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value)
   if (scope !== 'any' && !allows(principal, scope)) throw new ProblemError('scope-missing', `The scope ${scope} is needed.`)
   return principal
 }
 
-/** Whoever says nothing of who they are has not tried to log in. */
+/** Returns true if the request has credentials. A request without them does not count as a failed login. */
 function hasCredentials({ headers }: Request): boolean {
   return headers.has('authorization') || headers.has('cookie')
 }

@@ -5,7 +5,7 @@ type BodyLimits = Required<Pick<Limits, 'bodyBytes' | 'jsonDepth' | 'jsonKeys'>>
 
 const jsonType = /^application\/json\s*(;|$)/i
 
-/** The JSON of a body. The type keeps forms out, the limits are tested before anything is parsed or walked. */
+/** Reads a JSON body. The content type excludes forms. Limits are checked before the body is parsed or traversed. */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   if (!jsonType.test(request.headers.get('content-type') ?? '')) {
     throw new ProblemError('unsupported-media-type', 'Send content-type: application/json.')
@@ -59,7 +59,7 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** Walks without recursion: depth is what is being tested. */
+/** Traverses without recursion, because the depth itself is being checked. */
 function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
   const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 1 }]
   let keys = 0

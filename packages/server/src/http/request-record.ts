@@ -4,7 +4,7 @@ import type { AuditAction } from '../observe/audit.ts'
 import type { Route } from '../routes/route.ts'
 import type { Caller } from './caller.ts'
 
-/** What becomes known of a request on its way: for refusals, and for those who look on. */
+/** Facts about a request, collected while it is handled. Refusals and observers use them. */
 export interface RequestRecord {
   readonly requestId: string
   readonly startedAt: number
@@ -12,12 +12,12 @@ export interface RequestRecord {
   readonly request: Request
   route?: Route
   principal?: Principal
-  /** What its path names. */
+  /** Parameters of its path. */
   params?: Readonly<Record<string, string>>
-  /** As its route takes it. */
+  /** Body that its route received. */
   body?: unknown
-  /** What it decided, when its route does not say so of every request. */
+  /** Audited decision, if only some requests of the route decide something. */
   decided?: AuditAction
-  /** What it was refused with. */
+  /** Problem with which it was refused. */
   problem?: ProblemError
 }

@@ -5,8 +5,8 @@ import { faulty, type Fault } from '../problems.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * The value as the schema gives it back, or a problem that names each place that is wrong. `place` is that of the value;
- * a value without one, which is no part of another, has a name.
+ * Returns the parsed value, or throws a problem that names each invalid place. `place` is the path of the value. A value that is
+ * not part of another has a name instead.
  */
 export function validate<T>(
   schema: z.ZodType<T>,
@@ -20,7 +20,7 @@ export function validate<T>(
   throw faulty(code, result.error.issues.flatMap((issue) => faultsOf(issue, place)), { root })
 }
 
-/** The sentence of each unknown key, one per line. Only the first keys are compared with the known ones. */
+/** Returns a sentence for each unknown key, one per line. Only the first keys are compared with the known ones. */
 function unknownKeys({ code, keys, inst }: z.core.$ZodRawIssue): string | undefined {
   if (code !== 'unrecognized_keys') return undefined
   const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : []
@@ -28,7 +28,7 @@ function unknownKeys({ code, keys, inst }: z.core.$ZodRawIssue): string | undefi
   return (keys as readonly string[]).slice(0, maxKeys).map(sentenceOf).join('\n')
 }
 
-/** The problem shows no more of them. */
+/** Maximum number of unknown keys in a problem. */
 const maxKeys = 20
 
 function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[] {
@@ -44,7 +44,7 @@ function faultsOf(issue: Issue, parent: readonly PropertyKey[]): readonly Fault[
   return [{ path: z.core.toDotPath(path), message: issue.message }]
 }
 
-/** Of the forms that a value may have, the one it comes nearest to: whose faults lie deepest, then the fewest. */
+/** Returns the faults of the best matching variant of a union: the one with the deepest faults, then with the fewest. */
 function nearestAlternative(alternatives: readonly (readonly Issue[])[]): readonly Issue[] | undefined {
   const depth = (issues: readonly Issue[]): number => Math.min(...issues.map((issue) => (isOtherKind(issue) ? 0 : 1)))
   return [...alternatives]
@@ -52,7 +52,7 @@ function nearestAlternative(alternatives: readonly (readonly Issue[])[]): readon
     .sort((left, right) => depth(right) - depth(left) || left.length - right.length)[0]
 }
 
-/** The value is of another type altogether. */
+/** Returns true if the value has a different type. */
 function isOtherKind(issue: Issue): boolean {
   if (issue.path.length > 0) return false
   return issue.code === 'invalid_type' || (issue.code === 'invalid_union' && issue.errors.every((alternative) => alternative.some(isOtherKind)))

@@ -4,7 +4,7 @@ import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Principal } from '../auth/principal.ts'
 import type { McpOptions } from './mcp-service.ts'
 
-/** The bridge's tools over HTTP, for both eras of the protocol. Every request is served for whoever made it. */
+/** Creates the HTTP handler of the bridge's tools, for both versions of the protocol. Each request acts for its own caller. */
 export function createMcpGate(bridge: Bridge, { mayUse = () => true, heartbeatMs }: McpOptions): McpHttpHandler {
   return createBridgeMcpHandler(
     (context) => {

@@ -12,10 +12,10 @@ export interface McpService {
   close(): Promise<void>
 }
 
-/** The SDK is loaded here, since most servers have no bridge and no need of it. */
+/** Creates the MCP service. The SDK is loaded here, because most servers have no bridge. */
 export function createMcpService(bridge: Bridge, options: McpOptions): McpService {
   const loading = import('./mcp-gate.ts').then(({ createMcpGate }) => createMcpGate(bridge, options))
-  // Told by the first request.
+  // The first request reports the error.
   loading.catch(() => undefined)
   return {
     async answer(request, principal, parsedBody) {
@@ -28,7 +28,7 @@ export function createMcpService(bridge: Bridge, options: McpOptions): McpServic
   }
 }
 
-/** Who asks, as the SDK hands it on. The token was used up before: nothing behind needs it. */
+/** Returns the caller in the form of the SDK. The token is not passed on: it has been checked. */
 function authInfoOf(principal: Principal): AuthInfo {
   return { token: '', clientId: principal.id, scopes: [...principal.scopes], extra: { principal } }
 }

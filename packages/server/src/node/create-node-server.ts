@@ -12,16 +12,15 @@ import { prometheusMetrics } from './prometheus/prometheus-metrics.ts'
 
 /** Options of `createServer` with defaults for Node. */
 export interface NodeServerOptions extends Omit<ServerOptions, 'download'> {
-  /** Default: `guardedDownload()`. False: files are not taken by their address. */
+  /** Default: `guardedDownload()`. False: files given by their address are refused. */
   readonly download?: FileDownload | false
   /** Prometheus registry for `/metrics`, unless `metrics` is given. Default: a new one. */
   readonly registry?: Registry
 }
 
 /**
- * Creates a server with the parts that need Node: rate limits counted in memory, guarded downloads from public addresses, JSON
- * lines on stdout, and Prometheus metrics. With auth `none` it does not count requests for rate limits. Throws
- * `invalid-config`.
+ * Creates a server with the parts that need Node: rate limits in memory, guarded downloads from public addresses, JSON lines on
+ * stdout, and Prometheus metrics. With auth `none` it does not count requests for rate limits. Throws `invalid-config`.
  */
 export function createNodeServer(options: NodeServerOptions): Server {
   checkServerOptions(options, { download: orFalse(checkFunction), registry: methods('metrics', 'registerMetric') })

@@ -4,8 +4,8 @@ import type { Logger } from '../options.ts'
 const flushMs = 1000
 
 /**
- * An exception that nobody caught is logged and ends the process with 1: what state it left behind nobody knows, and a
- * supervisor and the store do the rest. `flush` resolves when the log is written; it has one second.
+ * Logs an uncaught exception and exits with 1, because the state of the process is unknown. A supervisor and the store recover.
+ * `flush` resolves when the log is written; it has one second.
  */
 export function endOnCrash(logger: Logger, flush: () => Promise<void>): void {
   let isEnding = false

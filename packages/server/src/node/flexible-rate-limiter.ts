@@ -4,11 +4,11 @@ import type { CreateRateLimiter, RateLimitState } from '../rate/rate-limiter.ts'
 
 /** Arguments of a limiter of rate-limiter-flexible. */
 export interface FlexibleLimiterOptions {
-  /** Part of each key: the name of the limit. */
+  /** Prefix of each key: the name of the limit. */
   readonly keyPrefix: string
-  /** Uses within `duration`. */
+  /** Maximum uses within `duration`. */
   readonly points: number
-  /** Seconds. */
+  /** Length of the window in seconds. */
   readonly duration: number
 }
 
@@ -35,14 +35,14 @@ export function flexibleRateLimiter(
         try {
           return state(await limiter.consume(key), true)
         } catch (refused) {
-          // The library rejects with an error when it failed, and with a result when there was no point left.
+          // The library rejects with an error if it failed, and with a result if no point was left.
           if (!isResult(refused)) throw refused
           return state(refused, false)
         }
       },
       async look(key) {
         const result = await limiter.get(key)
-        // A record may be a moment older than its window.
+        // A record may be slightly older than its window.
         if (result === null || result.msBeforeNext <= 0) return { allowed: points > 0, remaining: points, resetMs: 0 }
         return state(result, result.consumedPoints < points)
       },

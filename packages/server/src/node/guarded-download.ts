@@ -8,21 +8,21 @@ import type { FetchedFile, FileDownload } from '../execute/file-download.ts'
 import { ProblemError } from '../problems.ts'
 import { ServerError } from '../server-error.ts'
 
-/** Network rules and bounds of a guarded download. By default only `https` to public addresses is allowed. */
+/** Network rules and limits of a guarded download. By default only `https` to public addresses is allowed. */
 export interface GuardedDownloadOptions {
-  /** Addresses with http too. Default: https only. */
+  /** Allows http. Default: https only. */
   readonly http?: boolean
-  /** Addresses and ranges of your own network that may be reached all the same. Default: none. */
+  /** Private addresses and ranges that may be reached. Default: none. */
   readonly allow?: readonly string[]
-  /** Bytes of one file, if the caller gives no lower limit. Default 10 MiB. */
+  /** Maximum bytes of one file, if the caller gives no lower limit. Default 10 MiB. */
   readonly maxBytes?: number
-  /** Time in milliseconds for a download with all redirects. Default 10,000. */
+  /** Timeout in milliseconds for a download with all redirects. Default 10,000. */
   readonly timeoutMs?: number
-  /** Default 3. */
+  /** Maximum number of redirects. Default 3. */
   readonly maxRedirects?: number
-  /** All addresses of a name. Default: the resolver of the system. */
+  /** Returns all addresses of a name. Default: the resolver of the system. */
   readonly resolve?: (name: string) => Promise<readonly string[]>
-  /** Further authorities whose certificates are believed, in PEM. */
+  /** Additional trusted certificate authorities, in PEM. */
   readonly ca?: readonly string[]
   /** Time and timers. Default: the system clock. */
   readonly clock?: Clock
@@ -47,8 +47,8 @@ const refusals: Readonly<Record<AddressRefusal, (protocols: string) => string>> 
 }
 
 /**
- * Creates a downloader for untrusted URLs. It connects only to checked addresses, never into this network, and checks each
- * redirect again. A refused URL and one that cannot be resolved give the same error.
+ * Creates a downloader for untrusted URLs. It connects only to checked addresses, never into the private network, and checks each
+ * redirect again. The error is the same for a refused URL and for one that cannot be resolved.
  */
 export function guardedDownload(options: GuardedDownloadOptions = {}): FileDownload {
   configChecks.checkFields('options', options, optionChecks)
@@ -114,7 +114,7 @@ async function read(response: IncomingMessage, maxBytes: number): Promise<Fetche
   }
 }
 
-/** Not all of it can be stopped, a resolver for one, but it need not be waited for. */
+/** Stops waiting on abort. Some work, such as a resolver, cannot be stopped itself. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(new Error('It took too long.'))

@@ -1,10 +1,10 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** How long a connection may still deliver what was written to it. */
+/** Time for a connection to deliver data that was already written to it. */
 const lingerMs = 300
 
-/** Rejects with the error of the system, `EADDRINUSE` for a taken port. */
+/** Starts listening. Rejects with the error of the system: `EADDRINUSE` if the port is taken. */
 export async function listen(http: Server, host: string, port: number): Promise<AddressInfo> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   http.once('error', reject)
@@ -17,7 +17,7 @@ export async function listen(http: Server, host: string, port: number): Promise<
   return http.address() as AddressInfo
 }
 
-/** Takes no more connections, and resolves when the last one is gone; those that linger are destroyed. */
+/** Accepts no more connections. Resolves when the last one is closed; lingering ones are destroyed. */
 export async function stopListening(http: Server): Promise<void> {
   const linger = setTimeout(() => http.closeAllConnections(), lingerMs)
   linger.unref()

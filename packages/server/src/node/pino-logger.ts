@@ -5,15 +5,15 @@ import type { Logger } from '../options.ts'
 
 /** Level and target of a pino logger. */
 export interface PinoLoggerOptions {
-  /** Default `info`. */
+  /** Minimum severity. Default `info`. */
   readonly level?: Level | 'silent'
-  /** A file descriptor or the path of a file. Default: the standard output. */
+  /** File descriptor or path of a file. Default: the standard output. */
   readonly to?: number | string
 }
 
-/** A logger whose lines can be flushed. */
+/** Logger whose lines can be flushed. */
 export interface FlushedLogger extends Logger {
-  /** Resolves when every line so far has left the process. Call it before a sudden exit. */
+  /** Resolves when all previous lines have left the process. Call it before a sudden exit. */
   flush(): Promise<void>
 }
 
@@ -32,7 +32,7 @@ const optionChecks: FieldChecks<PinoLoggerOptions> = {
 export function pinoLogger(options: PinoLoggerOptions = {}): FlushedLogger {
   configChecks.checkFields('options', options, optionChecks)
   const { level = 'info', to = 1 } = options
-  // With a least length of nothing a flush waits for nothing.
+  // Without a minimum length, a flush would not wait for anything.
   const stream = destination({ dest: to, sync: false, minLength: 1 })
   const logger = pino({ level, formatters: { level: (label) => ({ level: label }) } }, stream)
   return {
@@ -43,7 +43,7 @@ export function pinoLogger(options: PinoLoggerOptions = {}): FlushedLogger {
   }
 }
 
-/** Pipes and terminals have no disk to wait for, and say so when every line is written. */
+/** Returns true for an error of a pipe or terminal. They have no disk to wait for, and report each line when it is written. */
 function hasNoDisk({ code }: NodeJS.ErrnoException): boolean {
   return code === 'EINVAL' || code === 'ENOTSUP'
 }

@@ -3,7 +3,7 @@ import { configChecks, methods, required } from '../arguments.ts'
 import type { CreateRateLimiter } from '../rate/rate-limiter.ts'
 import { flexibleRateLimiter } from './flexible-rate-limiter.ts'
 
-/** The methods of a `pg` pool that the limiter uses. */
+/** Methods of a `pg` pool that the limiter uses. */
 export interface RateLimitPool {
   query(query: { text: string; values?: unknown[] }): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -12,7 +12,9 @@ export interface RateLimitPool {
 
 /** Pool and schema of a Postgres rate limiter. */
 export interface PostgresRateLimiterOptions {
-  /** Stays open: the caller closes it after the server. A pool of its own does not wait for the work of others. */
+  /**
+   * Pool for the queries. The caller must close it after the server. With its own pool the limiter does not wait for other work.
+   */
   readonly pool: RateLimitPool
   /** Schema of the table. Default `bowline`. */
   readonly schema?: string
@@ -30,8 +32,8 @@ const check = configChecks.record<PostgresRateLimiterOptions>({
 })
 
 /**
- * Creates a rate limiter in Postgres: all servers on one database share each limit. The first request creates the table, and
- * so does the first one after a failure. The pool may use a pooler in transaction mode.
+ * Creates a rate limiter in Postgres: all servers on one database share each limit. The first request creates the table, and so
+ * does the first one after a failure. The pool may use a pooler in transaction mode.
  */
 export function postgresRateLimiter(options: PostgresRateLimiterOptions): CreateRateLimiter {
   check('options', options)
@@ -41,7 +43,7 @@ export function postgresRateLimiter(options: PostgresRateLimiterOptions): Create
   return flexibleRateLimiter((limiter) => new RateLimiterPostgres({ ...limiter, storeClient, storeType: 'client', schemaName: schema, tableName, tableCreated: true }))
 }
 
-/** Makes the schema and the table unless they are there: a user who may only read and write needs no more rights. */
+/** Creates the schema and the table if they do not exist. If they do, a user with read and write rights is enough. */
 export async function makeRateLimitTable({ pool, schema = 'bowline' }: PostgresRateLimiterOptions): Promise<void> {
   const table = `"${schema}".${tableName}`
   const found = await pool.query({ text: 'select to_regnamespace($1) is not null as "hasSchema", to_regclass($2) is not null as "hasTable"', values: [`"${schema}"`, table] })
@@ -49,14 +51,14 @@ export async function makeRateLimitTable({ pool, schema = 'bowline' }: PostgresR
   if (hasTable) return
   const statements = [
     ...(hasSchema ? [] : [`create schema if not exists "${schema}"`]),
-    // Without a log it costs no wait for the disk. After a crash of Postgres the buckets are full.
+    // An unlogged table needs no disk flush. After a crash of Postgres all buckets are full.
     `create unlogged table if not exists ${table} (key text primary key, points integer not null, expire bigint) with (fillfactor = 50)`,
   ]
   try {
-    // Statements sent as one text are one transaction.
+    // Statements in one text run in one transaction.
     await pool.query({ text: statements.join('; ') })
   } catch (error) {
-    // `if not exists` does not see what another server makes at the same time. That one has committed before this is refused.
+    // `if not exists` does not detect a table that another server is creating. That server has committed before this error.
     if (codeOf(error) !== uniqueViolation) throw error
     await makeRateLimitTable({ pool, schema })
   }
@@ -68,7 +70,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-/** Sends what the library asks for, without the names under which it would prepare: a pooler changes the connection. */
+/** Returns a client that sends the queries of the library without prepared statements: a pooler changes the connection. */
 function clientWithTable(pool: RateLimitPool, schema: string): Pick<RateLimitPool, 'query'> {
   let made: Promise<void> | undefined
   return {
@@ -85,7 +87,7 @@ function clientWithTable(pool: RateLimitPool, schema: string): Pick<RateLimitPoo
   }
 }
 
-/** Without a listener the process would end when an idle connection is lost: the pool has dropped it already. */
+/** Without a listener, the loss of an idle connection would end the process. The pool has already dropped the connection. */
 function listenToErrors(pool: RateLimitPool): void {
   pool.removeListener('error', ignore)
   pool.on('error', ignore)

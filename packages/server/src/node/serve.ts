@@ -11,15 +11,15 @@ import { listen, stopListening } from './listen.ts'
 import { closeOnSignals } from './signals.ts'
 import { writeStream } from './write-stream.ts'
 
-/** Address, signals and socket limits. A limit given here overrides the server's. */
+/** Address, signals and socket limits. A limit given here overrides that of the server. */
 export interface ServeOptions extends SocketLimits {
-  /** Default 127.0.0.1. */
+  /** Address to listen on. Default 127.0.0.1. */
   readonly host?: string
-  /** Default 8787; 0 takes a free one. */
+  /** Port to listen on. Default 8787; 0 selects a free port. */
   readonly port?: number
-  /** SIGTERM and SIGINT close the server and end the process with 0; a second one ends it at once with 130. */
+  /** Lets SIGTERM and SIGINT close the server and exit with 0. A second signal exits at once with 130. */
   readonly signals?: boolean
-  /** How long open streams may finish when a signal ends the process. Default 25,000. */
+  /** Time in milliseconds for open streams to finish after a signal. Default 25,000. */
   readonly drainMs?: number
 }
 
@@ -27,13 +27,13 @@ export interface ServeOptions extends SocketLimits {
 export interface RunningServer {
   readonly url: string
   readonly port: number
-  /** Closes the server, then stops listening. Resolves when no connection is left. */
+  /** Closes the server and stops listening. Resolves when no connection is left. */
   close(options?: CloseOptions): Promise<void>
 }
 
 const maxCheckMs = 1000
 
-/** The most that Node takes. */
+/** Maximum that Node accepts. */
 const maxHeaderBytes = 2 ** 31 - 1
 
 const maxPort = 65_535
@@ -43,7 +43,7 @@ const optionChecks: FieldChecks<ServeOptions> = {
   ...{ headerBytes: limit, headersTimeoutMs: limit, bodyTimeoutMs: limit, slowReaderMs: limit },
 }
 
-/** For Node 0 is no limit. */
+/** Returns a timeout for Node, where 0 means no limit. */
 function nodeTimeout(ms: number): number {
   return ms === Infinity ? 0 : ms
 }
@@ -61,7 +61,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   }
   const own = server.socketLimits
   const { headerBytes = own.headerBytes, bodyTimeoutMs = own.bodyTimeoutMs, slowReaderMs = own.slowReaderMs } = options
-  // The headers are a part of the request.
+  // The time for the headers is part of the time for the request.
   const headersTimeoutMs = Math.min(options.headersTimeoutMs ?? own.headersTimeoutMs, bodyTimeoutMs)
   const onRequest = listener(server)
   const http = createHttpServer(
@@ -69,7 +69,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
       maxHeaderSize: Math.min(headerBytes, maxHeaderBytes),
       headersTimeout: nodeTimeout(headersTimeoutMs),
       requestTimeout: nodeTimeout(bodyTimeoutMs),
-      // By default Node looks twice a minute, and lets the slow ones live until then.
+      // By default Node checks twice a minute, and slow connections live until then.
       connectionsCheckingInterval: Math.min(maxCheckMs, headersTimeoutMs),
     },
     (incoming, outgoing) => {
@@ -107,7 +107,7 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
         ...(localAddress !== undefined && { localAddress }),
       })
       if (!response.body || !isStream(response)) return response
-      // It has times of its own.
+      // A stream has its own timeouts.
       outgoing.setTimeout(0)
       outgoing.writeHead(response.status, Object.fromEntries(response.headers))
       void writeStream(response.body, outgoing)
@@ -117,21 +117,24 @@ function listener(server: Server): ReturnType<typeof getRequestListener> {
       overrideGlobalObjects: false,
       errorHandler(error) {
         if (!(error instanceof RequestError)) throw error
-        // A request whose target cannot be read names no host of ours.
+        // Answers a request whose target cannot be parsed as a request for an unknown host.
         return server.fetch(new Request('http://unreadable.invalid/'))
       },
     },
   )
 }
 
-/** The system knows whether anything was taken: its time begins again with every byte. Who waits for an answer is not slow. */
+/**
+ * Disconnects slow readers. The socket restarts its timeout with every byte it sends. A client that waits for an answer is not
+ * slow.
+ */
 function cutSlowReader(outgoing: ServerResponse, slowReaderMs: number): void {
   outgoing.setTimeout(Math.min(slowReaderMs, longestTimerMs), () => {
     if (outgoing.writableLength > 0) outgoing.destroy()
   })
 }
 
-/** Made while it is read; all else is there as a whole. */
+/** Returns true if the body is produced while it is read. All other bodies are complete. */
 function isStream(response: Response): boolean {
   return /^(text\/event-stream|application\/x-ndjson)/.test(response.headers.get('content-type') ?? '')
 }

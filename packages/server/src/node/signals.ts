@@ -1,7 +1,7 @@
 const signals = ['SIGTERM', 'SIGINT'] as const
 const interrupted = 130
 
-/** The first signal closes and ends the process with 0, the second one ends it at once: runs survive as after a crash. */
+/** Closes on the first signal and exits with 0. A second signal exits at once: runs then recover as after a crash. */
 export function closeOnSignals(close: () => Promise<void>): void {
   let closing = false
   const onSignal = (): void => {

@@ -4,13 +4,13 @@ import { isFields } from '@bowline/llm/arguments'
 import { configChecks, methods, required } from '../arguments.ts'
 import { requestSpan, tracing, within } from '../observe/open-telemetry.ts'
 
-/** Requests that are remembered for runs that have not begun; the oldest are forgotten first. */
+/** Maximum number of requests remembered for runs that have not started. The oldest are forgotten first. */
 const maxRemembered = 10_000
 const failed: SpanStatusCode.ERROR = 2
 
 /**
- * Returns runtime options that record each execution of a run as a span, linked to the request of its input. Model calls are
- * inside of it. Without an OpenTelemetry SDK there are no spans and almost no cost.
+ * Returns runtime options that record each execution of a run as a span, linked to the request of its input. Model calls are within
+ * that span. Without an OpenTelemetry SDK there are no spans and almost no cost.
  */
 export function tracedRuns<Options extends { readonly store: SessionStore }>(options: Options): Options & { readonly aroundRun: AroundRun } {
   configChecks.checkRequired('options', options, 'options of a runtime', isFields)
@@ -19,7 +19,7 @@ export function tracedRuns<Options extends { readonly store: SessionStore }>(opt
   return { ...options, store: rememberOrigins(options.store, origins), aroundRun: around(origins) }
 }
 
-/** A run that other requests wake is no part of them: it is a trace of its own, or goes on in the one of its process. */
+/** The span of a run is not a child of the request that wakes it: it starts a new trace, or continues that of its process. */
 function around(origins: Map<string, SpanContext>): AroundRun {
   return (run, execute) => {
     const found = tracing()
@@ -48,7 +48,7 @@ function around(origins: Map<string, SpanContext>): AroundRun {
   }
 }
 
-/** The commit that makes a run happens within the request that asks for it. */
+/** Remembers the request of each new run: the commit that creates a run happens within its request. */
 function rememberOrigins(store: SessionStore, origins: Map<string, SpanContext>): SessionStore {
   const commit: SessionStore['commit'] = (batch) => {
     const origin = requestSpan()

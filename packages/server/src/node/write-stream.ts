@@ -1,21 +1,21 @@
 import type { ServerResponse } from 'node:http'
 
-/** How long a reader may take for what was written to it before the end. */
+/** Time for a reader to take the data written before the end. */
 const lingerMs = 10_000
-/** Small writes that would follow each other within this time become one. */
+/** Small writes that follow each other within this time are joined. */
 const gatherMs = 5
 const largeBytes = 16 * 1024
 
 /**
- * Writes a body as fast as it is taken. One that fails must not look finished: what was written is delivered, if the reader
- * takes it, and then the connection ends without the terminating chunk. When the reader leaves, the body is told.
+ * Writes a body as fast as the reader takes it. A body that fails must not look complete: data already written is delivered, and
+ * then the connection ends without the terminating chunk. If the reader leaves, the body is cancelled.
  */
 export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: ServerResponse): Promise<void> {
   const reader = body.getReader()
   const failed = new Promise<never>((_, reject) => void reader.closed.catch(reject))
-  // Told by the read, unless nobody reads because the socket is full.
+  // The read reports the failure, unless it is paused because the socket is full.
   failed.catch(() => undefined)
-  // A body that cannot even be cancelled has nobody left to tell.
+  // An error of the cancellation can be reported to no caller.
   const leave = (): void => void reader.cancel().catch(() => undefined)
   outgoing.once('close', leave)
   let wroteAt = -Infinity
@@ -24,7 +24,8 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
       const { done, value } = await reader.read()
       if (done) break
       if (!outgoing.write(value)) await Promise.race([drained(outgoing), failed])
-      // What comes meanwhile is then taken at once. Who is not in a hurry is never kept waiting.
+      // Pauses after small writes in quick succession, so that frames that arrive meanwhile are written together. Other writes are
+      // not delayed.
       const now = performance.now()
       await (now - wroteAt < gatherMs && value.length < largeBytes ? pause() : nextTurn())
       wroteAt = now
@@ -32,7 +33,7 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
     if (!outgoing.destroyed) outgoing.end()
     linger(outgoing)
   } catch {
-    // The body said in its last frame what is wrong. What was written reaches the socket at the end of this turn.
+    // The last frame of the body states the failure. Written data reaches the socket at the end of this turn.
     if (outgoing.writableNeedDrain) outgoing.destroy()
     else setImmediate(() => outgoing.socket?.destroySoon())
     linger(outgoing)
@@ -41,7 +42,7 @@ export async function writeStream(body: ReadableStream<Uint8Array>, outgoing: Se
   }
 }
 
-/** Until the socket takes more, or is gone. */
+/** Resolves when the socket takes more data, or is closed. */
 function drained(outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed) return Promise.resolve()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -63,7 +64,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A reader that takes nothing any more must not keep its connection. */
+/** Closes a connection whose reader takes no more data. */
 function linger(outgoing: ServerResponse): void {
   if (outgoing.closed) return
   const timer = setTimeout(() => outgoing.destroy(), lingerMs)

@@ -2,15 +2,15 @@ import type { ProblemCode } from '../problems.ts'
 import type { Logger } from '../options.ts'
 import type { RequestReport, ServerObserver } from './server-observer.ts'
 
-/** Kind of an audited decision. Routes have their own; refusals of access and uses of a token may happen on any route. */
+/** Kind of an audited decision. Most belong to a route; refused access and uses of a token can happen on any route. */
 export type AuditAction = 'stop' | 'approval' | 'resolve' | 'recover' | 'delete' | 'fork' | 'schedule' | 'resend' | 'ticket' | 'token' | 'refusal'
 
 /** One audited decision: caller, action, target and outcome. */
 export interface AuditRecord {
   readonly action: AuditAction
-  /** The caller. Absent for an unknown one. */
+  /** Caller. Absent if unknown. */
   readonly principal?: { readonly id: string; readonly tenant: string }
-  /** The route with the ids of its path. */
+  /** Route and the ids of its path. */
   readonly target: Readonly<Record<string, string>>
   /** `done`, or the code of the refusal. */
   readonly result: 'done' | ProblemCode
@@ -19,7 +19,7 @@ export interface AuditRecord {
   readonly at: number
 }
 
-/** Gives one record for each request that decided something. */
+/** Reports one record for each request that decided something. */
 export function auditObserver(onAudit: (record: AuditRecord) => void): ServerObserver {
   return {
     requestEnded(report) {
@@ -29,7 +29,7 @@ export function auditObserver(onAudit: (record: AuditRecord) => void): ServerObs
   }
 }
 
-/** The line of a request tells already who used a token, where, and with what result. */
+/** Logs audit records. Uses of a token are left out: the line of the request already holds them. */
 export function logAudit(logger: Logger): (record: AuditRecord) => void {
   return (record) => {
     if (record.action !== 'token') logger.info({ ...record }, 'audit')
@@ -39,7 +39,7 @@ export function logAudit(logger: Logger): (record: AuditRecord) => void {
 function actionOf({ record, status }: RequestReport): AuditAction | undefined {
   const { route, principal, problem } = record
   const refused = status === 401 || status === 403 || problem?.code === 'auth-unavailable'
-  // Who was not let in has decided nothing.
+  // A caller that was refused has decided nothing.
   const decided = record.decided ?? route?.audit
   if (decided && principal) return decided
   if (refused) return 'refusal'

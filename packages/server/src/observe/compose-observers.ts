@@ -4,7 +4,7 @@ import type { ComposedObserver, ServerObserver } from './server-observer.ts'
 
 type Call = Exclude<keyof ServerObserver, 'around'>
 
-/** One for all. The first stands around the others; what one does wrong concerns neither the others nor the request. */
+/** Combines observers. The first one wraps the others. An error of an observer affects neither the others nor the request. */
 export function composeObservers(observers: readonly ServerObserver[], logger: Logger): ComposedObserver {
   const tell = <Name extends Call>(name: Name, ...report: Parameters<ComposedObserver[Name]>): void => {
     for (const observer of observers) {

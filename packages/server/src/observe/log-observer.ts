@@ -4,11 +4,11 @@ import type { RequestReport, ServerObserver } from './server-observer.ts'
 
 /** Content of the request log. */
 export interface LogOptions {
-  /** Bodies of requests are logged too. Default false: no content is. */
+  /** Logs the bodies of requests too. Default false: no content is logged. */
   readonly content?: boolean
 }
 
-/** One line for each request at its end, and one for each stream at its close. Both tell ids, never what was said. */
+/** Logs one line per request at its end, and one per stream when it closes. Both hold ids, never content. */
 export function logObserver(logger: Logger, { content = false }: LogOptions = {}): ServerObserver {
   return {
     requestEnded(report) {
@@ -22,7 +22,7 @@ export function logObserver(logger: Logger, { content = false }: LogOptions = {}
         ...(problem && { code: problem.code }),
         ...(content && body !== undefined && { content: body }),
       }
-      // A route that says "not ready" has not failed.
+      // A route that reports "not ready" has not failed.
       if (status < 500 || !problem || problem.code === 'draining') logger.info(fields, 'request')
       else logger.error({ ...fields, ...(problem.cause !== undefined && { fault: faultOf(problem.cause) }) }, 'request')
     },

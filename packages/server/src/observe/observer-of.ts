@@ -6,7 +6,7 @@ import { logObserver } from './log-observer.ts'
 import { spanObserver } from './span-observer.ts'
 import type { ComposedObserver } from './server-observer.ts'
 
-/** Everybody who looks on at a server with these options. */
+/** Returns the combined observers of a server with these options. */
 export function observerOf({ log, onAudit, metrics, clock = systemClock }: ServerOptions, logger: Logger, redaction: Redaction): ComposedObserver {
   const audit = onAudit ? (record: AuditRecord) => onAudit(redaction.value(record) as AuditRecord) : logAudit(logger)
   return composeObservers([spanObserver(redaction, () => clock.now()), logObserver(logger, log), auditObserver(audit), ...(metrics ? [metrics] : [])], logger)

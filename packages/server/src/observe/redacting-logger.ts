@@ -1,7 +1,7 @@
 import type { Redaction } from '@bowline/llm'
 import type { Logger } from '../options.ts'
 
-/** A logger to which no secret comes. */
+/** Returns a logger that removes secrets. */
 export function redactingLogger(logger: Logger, redaction: Redaction): Logger {
   const clean = (fields: object): Record<string, unknown> => redaction.value({ ...fields }) as Record<string, unknown>
   return {

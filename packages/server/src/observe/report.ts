@@ -2,10 +2,10 @@ import type { RequestRecord } from '../http/request-record.ts'
 import type { EventStream } from '../sse/event-stream.ts'
 import type { RequestReport, ComposedObserver } from './server-observer.ts'
 
-/** What a caller may name a session: those of children included. Anything else is no id, and none of ours to repeat. */
+/** Form of a session id from a caller, including child sessions. Other texts are not logged. */
 const idForm = /^[A-Za-z0-9][A-Za-z0-9_.:~-]{0,511}$/
 
-/** What is known of a request when its answer is there. */
+/** Returns the facts of a request that are known with its answer. */
 export function reportOf(record: RequestRecord, answer: Pick<Response, 'status' | 'headers'>, now: number): RequestReport {
   const { route, params, body } = record
   const sessionId = answer.headers.get('x-session-id') ?? params?.id ?? sessionIdIn(body)
@@ -20,7 +20,7 @@ export function reportOf(record: RequestRecord, answer: Pick<Response, 'status' 
   }
 }
 
-/** Tells of a stream from its opening to its close. */
+/** Reports a stream when it opens and when it closes. */
 export function watchStream(observer: ComposedObserver, stream: EventStream, opened: RequestReport): void {
   observer.streamOpened(opened)
   void stream.closed.then((summary) => observer.streamEnded({ opened, ...summary }))

@@ -11,7 +11,7 @@ const knownMethods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 
 
 type Tracing = NonNullable<ReturnType<typeof tracing>>
 
-/** One server span for each request, in the trace that it names. Without an SDK nothing is read and nothing is made. */
+/** Records one server span per request, in the trace that the request names. Without an SDK it does nothing. */
 export function spanObserver(redaction: Redaction, now: () => number): ServerObserver {
   return {
     around(record, answer) {
@@ -33,7 +33,7 @@ function inSpan<T>({ trace, context, propagation }: Tracing, record: RequestReco
   return tracer.startActiveSpan(methodOf(record), options, parent, work)
 }
 
-/** The name and the attributes follow when they are known; the answer says which trace it belongs to. */
+/** Sets the name and the attributes when they are known. Headers of the answer name the trace. */
 async function describe(span: Span, { context, propagation }: Tracing, record: RequestRecord, now: () => number, run: () => Promise<Response>): Promise<Response> {
   try {
     const own: Context | undefined = context?.active().setValue(requestSpanKey, span.spanContext())

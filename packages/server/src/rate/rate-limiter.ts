@@ -1,11 +1,11 @@
-/** Name of a rate limit. Each has buckets of its own. */
+/** Name of a rate limit. Each limit has its own buckets. */
 export type RateLimitName = 'requests' | 'work' | 'control' | 'auth-failures'
 
-/** A bucket with a number of points. It is full again a fixed time after the first point was taken. */
+/** Bucket with a number of points. A fixed time after the first point was taken it is full again. */
 export interface RateLimitPolicy {
-  /** Which limit it is. */
+  /** Limit that the policy is for. */
   readonly name: RateLimitName
-  /** Uses within one window. */
+  /** Maximum uses within one window. */
   readonly points: number
   /** Length of the window in milliseconds. */
   readonly windowMs: number
@@ -13,18 +13,18 @@ export interface RateLimitPolicy {
 
 /** State of one bucket after a call. */
 export interface RateLimitState {
-  /** For `take`: whether the point was there. For `look`: whether one is left. */
+  /** For `take`: true if a point was taken. For `look`: true if a point is left. */
   readonly allowed: boolean
   readonly remaining: number
   /** Milliseconds until the bucket is full again. */
   readonly resetMs: number
 }
 
-/** Buckets of one policy, by key. It must reject if it cannot count; it must not let an uncounted request pass. */
+/** Buckets of one policy by key. It must reject if it cannot count: an uncounted request must not pass. */
 export interface RateLimiter {
-  /** Takes one point, if there is one. Of points taken at the same time, in whichever process, each counts. */
+  /** Takes one point if there is one. Concurrent calls, in any process, are all counted. */
   take(key: string): Promise<RateLimitState>
-  /** Takes nothing. */
+  /** Reads the state without taking a point. */
   look(key: string): Promise<RateLimitState>
 }
 

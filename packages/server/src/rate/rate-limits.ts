@@ -5,7 +5,7 @@ import type { Limits } from '../limits.ts'
 import { ProblemError } from '../problems.ts'
 import type { CreateRateLimiter, RateLimiter, RateLimitName, RateLimitPolicy, RateLimitState } from './rate-limiter.ts'
 
-/** Which buckets a request takes from. `control` is what must work when everything else is used up. */
+/** Buckets that a request takes from. `control` is for requests that must work when all other buckets are empty. */
 export type Rate = 'read' | 'work' | 'control'
 
 type Headers = Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ type Bucket = { readonly policy: RateLimitPolicy; readonly limiter: RateLimiter 
 
 const windowMs = 60_000
 const msPerSecond = 1000
-/** A limiter that takes longer has failed. */
+/** Timeout of the limiter in ms. */
 const patienceMs = 1000
 
 const bucketsOf: Readonly<Record<Rate, readonly RateLimitName[]>> = {
@@ -23,15 +23,15 @@ const bucketsOf: Readonly<Record<Rate, readonly RateLimitName[]>> = {
 }
 
 export interface RateLimitsOptions {
-  /** Absent: nothing is counted. */
+  /** Absent if requests are not limited. */
   readonly create: CreateRateLimiter | undefined
   readonly limits: Required<Limits>
   readonly clock: Clock
-  /** A limiter that fails is told of here: reads pass without it. */
+  /** Receives errors of the limiter. Reads then pass uncounted. */
   readonly onFault: (error: unknown) => void
 }
 
-/** How much one principal may ask for, and how often one address may fail to say who it is. */
+/** Rate limits of requests per principal, and of failed logins per address. */
 export class RateLimits {
   readonly #options: RateLimitsOptions
   readonly #buckets = new Map<RateLimitName, Bucket>()
@@ -52,13 +52,16 @@ export class RateLimits {
     }
   }
 
-  /** The headers that say what is left. Throws `rate-limited`, and for work `store-unavailable` when nobody can count. */
+  /**
+   * Takes points and returns the headers that state the rest. Throws `rate-limited`. For work, throws `store-unavailable` if the
+   * limiter fails.
+   */
   async take(rate: Rate, { tenant, id }: Principal): Promise<Headers> {
     const counted: (Bucket & { readonly state: RateLimitState })[] = []
     for (const name of bucketsOf[rate]) {
       const bucket = this.#buckets.get(name)
       if (!bucket) continue
-      // A tenant has no slash: no principal has the key of another one.
+      // A tenant contains no slash, so the keys of two principals never collide.
       const state = await this.#ask(bucket.limiter.take(`${tenant}/${id}`))
       if (state) counted.push({ ...bucket, state })
       else if (rate === 'work') throw new ProblemError('store-unavailable', 'Requests cannot be counted now, so no new work is taken.')
@@ -70,7 +73,7 @@ export class RateLimits {
     return headers
   }
 
-  /** Throws `rate-limited` for an address from which too many have failed: their secrets are not even looked at. */
+  /** Throws `rate-limited` for an address with too many failed logins, before credentials are checked. */
   async checkAddress(address: string | undefined): Promise<void> {
     const bucket = this.#buckets.get('auth-failures')
     const state = bucket && (await this.#ask(bucket.limiter.look(networkOf(address))))
@@ -82,7 +85,7 @@ export class RateLimits {
     if (bucket) await this.#ask(bucket.limiter.take(networkOf(address)))
   }
 
-  /** Undefined when the limiter fails. */
+  /** Returns undefined if the limiter fails. */
   async #ask(asked: Promise<RateLimitState>): Promise<RateLimitState | undefined> {
     const { clock, onFault } = this.#options
     const late = Promise.withResolvers<never>()

@@ -4,20 +4,22 @@ import type { Runtime } from '@bowline/sessions'
 import { ProblemError } from '../problems.ts'
 import { keyPrefix } from '../session-keys.ts'
 
-/** What is known of one tenant. */
+/** Known state of one tenant. */
 interface Tenant {
-  /** Sessions in which something happened since they were looked at last, and those that were at work then; with a number that rises. */
+  /**
+   * Sessions that may be running: those that ran at the last read, and those that changed since. The value is an increasing number.
+   */
   readonly seen: Map<string, number>
-  /** Keys of inputs on their way into the store. */
+  /** Keys of sessions whose input is being stored. */
   readonly entering: Set<{ readonly key: string }>
   readAt: number
-  /** Resolves when the store has told of it for the first time. */
+  /** Resolves after the first read of the store. */
   isRead: Promise<void>
 }
 
 const openStatuses = statuses.filter((status) => !isEnded(status))
 const maxSeen = 1000
-/** After which the store is read again, where other processes write to it: what it tells of them may be lost. */
+/** Age in ms after which the store is read again, if other processes write to it: their hints may be lost. */
 const rereadMs = 60_000
 
 export interface RunningRunsOptions {
@@ -27,8 +29,8 @@ export interface RunningRunsOptions {
 }
 
 /**
- * Holds back new runs of a tenant that has enough at work. The store says which those are; its hints say where to look, so
- * that most inputs cost no read at all.
+ * Limits the concurrent runs of a tenant. The store knows which runs are open. Its hints name changed sessions, so that most inputs
+ * need no read.
  */
 export class RunningRuns {
   readonly #options: RunningRunsOptions
@@ -40,12 +42,12 @@ export class RunningRuns {
     this.#options = options
   }
 
-  /** Does the work, which may start a run in the session. Throws `too-many-runs` instead. */
+  /** Runs `work`, which may start a run in the session. Throws `too-many-runs` if the limit is reached. */
   async within<T>(tenantName: string, key: string, work: () => Promise<T>): Promise<T> {
     if (this.#options.limit === Infinity) return work()
     const tenant = await this.#tenantOf(tenantName)
     if (this.#othersOf(tenant, key) >= this.#options.limit) await this.#lookAgain(tenant)
-    // In a session that is at work the input waits, or joins what is there.
+    // In a session that is already running, the input is queued or joins the open run.
     if (this.#othersOf(tenant, key) >= this.#options.limit && !(await this.#isAtWork(key))) {
       throw new ProblemError('too-many-runs', `At most ${this.#options.limit} runs of a tenant are executed at once.`)
     }
@@ -85,7 +87,7 @@ export class RunningRuns {
     // Runs that change while the pages are read may move between them. The hints report these runs.
     this.#tenants.set(name, tenant)
     tenant.isRead = this.#read(name, tenant)
-    // The next caller tries again. This caller gets the error.
+    // This caller gets the error. The next caller reads again.
     tenant.isRead.catch(() => this.#tenants.delete(name))
     await tenant.isRead
     return tenant
@@ -101,7 +103,7 @@ export class RunningRuns {
     seen.set(key, ++this.#changes)
   }
 
-  /** All sessions of the tenant that are busy: some of them wait for somebody. */
+  /** Reads all open sessions of the tenant, including those that wait for an answer. */
   async #read(name: string, tenant: Tenant): Promise<void> {
     const { runtime, clock } = this.#options
     tenant.readAt = clock.now()
@@ -116,7 +118,7 @@ export class RunningRuns {
     for (const [key, change] of before) if (tenant.seen.get(key) === change) tenant.seen.delete(key)
   }
 
-  /** Forgets the sessions that are not at work, unless something happened in them meanwhile. */
+  /** Forgets sessions that are not running, unless they changed meanwhile. */
   async #lookAgain({ seen }: Tenant): Promise<void> {
     await Promise.all(
       [...seen].map(async ([key, change]) => {
@@ -127,7 +129,7 @@ export class RunningRuns {
 
   async #isAtWork(key: string): Promise<boolean> {
     const read = await this.#options.runtime.store.readSession(key)
-    // One that waits keeps those behind it back.
+    // A run that waits for an answer blocks the queued ones after it, so none of them is running.
     return read.status === 'found' && (['queued', 'running', 'waiting-for-retry'] as const).some((status) => status === read.value.status)
   }
 }

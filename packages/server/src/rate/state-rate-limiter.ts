@@ -7,14 +7,14 @@ import type { CreateRateLimiter, RateLimiter, RateLimitPolicy, RateLimitState } 
 
 /** Clock of a state rate limiter. */
 export interface StateRateLimiterOptions {
-  /** Default: the system clock. */
+  /** Source of the current time. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
 }
 
-/** The stored state of a bucket. */
+/** Stored state of a bucket. */
 interface Taken {
   readonly taken: number
-  /** By the clock of the process that took the first point. */
+  /** End of the window by the clock of the process that took the first point. */
   readonly endsAt: number
 }
 
@@ -31,7 +31,7 @@ const checkStore = configChecks.requiredMethods('get', 'compareAndSet')
 
 /**
  * Returns a rate limiter in a state store, shared by all processes on it: `stateRateLimiter(redisStateStore())`,
- * `stateRateLimiter(kvStateStore())` or `stateRateLimiter(runtime.store.state)`. Simultaneous requests are counted together.
+ * `stateRateLimiter(kvStateStore())` or `stateRateLimiter(runtime.store.state)`. Concurrent requests are counted in one write.
  */
 export function stateRateLimiter(store: StateStore, options: StateRateLimiterOptions = {}): CreateRateLimiter {
   checkStore('stateRateLimiter.store', store)
@@ -68,7 +68,10 @@ class StateBuckets implements RateLimiter {
     return { allowed: taken < points, remaining: Math.max(0, points - taken), resetMs: taken === 0 ? 0 : this.#msUntil(endsAt) }
   }
 
-  /** Takes for those that wait, and for those that come meanwhile, so that one process does not come in its own way. */
+  /**
+   * Takes points for all waiting callers in one write, and repeats for those that came meanwhile. So writes of one process never
+   * conflict.
+   */
   async #takeAll(key: string): Promise<void> {
     for (let batch = this.#nextOf(key); batch.length > 0; batch = this.#nextOf(key)) {
       try {
@@ -86,7 +89,7 @@ class StateBuckets implements RateLimiter {
     return this.#waiting.get(key)?.splice(0) ?? []
   }
 
-  /** Takes as many of the wanted points as there are. */
+  /** Takes as many of the wanted points as are left. */
   async #takePoints(key: string, wanted: number): Promise<{ readonly before: number; readonly granted: number; readonly resetMs: number }> {
     const { points, windowMs } = this.#policy
     const id = await this.#idOf(key)
@@ -103,14 +106,14 @@ class StateBuckets implements RateLimiter {
     throw new Error(`A rate limit was changed by other processes in each of ${mostTries} tries to count a request.`)
   }
 
-  /** Nothing, from now on, if the bucket is full again. */
+  /** Returns the stored state, or a new window if the bucket is full again. */
   #takenOf(read: StateRead): Taken {
     const now = this.#clock.now()
     const known = read.status === 'found' ? (read.value.value as unknown as Taken) : undefined
     return known && known.endsAt > now ? known : { taken: 0, endsAt: now + this.#policy.windowMs }
   }
 
-  /** No more than a window, also if the clock of another process is ahead. */
+  /** Returns the time in ms, at most one window: the clock of another process may be ahead. */
   #msUntil(endsAt: number): number {
     return Math.min(this.#policy.windowMs, Math.max(0, endsAt - this.#clock.now()))
   }

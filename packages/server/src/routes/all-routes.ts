@@ -18,7 +18,7 @@ import { scheduleRoutes } from './schedules.ts'
 import { ticketRoute } from './ticket.ts'
 import { branchesRoute, compactRoute, forkRoute, labelRoute, labelsRoute, switchRoute } from './tree.ts'
 
-/** Every route that there is, less those that are switched off. */
+/** Returns all routes that are enabled. */
 export function allRoutes(services: Services, basePath: string, options: RouteOptions = {}): readonly Route[] {
   const { openapi = true, metrics = true, chat = true, mcp = true } = options
   const routes: Route[] = [

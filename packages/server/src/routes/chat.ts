@@ -17,7 +17,7 @@ import { chatStopRequest, messagesQuery, resumeQuery } from '../wire/session-req
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
-/** For pages that use the AI SDK: the conversation is the session, and a message is a turn. */
+/** Returns the routes for pages that use the AI SDK. A conversation is a session, and a message is a turn. */
 export function chatRoutes(services: Services): readonly Route[] {
   return [sendRoute(services), historyRoute(services), resumeRoute(services), stopRoute(services)]
 }
@@ -106,7 +106,7 @@ function stopRoute(services: Services): Route {
     async handle(call) {
       const owned = await knownSession(services, call)
       if (!owned) return { status: 200, body: nothingToStop }
-      // What waits behind the answer would keep the next message out.
+      // Runs queued after the answer would block the next message.
       const { body } = call
       return { status: 200, body: await owned.session.stop(body.runId === undefined ? { ...body, scope: 'all' } : body) }
     },
@@ -121,7 +121,7 @@ async function runOf({ runtime }: Services, { key }: Session, runId: string): Pr
 
 const nothingToStop = { runId: null, state: 'nothing-to-stop', calls: [], children: [] } as const
 
-/** A page asks for a conversation before it has said anything in it. */
+/** Returns the session, or undefined if it has no input yet: a page asks for a conversation before its first message. */
 async function knownSession(services: Services, { principal, params }: Call<unknown, unknown>) {
   try {
     return await ownedSession(services, principal, params.id)

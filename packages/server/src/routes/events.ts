@@ -42,9 +42,9 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
   const isOver = until === 'settled' && info.openRun === undefined
   if (isOver && given === undefined) return { status: 204 }
   const cursor = given ?? (await startingPoint(session, info, from ?? 'run'))
-  // The first read of the log tells whether it holds that position, and it must be told before the headers.
+  // The first read shows whether the log still holds that position. The client must learn that before the headers are sent.
   const next = await firstEvent(session.events({ live: false, cursor }))
-  // A run that begins after this look at the session is none of those that were to be waited for.
+  // A run that began after the session was read is not among those to wait for.
   if (isOver && (!next || isAfter(next, info))) return { status: 204 }
   const { streamBufferBytes: bufferBytes } = services.limits
   const stream = place.open({
@@ -58,7 +58,7 @@ async function readLog(services: Services, call: Call<z.output<typeof query>, un
   return { status: 200, stream }
 }
 
-/** The cursor before the first event to give. */
+/** Returns the cursor before the first event of the stream. */
 async function startingPoint(session: SessionReader, info: SessionInfo, from: 'run' | 'start' | 'now'): Promise<string> {
   if (from === 'now') return info.cursor
   if (from === 'start') return logStart
@@ -66,12 +66,12 @@ async function startingPoint(session: SessionReader, info: SessionInfo, from: 'r
   return run?.cursor ?? logStart
 }
 
-/** Whether the event came after this look at the session: an earlier `settled` is history. */
+/** Returns true if the event came after the session was read. An earlier `settled` does not end the stream. */
 function isAfter(event: LoggedEvent, info: SessionInfo): boolean {
   return 'seq' in event && event.seq !== undefined && event.seq > numberOf(info.cursor)
 }
 
-/** Whether the event was the newest one at this look at the session. */
+/** Returns true if the event was the newest one when the session was read. */
 function isPresent(event: LoggedEvent, info: SessionInfo): boolean {
   return 'seq' in event && event.seq === numberOf(info.cursor)
 }

@@ -16,7 +16,7 @@ import { delegationDepth, executeRequest, idempotencyKey } from '../wire/request
 import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Answer, type Call, type Route } from './route.ts'
 
-/** A run whose input is durable, with the place from which its events are read. */
+/** Run whose input is durable, and the position from which its events are read. */
 interface Accepted {
   readonly sessionId: string
   readonly run: GivenTo
@@ -118,7 +118,7 @@ function idempotencyKeyOf(request: Request): string | undefined {
   return key === null ? undefined : validate(idempotencyKey, key, 'invalid-query', [], 'Idempotency-Key')
 }
 
-/** Under this name in the metadata, the tools of the session find it. */
+/** Field of the metadata in which the tools of the session find the depth. */
 const depthField = 'bowline.depth'
 
 function withDepth<T extends Pick<ExecuteRequest, 'context'>>(request: Request, body: T): T {

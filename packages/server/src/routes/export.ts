@@ -5,10 +5,10 @@ import { ownedSession } from './owned-session.ts'
 import { defineRoute, type Route } from './route.ts'
 
 const encoder = new TextEncoder()
-/** About what a socket takes at once. */
+/** Roughly the amount that a socket takes at once. */
 const pieceCharacters = 64 * 1024
 
-/** `?events` says yes, as `?events=true` does. */
+/** Accepts `?events` and `?events=true` as true. */
 const flag = optional(z.enum(['', 'true', 'false']))
 const exportQuery = z.strictObject({ events: flag, allBranches: flag })
 
@@ -37,7 +37,7 @@ function isOn(value: '' | 'true' | 'false' | undefined): boolean {
   return value === '' || value === 'true'
 }
 
-/** Pulled by the reader: no piece is made before it is asked for. One that cannot be made cuts the body. */
+/** Creates a body that makes pieces on demand. If a piece fails, the body is cut off. */
 function bodyOf(lines: AsyncIterable<string>, onError: (error: unknown) => void): ReadableStream<Uint8Array> {
   const pieces = inPieces(lines)
   return new ReadableStream<Uint8Array>(
@@ -60,7 +60,7 @@ function bodyOf(lines: AsyncIterable<string>, onError: (error: unknown) => void)
   )
 }
 
-/** Many lines at a time; those before a failure come before it. */
+/** Joins lines to pieces. Lines before a failure are delivered first. */
 async function* inPieces(lines: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
   let piece = ''
   try {

@@ -19,7 +19,7 @@ interface InputOptions {
 interface InputKind {
   readonly path: string
   readonly summary: string
-  /** What the agent must allow a client to ask for. */
+  /** Value of `onBusy` that the agent must allow to clients. */
   readonly onBusy: OnBusy
   readonly give: (session: Session, input: UserMessageInput, options: InputOptions) => Promise<RunHandle>
 }
@@ -65,7 +65,7 @@ export function overlayRoute(services: Services): Route {
     ],
     async handle({ request, principal, params, body: { input, id, turns } }) {
       const { session, info } = await ownedSession(services, principal, params.id)
-      // The open run sees it at once, as it does what is steered.
+      // The open run sees it at once, like a steered input.
       checkOnBusy(services, info.agent, 'steer')
       const message = await takeFiles(services.download, userMessageOf(input), request.signal)
       await session.overlay(message, {

@@ -4,12 +4,12 @@ import { ProblemError } from '../problems.ts'
 import type { Services } from '../services.ts'
 import { defineRoute, type Call, type Route } from './route.ts'
 
-/** A message of MCP, or several. What is in them the protocol itself judges. */
+/** One or several MCP messages. The protocol itself validates their content. */
 const messages = z.union([z.looseObject({}), z.array(z.looseObject({}))]).openapi({ description: 'JSON-RPC' })
 
 type Messages = z.output<typeof messages>
 
-/** The tools that start work. What looks, ends or answers must get through when there is no room for more. */
+/** Tools that start work. Other tools read, stop or answer, and must work when the limit is reached. */
 const workTools: readonly unknown[] = ['tasks_delegate', 'sessions_prompt']
 
 const answers = [{ status: 200, description: 'As the protocol has it.', mediaType: 'application/json' }] as const
@@ -18,7 +18,7 @@ export function mcpRoutes(services: Services, mcp: McpService): readonly Route[]
   const path = '/mcp'
   const shared = { path, scope: 'mcp', rate: 'control', answers } as const
   const plain = async ({ request, principal, body }: Call<unknown, unknown>) => ({ response: await mcp.answer(request, principal, body) })
-  /** What may come as a stream has a place among them, from before there is an answer. */
+  /** Reserves a stream before the answer is known, because the answer may be a stream. */
   const streamed = (call: Call<unknown, unknown>) =>
     services.streams.withPlace(call.principal, undefined, async (place) => {
       const { response } = await plain(call)
@@ -49,7 +49,7 @@ async function admitWork({ isDraining, rateLimits }: Services, principal: Call<u
   await rateLimits.take('work', principal)
 }
 
-/** Notifications and results bring something, and get through when there is no place: they may end what has one. */
+/** Returns true if a message expects an answer. Notifications and results need no stream, and may end work that has one. */
 function asksForAnswer(body: Messages): boolean {
   return [body].flat().some((message) => 'method' in message && 'id' in message)
 }
@@ -60,7 +60,7 @@ function startsOfWork(body: Messages): number {
 
 type CallParams = { readonly name?: unknown; readonly arguments?: { readonly answers?: unknown } | null }
 
-/** Answers go to work that has begun. */
+/** Returns true if the call starts work. An answer goes to work that has already started. */
 function startsWork(params: CallParams | null): boolean {
   return workTools.includes(params?.name) && params?.arguments?.answers === undefined
 }

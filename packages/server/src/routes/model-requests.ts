@@ -7,7 +7,10 @@ import { defineRoute, type Route } from './route.ts'
 
 const all = '/api/agent/session/{id}/requests'
 
-/** There with a recorder only. Prompts may hold what the readers of a conversation are not shown: they have a scope of their own. */
+/**
+ * Returns the routes of recorded requests. They have their own scope: prompts may hold content that readers of a conversation may
+ * not see.
+ */
 export function modelRequestRoutes(services: Services, recorder: Pick<RequestRecorder, 'list' | 'get'>): readonly Route[] {
   return [listRoute(services, recorder), readRoute(services, recorder)]
 }

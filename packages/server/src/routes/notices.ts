@@ -8,7 +8,7 @@ import { defineRoute, type Route } from './route.ts'
 
 const all = '/api/agent/session/{id}/notices'
 
-/** What webhooks are told of a session, an expired one too. */
+/** Returns the routes of webhook notices of a session, which may have expired. */
 export function noticeRoutes(services: Services): readonly Route[] {
   return [listRoute(services), resendRoute(services)]
 }
@@ -48,7 +48,7 @@ function resendRoute(services: Services): Route {
   })
 }
 
-/** Without the key of the session, which names the tenant. */
+/** Removes the key of the session, which holds the tenant. */
 function viewOf({ session: _key, queuedAt: _queued, body: { session: _named, ...body }, ...notice }: NoticeRecord): NoticeView {
   return { ...notice, body } as NoticeView
 }

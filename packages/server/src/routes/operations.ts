@@ -33,12 +33,12 @@ export function identityRoute(): Route {
     summary: 'Who the caller is, and what it may do.',
     scope: 'any',
     answers: [{ status: 200, description: 'The caller.', schema: identity }],
-    // A verifier may know more of somebody than the server tells.
+    // A verifier may return more fields than the server reports.
     handle: ({ principal: { id, tenant, scopes, expiresAt } }) => ({ status: 200, body: { id, tenant, scopes, ...(expiresAt !== undefined && { expiresAt }) } }),
   })
 }
 
-/** There with a budget only. A caller sees its own tenant, whatever its scopes. */
+/** Reports the budget of the caller's tenant, whatever its scopes. The route exists only with a budget. */
 export function spendingRoute({ runtime }: Services): Route {
   return defineRoute({
     method: 'get',
@@ -76,7 +76,7 @@ export function readyRoute({ runtime, isDraining }: Services): Route {
         await runtime.run('readiness')
         return { status: 200, body: { status: 'ready' } }
       } catch {
-        // That it failed is the answer; what failed is told by the requests that need the store.
+        // The answer only says that the store failed. Requests that need the store report the error.
         return notReady
       }
     },

@@ -16,22 +16,22 @@ export interface OwnedSession extends ReadableSession {
 }
 
 /**
- * The session that a path names. An unknown one, an impossible one and one of another tenant are the same; one that was
- * there once is not.
+ * Returns the session of a path. Throws the same error for a session that is unknown, invalid or of another tenant. A deleted or
+ * expired session has its own error.
  */
 export async function ownedSession(services: Services, principal: Principal, sessionId = ''): Promise<OwnedSession> {
   const session = ownHandle(services, principal, sessionId)
   return { sessionId, session, info: await presentInfo(session) }
 }
 
-/** As `ownedSession`, for routes that look only: they take the id of a child too. */
+/** Same as `ownedSession`, for routes that only read. They accept ids of child sessions too. */
 export async function readableSession(services: Services, principal: Principal, sessionId = ''): Promise<ReadableSession> {
   if (!isReadableId(sessionId)) throw sessionMissing()
   const session = services.runtime.reader(sessionKey(principal.tenant, sessionId))
   return { sessionId, session, info: await presentInfo(session) }
 }
 
-/** The handle, whether or not there is a session. */
+/** Returns the handle, whether or not the session exists. */
 export function ownHandle({ runtime }: Services, { tenant }: Principal, sessionId = ''): Session {
   if (!sessionIdForm.test(sessionId)) throw sessionMissing()
   return runtime.session(sessionKey(tenant, sessionId))
@@ -48,7 +48,7 @@ export function checkAlive(info: SessionInfo): SessionInfo {
   throw new ProblemError('session-expired', 'Its time is over: begin a new session.')
 }
 
-/** Why there is no session: there never was one, or it was deleted. */
+/** Returns the reason why a session is missing: it never existed, or it was deleted. */
 export async function absence(session: SessionReader): Promise<unknown> {
   try {
     await session.usage()

@@ -6,29 +6,32 @@ import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
 import type { HeldBody } from '../sse/held-body.ts'
 
-/** A route as data: what it takes, what it answers, who may call it. The pipeline and the OpenAPI document read it. */
+/** Route as data: inputs, answers and access. The pipeline and the OpenAPI document use it. */
 export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
   readonly method: 'get' | 'post' | 'delete'
-  /** With `{name}` for parameters. */
+  /** Path with `{name}` for parameters. */
   readonly path: string
   readonly summary: string
-  /** Absent: public. `any`: the caller must be known, and needs no scope. */
+  /** Required scope. Absent: public. `any`: the caller must be known but needs no scope. */
   readonly scope?: Scope | 'any'
-  /** Without an Authorization header a ticket in `?ticket=` is as good. */
+  /** True if `?ticket=` replaces the Authorization header. */
   readonly takesTicket?: true
-  /** What it decides. */
+  /** Decision that is audited. */
   readonly audit?: AuditAction
-  /** It starts work, so a server that goes away refuses it. */
+  /** True if the route starts work: a draining server refuses it. */
   readonly work?: true
-  /** What it is counted as. Default: `work` if it is that, else `read`. */
+  /** Rate limit of the route. Default: `work` if it starts work, else `read`. */
   readonly rate?: Rate
   readonly query?: z.ZodType<Query> & z.ZodObject
   readonly body?: z.ZodType<Body>
   readonly headers?: readonly RequestHeader[]
   readonly answers: readonly RouteAnswer<Reply>[]
-  /** What it refuses with besides what every route like it does. */
+  /** Problem codes in addition to those of all similar routes. */
   readonly problems?: readonly ProblemCode[]
-  /** The text of a refusal, for callers that show the body to people and do not ask for JSON. Absent: problems only. */
+  /**
+   * Returns the text of a refusal for callers that show the body to people and do not ask for JSON. If absent, the body is always a
+   * problem.
+   */
   readonly refusalText?: (problem: ProblemError) => string
   handle(call: Call<Query, Body>): Promise<Answer<Reply>> | Answer<Reply>
 }
@@ -41,9 +44,9 @@ export interface RequestHeader {
 export interface RouteAnswer<Reply> {
   readonly status: 200 | 201 | 202 | 204 | 304 | 503
   readonly description: string
-  /** Absent: no body, or one that is no JSON. */
+  /** Absent if there is no body, or if it is not JSON. */
   readonly schema?: z.ZodType<Reply>
-  /** The media type of a body that is no JSON. */
+  /** Media type of a body that is not JSON. */
   readonly mediaType?: string
 }
 
@@ -62,10 +65,10 @@ export type Answer<Reply> =
   | { readonly status: 200 | 201 | 202 | 503; readonly body: Reply; readonly headers?: Headers }
   | { readonly status: 204 | 304; readonly headers?: Headers }
   | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers; readonly audit?: AuditAction }
-  /** A body of another form. It gets the headers that every answer has. `held`: its body, where that is one of the streams. */
+  /** Response that is passed on with the headers of every answer. `held` is its body if it counts as a stream. */
   | { readonly response: Response; readonly held?: HeldBody }
 
-/** Lets the schemas of a route say what its handler gets. */
+/** Returns the route and infers the types of its handler from the schemas. */
 export function defineRoute<Query, Body, Reply extends object>(route: Route<Query, Body, Reply>): Route {
   return route
 }

@@ -12,7 +12,7 @@ const all = '/api/agent/session/{id}/schedules'
 const one = `${all}/{scheduleId}`
 const absences = ['session-missing', 'session-expired', 'session-deleted'] as const
 
-/** Inputs that are sent at the times of a rule. */
+/** Returns the routes of schedules, which send inputs at the times of a rule. */
 export function scheduleRoutes(services: Services): readonly Route[] {
   return [createRoute(services), listRoute(services), deleteRoute(services), changeRoute(services, 'pause'), changeRoute(services, 'resume')]
 }
@@ -84,7 +84,7 @@ function changeRoute(services: Services, act: 'pause' | 'resume'): Route {
   })
 }
 
-/** Without the key of the session, which names the tenant, and what no client may set. */
+/** Removes the key of the session, which holds the tenant, and fields that a client cannot set. */
 function viewOf({ session: _key, runtimeParams: _params, ...schedule }: ScheduleInfo): ScheduleView {
   return schedule
 }

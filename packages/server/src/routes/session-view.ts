@@ -8,7 +8,9 @@ import type { ReadableSession } from './owned-session.ts'
 
 const maxLooks = 5
 
-/** Session and messages are two reads: they are one view when nothing happened between them. */
+/**
+ * Returns the view of a session. Session and messages are two reads, repeated up to five times until no event came between them.
+ */
 export async function viewOf(
   services: Services,
   principal: Principal,
@@ -51,7 +53,7 @@ export function summaryOf(info: SessionInfo, { tenant }: Principal): SessionSumm
     updatedAt: activeAt,
     metadata,
     ...(parent !== undefined && { parent: sessionIdOf(tenant, parent) }),
-    // Whoever runs the server may have copied it from anywhere.
+    // The operator may have copied it from any session.
     ...(forkedFrom &&
       isOfTenant(tenant, forkedFrom.key) && {
         forkedFrom: { sessionId: sessionIdOf(tenant, forkedFrom.key), entryId: forkedFrom.entryId },

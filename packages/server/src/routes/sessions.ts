@@ -84,19 +84,19 @@ export function deleteSessionRoute(services: Services): Route {
       const session = ownHandle(services, principal, params.id)
       await stopAll(session)
       await session.delete()
-      // A session made anew under the id begins its plan anew.
+      // A new session with the same id starts its plan from the beginning.
       await services.orchestration?.removeState(session.key)
       return { status: 204 }
     },
   })
 }
 
-/** So that calls under way can settle. */
+/** Stops all runs, so that running calls can settle. */
 async function stopAll(session: Session): Promise<void> {
   try {
     await session.stop({ scope: 'all' })
   } catch (error) {
-    // Somebody else deletes it too.
+    // Another request deletes it at the same time.
     if (!hasCode(error, 'session-deleted')) throw error
   }
 }

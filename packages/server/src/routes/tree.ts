@@ -44,7 +44,7 @@ export function forkRoute(services: Services): Route {
       const { session } = await ownedSession(services, principal, params.id)
       const sessionId = newSessionId ?? services.ids.next('session')
       const key = sessionKey(principal.tenant, sessionId)
-      // Else an open run there would be taken for one of the session that is copied.
+      // Otherwise an open run of the existing session would be reported as one of the copied session.
       if (await services.runtime.session(key).info()) throw sessionExists()
       await forkTo(session, { key, ...(entryId !== undefined && { entryId }) })
       const made = await ownedSession(services, principal, sessionId)

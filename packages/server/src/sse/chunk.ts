@@ -3,10 +3,10 @@ import { concatenate } from './concatenate.ts'
 import type { FrameForm, Frames } from './frame-form.ts'
 import { continues, isTextDelta, type TextDelta } from './join-deltas.ts'
 
-/** About what a socket takes at once. */
+/** Roughly the amount that a socket takes at once. */
 const fullBytes = 64 * 1024
 
-/** One write: joins the deltas of a part, and writes small frames together and a large one in pieces. */
+/** Collects one write. It joins the deltas of a part and small frames, and splits a large frame. */
 export class Chunk {
   /** Cursor after the last frame of this write. */
   cursor: string | undefined
@@ -39,7 +39,7 @@ export class Chunk {
     }
   }
 
-  /** Returns the frames in pieces. Those of a large frame are views of the one that all readers share, not copies. */
+  /** Returns the frames in pieces. Pieces of a large frame are views of the frame that all readers share, not copies. */
   close(): { readonly pieces: Uint8Array[]; readonly frames: number } {
     this.#closeDeltas()
     const pieces: Uint8Array[] = []

@@ -9,56 +9,59 @@ import type { SharedFrames } from './shared-frames.ts'
 import { StreamTimer, type StreamTimes } from './stream-timer.ts'
 
 export interface EventSource {
-  /** The key of the session whose log is read. */
+  /** Key of the session whose log is read. */
   readonly log: string
-  /** Called at the first read, and after each `complete` that gave no frame: then with the cursor to go on from. Must end when the signal is aborted. */
+  /**
+   * Opens the log. Called at the first read, and again with the current cursor after each `complete` that returned no frame. The
+   * events must end when the signal aborts.
+   */
   readonly open: (abortSignal: AbortSignal, cursor: string | undefined) => LogEvents
-  /** The position before the first event; absent when nobody knows it. */
+  /** Position before the first event. Absent if unknown. */
   readonly cursor?: string
-  /** Sees each event; false leaves it out of the stream. */
+  /** Called with each event. Returns false to leave it out of the stream. */
   readonly select?: (event: LoggedEvent) => boolean
-  /** True for the event after which the stream ends. */
+  /** Returns true for the event after which the stream ends. */
   readonly isLast?: (event: LoggedEvent) => boolean
-  /** Returns the last frame once the events have ended, or undefined if there are more of them after this cursor. */
+  /** Returns the last frame when the events have ended. Returns undefined if there are more events after this cursor. */
   readonly complete: (cursor: string | undefined) => Promise<ExecuteComplete | StreamEnd | undefined>
-  /** What a failure is to the reader. */
+  /** Converts an error to the frame for the reader. */
   readonly toFrame: (error: unknown) => StreamError
-  /** Makes the form of the stream. Default: that of the log. */
+  /** Creates the form of the stream. Default: that of the log. */
   readonly form?: (shared: SharedFrames, log: string) => FrameForm
 }
 
 export interface EventStreamOptions extends EventSource, StreamTimes {
   readonly shared: SharedFrames
-  /** The last frame at `endsAt`. */
+  /** Last frame at `endsAt`. */
   readonly endsWith?: StreamEnd
 }
 
-/** How a stream went, once it is closed. `left`: its reader went away. */
+/** Result of a closed stream. `left` means that the reader disconnected. */
 export interface StreamSummary {
   readonly endReason: 'complete' | StreamEnd['reason'] | 'error' | 'left'
   readonly frames: number
   readonly bytes: number
   readonly durationMs: number
-  /** The most events that were at hand behind one when the reader asked. */
+  /** Maximum number of events that were ready after the first one when the reader asked. */
   readonly lagEvents: number
 }
 
 type Last = { readonly frame: ExecuteComplete | StreamEnd | StreamError; readonly error?: unknown }
 
-/** How long a reader has to take its last frame. */
+/** Time for a reader to take its last frame. */
 export const lastFrameMs = 1000
 
 const slowReader: StreamEnd = { type: 'stream-end', reason: 'slow-reader', resume: true }
 const deleted: StreamEnd = { type: 'stream-end', reason: 'deleted', resume: false }
 
 /**
- * Events as frames, pulled by the reader: nothing is encoded ahead of it, and what is at hand when it asks comes at once.
- * A stream ends with its last frame, or is cut with an error; it never just stops. A reader that leaves ends its own
- * reading only.
+ * Encodes events as frames on demand of the reader: nothing is encoded ahead, and all events that are ready are sent at once. A
+ * stream ends with its last frame or is cut off with an error; it never just stops. A reader that disconnects ends only its own
+ * reading.
  */
 export class EventStream {
   readonly body: ReadableStream<Uint8Array>
-  /** Resolves when the last frame was taken, the reader left, or it was cut off. */
+  /** Resolves when the last frame was taken, the reader disconnected, or the stream was cut off. */
   readonly closed: Promise<StreamSummary>
   readonly #options: EventStreamOptions
   readonly #form: FrameForm
@@ -132,7 +135,7 @@ export class EventStream {
     else this.#giveLast(next)
   }
 
-  /** Undefined when the reader has left. */
+  /** Returns undefined if the reader has disconnected. */
   async #next(): Promise<Uint8Array | Last | undefined> {
     try {
       if (this.#pieces.length > 0) return this.#pieces.shift()
@@ -150,7 +153,7 @@ export class EventStream {
         if (this.#isSilent) return heartbeatBytes
         await this.#wait()
       }
-      // Who was too slow may still come back in time for the last frame.
+      // A slow reader may still ask for the last frame in time.
       return this.#ending && { frame: this.#ending }
     } catch (error) {
       // The session was deleted between its last event and the last frame.
@@ -159,7 +162,7 @@ export class EventStream {
     }
   }
 
-  /** Takes all that is at hand, up to a measure. */
+  /** Collects all events that are ready, up to the size of one write. */
   #gather(first: LoggedEvent): void {
     const { select, isLast } = this.#options
     const chunk = new Chunk(this.#form)
@@ -173,7 +176,7 @@ export class EventStream {
       if (this.#isOver) break
     }
     this.#lagEvents = Math.max(this.#lagEvents, events - 1)
-    // One event ahead: a log that is asked for its next event listens, and misses no delta meanwhile.
+    // Reads one event ahead: a pending `next` listens, so that the log misses no delta meanwhile.
     if (!this.#isOver) this.#readOn()
     const { pieces, frames } = chunk.close()
     this.#cursor = chunk.cursor ?? this.#cursor
@@ -187,7 +190,7 @@ export class EventStream {
     if (frames.length === 0) return this.#cutOff(new Error('The stream ends before its time.'))
     this.#frames += frames.length
     this.#enqueue(concatenate(frames))
-    // An error would take the last frame with it: it comes at the next read.
+    // An error would discard the last frame, so it is raised at the next read.
     if ('error' in last) this.#cut = { error: last.error }
     else {
       this.#controller?.close()
@@ -201,7 +204,7 @@ export class EventStream {
     this.#controller?.enqueue(bytes)
   }
 
-  /** Until an event, the end, a failure or silence. One waiter at a time, so nothing piles up behind a quiet stream. */
+  /** Waits for an event, the end, a failure or silence. There is only one waiter, so a quiet stream accumulates nothing. */
   async #wait(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
@@ -227,7 +230,7 @@ export class EventStream {
     )
   }
 
-  /** What the reader has not seen it gets when it comes back. Until then nothing is held for it. */
+  /** Ends the stream of a slow reader. It gets the missing events when it reconnects; nothing is buffered for it. */
   #onSlow(): void {
     if (this.#ending || this.#cut) {
       this.#endReason = this.#ending?.reason ?? 'error'
@@ -257,7 +260,7 @@ export class EventStream {
   #stopReading(): void {
     this.#reading.abort()
     this.#arrived = undefined
-    // A reading that fails after everybody left has nobody to tell.
+    // If reading fails after the reader has disconnected, the error can be reported to no reader.
     void this.#events?.return?.().catch(() => undefined)
   }
 }

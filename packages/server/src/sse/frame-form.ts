@@ -5,16 +5,16 @@ import type { SharedFrames } from './shared-frames.ts'
 
 export type Frames = readonly Uint8Array[]
 
-/** What a stream is on the wire. A form may remember what it has said: it belongs to one stream. */
+/** Encoding of a stream. A form may keep state about its stream, so it belongs to one stream. */
 export interface FrameForm {
   event(event: LoggedEvent): Frames
   /** Consecutive deltas of one part. */
   deltas(deltas: readonly [TextDelta, ...TextDelta[]]): Frames
-  /** How the stream ends. Without a frame it is cut: its reader is to come back. */
+  /** Returns the last frames. Without a frame the stream is cut off, so that its reader reconnects. */
   last(frame: TransportFrame, cursor: string | undefined): Frames
 }
 
-/** The log as it is: one frame for each event, and a last one that says why there are no more. */
+/** Encodes the log unchanged: one frame per event, and a last one with the reason of the end. */
 export function logForm(shared: SharedFrames, log: string): FrameForm {
   return {
     event: (event) => [shared.frame(log, event)],
@@ -24,8 +24,8 @@ export function logForm(shared: SharedFrames, log: string): FrameForm {
 }
 
 /**
- * As `logForm`, but text and reasoning come as `[index, text]` once the stream has had an event of their block in full: its
- * start, or its first delta after the place where the reader came in. That event has all that such deltas share.
+ * Same as `logForm`, but text and reasoning deltas are sent as `[index, text]` once the stream has sent a full event of their
+ * block: its start, or the first delta after the position where the reader connected. That event holds all shared fields.
  */
 export function shortForm(shared: SharedFrames, log: string): FrameForm {
   const whole = logForm(shared, log)
@@ -48,7 +48,7 @@ export function shortForm(shared: SharedFrames, log: string): FrameForm {
 
 type TextBlockEvent = Extract<LoggedEvent, { type: 'text-start' | 'reasoning-start' | 'text-delta' | 'reasoning-delta' }>
 
-/** The text blocks of one message that a stream has named. */
+/** Text blocks of one message of which the stream has sent a full event. */
 class BlocksOfMessage {
   #messageId: string | undefined
   #runId: string | undefined

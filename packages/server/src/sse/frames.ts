@@ -13,26 +13,26 @@ export const streamHeaders: Readonly<Record<string, string>> = {
   'content-encoding': 'identity',
 }
 
-/** Leaves with the headers: how long to wait before coming back, and something to read. */
+/** Sent with the headers: the delay before a reconnect, and a comment. */
 export const openingBytes = encoder.encode('retry: 2000\n: open\n\n')
 export const heartbeatBytes = encoder.encode(': hb\n\n')
 
-/** The cursor is the id, and no part of the data. */
+/** Encodes an event. The cursor is the SSE id and not part of the data. */
 export function eventFrame({ cursor, ...data }: LoggedEvent, redaction: Redaction): Uint8Array {
   return frameBytes(cursor, withoutSecrets(data, redaction))
 }
 
-/** A delta of a block that the stream has named. */
+/** Encodes a delta of a block of which the stream has sent a full event. */
 export function shortFrame({ cursor, index, delta }: TextDelta): Uint8Array {
   return textFrame(cursor, encodeJson([index, delta] satisfies ShortDelta))
 }
 
-/** Frames of the transport are not in the log: their id repeats the last cursor, if there was any. */
+/** Encodes a frame of the transport. It is not in the log: its id repeats the last cursor, if there was one. */
 export function transportFrame(cursor: string | undefined, frame: TransportFrame, redaction: Redaction): Uint8Array {
   return frameBytes(cursor, withoutSecrets(frame, redaction))
 }
 
-/** Takes secrets out of what tells of a failure: the message of a provider or a tool may repeat a key that it was given. */
+/** Removes secrets from errors: a message of a provider or tool may repeat a key. */
 export function withoutSecrets<Data extends object>(data: Data, redaction: Redaction): Data {
   const { type, error, message } = data as { readonly type?: unknown; readonly error?: unknown; readonly message?: unknown }
   if (type === 'error' && typeof message === 'string') return { ...data, message: redaction.text(message) }
@@ -44,7 +44,7 @@ function isFailure(message: unknown): message is { readonly status: 'error'; rea
   return typeof message === 'object' && message !== null && (message as { readonly status?: unknown }).status === 'error'
 }
 
-/** `data` must be one line. */
+/** Encodes a frame. `data` must be one line. */
 export function textFrame(cursor: string | undefined, data: string): Uint8Array {
   const id = cursor === undefined ? '' : `id: ${cursor}\n`
   return encoder.encode(`${id}data: ${data}\n\n`)

@@ -1,21 +1,21 @@
 import { StreamTimer, type StreamTimes } from './stream-timer.ts'
 
-/** More than a socket holds, so that each piece that is asked for is progress. */
+/** More than a socket buffers, so that each requested piece is progress. */
 const pieceBytes = 64 * 1024
 
 /**
- * A body that others make, with the times of a stream. It has no last frame of ours: what ends it early cuts it with an
- * error, and tells whoever makes it.
+ * Passes on a body of another source, with the timeouts of a stream. It has no last frame: if it must end early, it is cut off with
+ * an error and its source is cancelled.
  */
 export class HeldBody {
   readonly body: ReadableStream<Uint8Array>
-  /** Resolves when it was read to the end, failed, was cut, or its reader left. */
+  /** Resolves when the body was read to its end, failed, was cut off, or its reader disconnected. */
   readonly closed: Promise<void>
   readonly #source: ReadableStreamDefaultReader<Uint8Array>
   readonly #timer: StreamTimer
   readonly #close: () => void
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** What is left of a piece that was too large. */
+  /** Rest of a piece that was too large. */
   #rest: Uint8Array | undefined
   #isClosed = false
 
@@ -69,7 +69,7 @@ export class HeldBody {
 
   #cutOff(error: unknown): void {
     if (this.#isClosed) return
-    // One that cannot even be left has nobody to tell.
+    // An error of the cancellation can be reported to no caller.
     this.#leave().catch(() => undefined)
     this.#controller?.error(error)
   }

@@ -17,21 +17,21 @@ export interface OpenStreamsOptions {
   readonly limits: Required<Pick<Limits, 'streams' | 'streamsPerPrincipal' | 'streamsPerSession' | 'slowReaderMs' | 'streamMaxAgeMs'>>
 }
 
-/** The reader comes back, and is told whether anybody knows it. */
+/** The reader reconnects and then learns whether it is still authenticated. */
 export const tokenExpired: StreamEnd = { type: 'stream-end', reason: 'token-expired', resume: true }
 
-/** Where a stream is opened, or not. */
+/** Reservation of a stream, which may or may not be opened. */
 export interface StreamPlace {
-  /** Names the session when it was not known before. Throws `too-many-streams`. */
+  /** Sets the session if it was not known before. Throws `too-many-streams`. */
   ofSession(sessionId: string): void
   open(source: Omit<EventSource, 'log'>): EventStream
-  /** Holds a body of another form: it ends when a stream would. */
+  /** Opens a body of another source. It ends when a stream would. */
   hold(body: ReadableStream<Uint8Array>): HeldBody
 }
 
 type OpenStream = EventStream | HeldBody
 
-/** The streams of this process that somebody reads. */
+/** Open streams of this process. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions
   readonly #streams = new Map<OpenStream, Principal>()
@@ -54,8 +54,8 @@ export class OpenStreams {
   }
 
   /**
-   * Keeps a place free while the work finds out whether there is something to stream. Throws `too-many-streams` before it
-   * began: a request that is refused has changed nothing.
+   * Reserves a stream while `work` finds out whether there is something to stream. Throws `too-many-streams` before `work` starts,
+   * so that a refused request changes nothing.
    */
   async withPlace<T>(principal: Principal, sessionId: string | undefined, work: (place: StreamPlace) => Promise<T>): Promise<T> {
     const seat = new Seat()
@@ -84,7 +84,7 @@ export class OpenStreams {
       if (sessionId !== undefined) place.ofSession(sessionId)
       return await work(place)
     } catch (error) {
-      // Nobody will read what was opened before.
+      // A stream that was already opened has no reader.
       await stream?.body.cancel()
       throw error
     } finally {
@@ -93,14 +93,14 @@ export class OpenStreams {
     }
   }
 
-  /** Lets streams finish for `drainMs`, then ends the rest with `drained`: readers come back to another process. */
+  /** Lets streams finish for `drainMs`, then ends the rest with `drained`: readers reconnect to another process. */
   async drain(drainMs: number): Promise<void> {
     await this.#settle(drainMs)
     for (const stream of this.#streams.keys()) stream.end({ type: 'stream-end', reason: 'drained', resume: true })
     await this.#settle(lastFrameMs)
   }
 
-  /** Ends the streams of those who are not known any more. */
+  /** Ends the streams of callers that are no longer known. */
   async recheck(isKnown: (principal: Principal) => Promise<boolean>): Promise<void> {
     await Promise.all([...this.#streams].map(async ([stream, principal]) => (await isKnown(principal)) || stream.end(tokenExpired)))
   }
@@ -125,7 +125,7 @@ export class OpenStreams {
     })
   }
 
-  /** Resolves when all streams of now are closed, at the latest after `withinMs`. */
+  /** Resolves when all current streams are closed, at the latest after `withinMs`. */
   async #settle(withinMs: number): Promise<void> {
     if (this.#streams.size === 0) return
     const { clock } = this.#options

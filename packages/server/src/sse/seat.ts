@@ -1,11 +1,11 @@
 import { ProblemError } from '../problems.ts'
 import type { Tally } from './tally.ts'
 
-/** The right to one stream: what it takes of every limit, and gives back at once. */
+/** Reservation of one stream in every limit. It is released as a whole. */
 export class Seat {
   readonly #taken: { readonly tally: Tally; readonly name: string }[] = []
 
-  /** Throws `too-many-streams`. */
+  /** Counts the stream in one limit. Throws `too-many-streams`. */
   take(tally: Tally, name: string, whose: string): void {
     if (tally.isFull(name)) throw new ProblemError('too-many-streams', `No more than ${tally.limit} streams ${whose} may be open.`)
     tally.add(name)

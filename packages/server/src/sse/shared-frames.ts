@@ -7,16 +7,16 @@ import { joinDeltas, type TextDelta } from './join-deltas.ts'
 type DeltaForm = 'long' | 'short'
 
 const maxStoredBytes = 4 * 1024 * 1024
-/** A larger frame is not kept for readers to come, only as long as a reader holds it. */
+/** Maximum size of a cached frame. A larger one is only shared while a reader holds it. */
 const maxKeptBytes = 64 * 1024
 
 /**
- * The frames of this process: made once for an event, whoever reads it. What is happening now is one object for all
- * readers; what was read from the store is another one each time, and known by its place in the log.
+ * Frames of this process, encoded once per event for all readers. A live event is one object for all readers. An event read from
+ * the store is a new object each time, so it is found by its position in the log.
  */
 export class SharedFrames {
   readonly #ofEvent = new WeakMap<LoggedEvent, Map<string, Uint8Array>>()
-  /** By the last delta: readers that take at the same time have most often the same ones before them. */
+  /** Joined frames by their last delta: readers that read at the same time usually have the same deltas before it. */
   readonly #joined: Readonly<Record<DeltaForm, WeakMap<LoggedEvent, { readonly first: LoggedEvent; readonly frame: Uint8Array }>>> = {
     long: new WeakMap(),
     short: new WeakMap(),
@@ -25,7 +25,7 @@ export class SharedFrames {
   #storedBytes = 0
   readonly #large = new Map<string, WeakRef<Uint8Array>>()
   readonly #released = new FinalizationRegistry<string>((place) => {
-    // The place may hold another frame by now.
+    // The key may meanwhile refer to another frame.
     if (this.#large.get(place)?.deref() === undefined) this.#large.delete(place)
   })
   readonly #redaction: Redaction
@@ -34,7 +34,7 @@ export class SharedFrames {
     this.#redaction = redaction
   }
 
-  /** Frames of the transport end one stream, and are its own. */
+  /** Encodes a frame of the transport. It ends one stream and is not shared. */
   lastFrame(cursor: string | undefined, frame: TransportFrame): Uint8Array {
     return transportFrame(cursor, frame, this.#redaction)
   }
@@ -44,7 +44,9 @@ export class SharedFrames {
     return this.named(log, event, '', () => eventFrame(event, this.#redaction))
   }
 
-  /** A form that makes several frames of one event names each. The name must determine what `encode` returns. */
+  /**
+   * Returns the frame of that name. If a form makes several frames of one event, the name must determine the result of `encode`.
+   */
   named(log: string, event: LoggedEvent, name: string, encode: () => Uint8Array): Uint8Array {
     const frames = this.#ofEvent.get(event) ?? new Map<string, Uint8Array>()
     const existing = frames.get(name)
@@ -55,7 +57,7 @@ export class SharedFrames {
     return frame
   }
 
-  /** Consecutive deltas of one part, as one frame with the cursor of the last. */
+  /** Encodes consecutive deltas of one part as one frame with the cursor of the last. */
   joinedFrame(log: string, deltas: readonly [TextDelta, ...TextDelta[]], form: DeltaForm = 'long'): Uint8Array {
     const [first] = deltas
     const last = deltas.at(-1) ?? first
@@ -68,7 +70,10 @@ export class SharedFrames {
     return frame
   }
 
-  /** `place` has the time of the event: numbers begin anew when nothing is left of a deleted session. */
+  /**
+   * Returns the frame of a stored event. `place` includes the time of the event: after a session was deleted completely, numbers
+   * start again.
+   */
   #storedFrame(place: string, encode: () => Uint8Array): Uint8Array {
     const existing = this.#stored.get(place) ?? this.#large.get(place)?.deref()
     if (existing) return existing

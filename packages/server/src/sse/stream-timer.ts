@@ -2,29 +2,29 @@ import type { Clock } from '@bowline/llm'
 
 export interface StreamTimes {
   readonly clock: Clock
-  /** Silence after which the reader gets a sign of life. */
+  /** Silence in ms after which the reader gets a heartbeat. */
   readonly heartbeatMs: number
-  /** How long the reader may leave what was given to it. */
+  /** Time in ms that the reader has to take data. */
   readonly slowReaderMs: number
-  /** When the stream ends whatever happens. */
+  /** Time at which the stream ends in any case. */
   readonly endsAt?: number
 }
 
 export interface StreamMoments {
-  /** Nothing was given for so long, and the reader waits. */
+  /** Called if the reader waits and got nothing for `heartbeatMs`. */
   onSilence(): void
   onSlow(): void
   onEnd(): void
 }
 
-/** All times of one stream on one timer. It is set again when it fires, not with every frame. */
+/** All timeouts of one stream in one timer. It is set again when it fires, not with every frame. */
 export class StreamTimer {
   readonly #times: StreamTimes
   readonly #moments: StreamMoments
   #slowReaderMs: number
   #endsAt: number
   #givenAt: number
-  /** The reader has taken what it was given, and waits. */
+  /** True if the reader has taken all data and waits. */
   #isAsked = false
   #stopped = false
   #cancel: () => void = () => undefined
@@ -47,7 +47,7 @@ export class StreamTimer {
     this.#givenAt = this.#times.clock.now()
   }
 
-  /** From now on, for what the reader has not taken by now. */
+  /** Starts a new timeout for data that the reader has not taken yet. */
   giveTime(ms: number): void {
     this.#slowReaderMs = ms
     this.#givenAt = this.#times.clock.now()
@@ -62,7 +62,7 @@ export class StreamTimer {
   #arm(): void {
     const { clock, heartbeatMs } = this.#times
     const now = clock.now()
-    // What the reader does in between only moves these times on.
+    // Activity of the reader can only move these times later.
     const silentAt = (this.#isAsked ? this.#givenAt : now) + heartbeatMs
     const slowAt = (this.#isAsked ? now : this.#givenAt) + this.#slowReaderMs
     this.#cancel()

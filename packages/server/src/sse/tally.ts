@@ -1,4 +1,4 @@
-/** Counts by name up to a limit. A name that counts nothing is forgotten. */
+/** Counters by name with a limit. A name is removed when its count is zero. */
 export class Tally {
   readonly limit: number
   readonly #counts = new Map<string, number>()

@@ -23,7 +23,7 @@ import { scopes } from '../auth/principal.ts'
 import { optional } from './optional.ts'
 import { sameAs } from './same.ts'
 
-/** Objects whose types other layers own: their form is that of the events and messages. */
+/** Schema of an object whose type another layer owns: events and messages. */
 function object<T>(description: string): z.ZodType<T> {
   return z
     .custom<T>((value) => typeof value === 'object' && value !== null)

@@ -35,7 +35,7 @@ const filePart = z.strictObject({
 })
 const imageForm = /^(?:https?:\/\/.*|(?:data:image\/[^;,]+(?:;[^;,]+)*;base64,)?[A-Za-z0-9+/]+={0,2})$/i
 const imageFault = 'An image is base64, a data: URL of an image in base64, or an http(s) address.'
-/** As the AI SDK has it in the messages of a model. */
+/** Image in the form of the AI SDK. */
 export const imageFields = {
   type: z.literal('image'),
   image: z.string().regex(imageForm, imageFault),
@@ -51,7 +51,7 @@ const parts = z
 export const userContent = z.union([text, parts])
 export const userInput = sameAs<UserInput>()(z.union([text, z.strictObject({ role: z.literal('user'), content: userContent })])).openapi('UserInput')
 
-/** The body was parsed as JSON before: every value in it is a JSON value. */
+/** Accepts any JSON value: the body was parsed as JSON, so every value in it is one. */
 export function anyJson<T>() {
   return z.custom<T>((value) => value !== undefined, 'A JSON value is needed.').openapi({ type: [...jsonTypes] })
 }

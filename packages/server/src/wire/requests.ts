@@ -17,7 +17,7 @@ const answered = {
   toolCallId: name,
   path: optional(z.array(z.string())),
 }
-/** Fields of a pending call. A client may send them back with the answer. */
+/** Fields of a pending call. A client may send them along with the answer. */
 export const ofPendingCall = {
   toolName: optional(name),
   input: optional(anyJson<JsonValue>()),
@@ -53,7 +53,7 @@ const toolDeclaration = sameAs<ToolDeclaration>()(
   }),
 ).openapi('ToolDeclaration')
 
-/** As `GET` of a session gives them; what is not taken of a message may be anything. */
+/** Message as `GET` of a session returns it. Parts that are not used may have any value. */
 const storedMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('user'), id: name, content: userContent }),
   z.looseObject({ role: z.literal('assistant'), id: name, content: z.array(z.looseObject({ type: z.string(), text: optional(z.string()) })) }),

@@ -6,7 +6,7 @@ type ReadOnly<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: ReadOnly<T[Key]> }
     : T
 
-/** With every optional field: an object that lacks one is assignable to `T`, not to this. */
+/** Type with all optional fields required: an object that lacks one is assignable to `T`, but not to this. */
 type Full<T> = T extends readonly (infer Item)[]
   ? readonly Full<Item>[]
   : T extends object
@@ -22,8 +22,8 @@ type Difference<Schema extends z.ZodType, Wire> = [Wire] extends [ReadOnly<z.out
   : ['the schema refuses what the wire type allows']
 
 /**
- * Ties a schema to the type that clients compile against. It does not compile when either has a field, or a form of a
- * field, that the other lacks.
+ * Ties a schema to the type that clients compile against. It fails to compile if one of them has a field, or a variant of a field,
+ * that the other lacks.
  */
 export function sameAs<Wire>() {
   return <Schema extends z.ZodType<Wire>>(schema: Schema, ..._same: Difference<Schema, Wire>): z.ZodType<Wire> => schema

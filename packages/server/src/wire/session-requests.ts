@@ -35,13 +35,13 @@ export const chatStopRequest = z
 const maxMessages = 500
 const defaultMessages = 200
 
-/** A page of messages, newest page first. */
+/** Page of messages, newest page first. */
 export const messagesQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(maxMessages).default(defaultMessages),
   before: optional(z.string().min(1).max(256)),
 })
 
-/** `run`: the answer that the page has begun to show. */
+/** `run` is the answer that the page has begun to show. */
 export const resumeQuery = z.strictObject({ run: optional(z.string().min(1).max(256)) })
 
 const path = optional(z.array(z.string().max(maxNameCharacters)).max(maxItems))

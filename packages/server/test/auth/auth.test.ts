@@ -54,7 +54,7 @@ it('V58: every bearer is hashed once and compared to its end, whether or not its
     digest.mockClear()
     charCodeAt.mockClear()
     const { status } = await ask(server, list, { headers: bearer(token) })
-    // A spy is called with the text as an object.
+    // A spy is called with the text as a String object.
     const compared = charCodeAt.mock.contexts.filter((text) => String(text).startsWith('sha256:')).length
     return { status, hashes: digest.mock.calls.length, compared }
   }

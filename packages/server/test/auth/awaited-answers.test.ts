@@ -1,7 +1,7 @@
 import { it } from 'vitest'
 import { expectAwaited } from '../support/awaiting-script.ts'
 
-/** A server that nothing listens for: only its timers keep the script alive. */
+/** Creates a server without a listener: only its timers keep the script alive. */
 const statusWith = (options: string): string => `const { createServer } = await import('@bowline/server')
   const server = createServer({ runtime: createRuntime({ agents: [agentOf()] }), ${options} })
   say((await server.fetch(new Request('http://localhost/api/chat/room/stream'))).status)`

@@ -42,7 +42,7 @@ async function known(claims: JWTPayload, config: Partial<JwtConfig> = {}) {
   return jwtVerifier({ ...names, secret, ...config }, manualClock(nowMs))(token)
 }
 
-/** A token with this header and text, which the library that makes tokens would not make. */
+/** Returns a token with this header and text, which the JWT library would refuse to make. */
 async function signed(header: object, text = JSON.stringify({ iss: names.issuer, aud: names.audience, sub: 'ada', tenant: 'demo', exp })): Promise<string> {
   const encoded = [JSON.stringify({ alg: 'HS256', ...header }), text].map((part) => Buffer.from(part).toString('base64url')).join('.')
   return `${encoded}.${createHmac('sha256', secret).update(encoded).digest('base64url')}`

@@ -9,7 +9,7 @@ const events = '/api/agent/session/mine/events'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const expired = { type: 'stream-end', reason: 'token-expired', resume: true }
 
-/** A server with three tokens, a session, and a run that goes on until the test ends. */
+/** Creates a server with three tokens, a session, and a run that continues until the test ends. */
 async function withTokens() {
   const tokens = await Promise.all(['ada', 'bob', 'eve'].map((id) => createToken({ id, tenant: 'demo', scopes: ['admin'] })))
   const [ada, bob, eve] = tokens as [(typeof tokens)[0], (typeof tokens)[0], (typeof tokens)[0]]
@@ -18,7 +18,7 @@ async function withTokens() {
   return { ...it, ada, bob, eve }
 }
 
-/** Reads on until the stream ends. The first frame is there when this resolves. */
+/** Reads until the stream ends. Resolves when the first frame is there. */
 async function follow(answer: Response): Promise<{ readonly frames: Frame[]; readonly ended: Promise<unknown> }> {
   const source = framesOf(answer)
   const first = await source.next()

@@ -34,7 +34,7 @@ describe.each(stores)('over the $name store', ({ make }) => {
     const events = `${session}/mine/events?from=start&ticket=${ticket}`
     const frames = await framesUntil(await it.get(events), isSettled)
     expect(frames[0]?.data.type).toBe('session-start')
-    // A browser that comes back by itself with the same address is told that it must not.
+    // A browser that reconnects by itself with the same address must get a refusal.
     await refusal(it.get(events, { 'last-event-id': frames.at(-1)?.id ?? '' }), 401, 'unauthenticated')
   })
 

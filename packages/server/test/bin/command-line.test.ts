@@ -41,7 +41,7 @@ describe('help', () => {
   })
 })
 
-/** What `check` and `start` take for agents. */
+/** Returns a module with objects that `check` and `start` accept as agents. */
 function agentsNamed(...names: readonly (string | undefined)[]): string {
   return `const like = { run() {}, compact() {}, fingerprint() {}, tools: [] }
 export const agents = [${names.map((name) => `{ ...like, name: ${JSON.stringify(name)} }`).join(', ')}]`

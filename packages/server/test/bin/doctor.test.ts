@@ -12,7 +12,7 @@ import { testDatabase } from '../../../../scripts/postgres.ts'
 import { temporaryFolder } from '../support/bench.ts'
 import { runHere } from '../support/in-process.ts'
 
-/** Long ago for the doctor, whose clock is that of the system. */
+/** Long ago for the doctor, which uses the system clock. */
 const start = Date.UTC(2026, 0, 1)
 
 interface Place {

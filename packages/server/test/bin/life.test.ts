@@ -8,7 +8,7 @@ import { bundledAgents, commandResult, servingCommand } from '../support/command
 import { allFrames, collect, completion, framesOf, framesUntil, type Frame } from '../support/frames.ts'
 
 const mine = '/api/agent/session/mine'
-/** Longer than any test: nothing here ends because its time is over. */
+/** Longer than any test: no drain here ends by its timeout. */
 const longDrain = ['--drain-ms', '3600000']
 
 function execute(url: string, content: string, sessionId = 'mine'): Promise<Response> {
@@ -18,12 +18,12 @@ function execute(url: string, content: string, sessionId = 'mine'): Promise<Resp
 
 const isType = (type: string) => (frame: Frame) => frame.data.type === type
 
-/** Until the server says that it goes away. */
+/** Waits until the server is draining. */
 async function draining(url: string): Promise<void> {
   while ((await fetch(`${url}/readyz`)).status !== 503);
 }
 
-/** What became of the session, from a server that goes on where the last one ended. */
+/** Returns the state of the session from a server that resumes after the last one. */
 async function afterwards(folder: string): Promise<SessionView> {
   const { url } = await servingCommand([], { folder, environment: { PACE: 'fast' } })
   await framesUntil(await fetch(`${url}${mine}/events?from=start`), isType('settled'))

@@ -16,7 +16,7 @@ import { runHere } from '../support/in-process.ts'
 
 const start = Date.UTC(2026, 0, 1)
 
-/** Leaves the store as a process that got SIGKILL in the middle of a payment leaves it. */
+/** Leaves the store in the state after a SIGKILL in the middle of a payment. */
 async function killedWhilePaying(store: SessionStore): Promise<{ readonly runId: string; readonly owner: string }> {
   const started = Promise.withResolvers<void>()
   const execute = (): Promise<string> => new Promise(() => started.resolve())

@@ -86,7 +86,7 @@ describe('bowline-server on Postgres', () => {
       expect((await fetch(`${url}/healthz`)).status).toBe(200)
       await server.start()
       await vi.waitFor(async () => expect(await readiness()).toBe(200), { timeout: 20_000 })
-      // A warning of the store is a line of the log, like any other.
+      // A warning of the store is a log line like any other.
       expect(stdout()).toMatch(/"level":"warn".*The direct connection to Postgres was lost/)
       expect(stderr()).toMatch(/^bowline-server: listening on [^\n]*\n$/)
       expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')

@@ -22,7 +22,7 @@ it('V99: the lines of the README run as they stand, curl -N among them', async (
   expect(run(check)).toContain('(acme)')
 
   const { url } = await servingCommand([], { folder, auth: 'file' })
-  /** What a line prints until the form is in it, or until it ends. */
+  /** Returns the output of a command line, up to the first match of the form or to its end. */
   async function curl(line: string, form: RegExp): Promise<string> {
     const child = spawn('bash', ['-c', `exec ${line}`], { env: { ...environment, URL: url, TOKEN: token }, stdio: ['ignore', 'pipe', 'ignore'] })
     onTestFinished(() => void child.kill('SIGKILL'))

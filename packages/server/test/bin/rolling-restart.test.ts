@@ -13,12 +13,12 @@ const users = rounds({ short: 8, long: 100 })
 
 type Server = RunningCommand & { readonly url: string }
 
-/** Two servers on one database behind an address that is always there, as behind a load balancer. */
+/** Starts two servers on one database with one stable address, as a load balancer provides it. */
 function twoServers(start: () => Promise<Server>) {
   const servers: Server[] = []
   const refused: string[] = []
   let turn = 0
-  /** Goes to a server that takes it; what none has taken is asked again. */
+  /** Sends a request to the servers in turn, and retries it until one accepts it. */
   async function balanced(input: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> {
     const { pathname, search } = new URL(input instanceof Request ? input.url : input)
     for (let tries = 0; ; tries++) {
@@ -30,7 +30,7 @@ function twoServers(start: () => Promise<Server>) {
         if (code !== 'draining') refused.push(`${response.status} ${code}`)
         if (code !== 'draining' || tries > 100) return response
       } catch (error) {
-        // Nobody listens there any more.
+        // The server at this address has stopped.
         const { cause } = error as { cause?: { code?: string } }
         if (cause?.code !== 'ECONNREFUSED' || tries > 100) throw error
       }
@@ -42,7 +42,7 @@ function twoServers(start: () => Promise<Server>) {
     async start() {
       servers.push(await start(), await start())
     },
-    /** A new one is there before an old one leaves. */
+    /** Starts a new server before the old one stops. */
     async replace(place: number) {
       const leaving = servers[place]
       servers[place] = await start()
@@ -66,7 +66,7 @@ it(`V87, S194: ${restarts} rolling restarts under ${users} users: each input is 
   let isOver = false
   const sent: string[] = []
 
-  /** One conversation, one input after the other. */
+  /** Holds one conversation, one input after the other. */
   async function talk(user: number) {
     const session = client.session(`user-${user}`)
     const statuses: string[] = []

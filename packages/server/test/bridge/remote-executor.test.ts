@@ -47,7 +47,7 @@ async function runsOf({ runtime }: Bench): Promise<string[]> {
 const calls = (...names: readonly string[]) => ({ toolCalls: names.map((name) => ({ id: `c-${name}`, name, input: {} })) })
 const endless: Script = [{ text: 'half and half', chunk: 4, hang: 'middle' }]
 
-/** A third of the connections breaks early, a third in the stream, a third never. */
+/** Returns byte limits: a third of the connections break early, a third within the stream, and a third never. */
 function brokenLine(): () => number | undefined {
   let count = 0
   return () => [1 + ((count * 131) % 700), 700 + ((count * 397) % 6000), undefined][count++ % 3]
@@ -209,7 +209,7 @@ describe('questions of an agent of another server', () => {
   })
 })
 
-/** Resolves when the run at the server asks its second question. */
+/** Resolves when the run on the server asks its second question. */
 async function askedAgain({ runtime }: Bench): Promise<void> {
   const [session] = (await runtime.sessions()).items
   for await (const event of runtime.session(session?.key ?? '').events()) {

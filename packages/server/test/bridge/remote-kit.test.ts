@@ -6,7 +6,7 @@ import type { Script, Step } from '@bowline/llm/testing'
 import { describe, it } from 'vitest'
 import { bench } from '../support/bench.ts'
 
-/** A model that knows those words of the kit that a model can follow. */
+/** Creates a model for the words of the kit that a model can perform. */
 function kitScript(note: (line: string) => void): Script {
   return ({ prompt, abortSignal }) => {
     const last = prompt.findLast(({ role }) => role === 'user')
@@ -27,10 +27,10 @@ function stepFor(asked: string): Step {
     case 'long':
       return { text: 'x'.repeat(Number(rest[0])) }
     case 'wait':
-      // It stands still after the first of two pieces.
+      // The model hangs after the first of two pieces.
       return { text: 'waiting longer', chunk: 'waiting'.length, hang: 'middle' }
     case 'fail':
-      // What a model says of its failure is data, and told.
+      // The failure of a model is data and is reported.
       throw new Error('the model failed')
     default:
       throw new Error(`The kit has no word ${word}`)

@@ -9,7 +9,7 @@ import { allUiFrames, chatBody, openChat, postChat, textOf, userMessage } from '
 const texts = (messages: readonly UIMessage[]) => messages.map((message) => `${message.role}: ${textOf(message)}`)
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 
-/** A chat client, and what it has sent. */
+/** Creates a chat client that records its requests. */
 function connect({ url }: Bench, { held, ...options }: { token?: () => string; held?: { path: string; passed: Promise<void> } } = {}) {
   const sent: { readonly path: string; readonly body: unknown; readonly accept: string | null }[] = []
   const chats = createChatClient({
@@ -38,7 +38,7 @@ it('V101: an answer that ends between the history and its stream is shown to its
   await page.resumeStream()
   expect(texts(page.messages)).toEqual(['user: one', 'assistant: All of it.'])
   expect(JSON.parse(JSON.stringify(page.messages))).toEqual((await chats.load('mine')).messages)
-  // Once: who comes back later asks for what is under way.
+  // The run id is used once: a later reconnect asks for the answer that is then open.
   expect(await chats.transport.reconnectToStream({ chatId: 'mine' })).toBeNull()
   await allUiFrames(await postChat(it, chatBody([userMessage('u2', 'two')], { id: 'other' })))
   expect((await it.get(`/api/chat/other/stream?run=${run?.runId}`)).status).toBe(404)

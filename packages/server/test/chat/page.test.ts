@@ -13,10 +13,10 @@ import { chatBody, postChat, textOf, userMessage } from '../support/chat.ts'
 const folder = join(import.meta.dirname, '../..')
 const example = /```tsx chat\n(.*?)```/s.exec(readFileSync(join(folder, '../client/README.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
 
-/** A browser on a busy machine takes its time. */
+/** Allows time for a browser on a busy machine. */
 const eventually = { timeout: 10_000 }
 
-/** What the page of the README holds, for the test to look at. */
+/** Module that exposes the chat of the page to the test. */
 const watchedHook = `
   export * from '@ai-sdk/react'
   import { useChat as real } from '@ai-sdk/react'
@@ -30,7 +30,7 @@ interface WatchedPage {
 
 const pageScript = bundlePage(`${example}\nopen('mine')`, folder, { '@ai-sdk/react': watchedHook })
 
-/** The page of the README in a tab, at the address of the server. */
+/** Opens the page of the README in a tab, at the address of the server. */
 async function openPage(browser: Browser, { url }: Bench) {
   const script = await pageScript
   const page = await (await browser.newContext()).newPage()
@@ -52,27 +52,28 @@ async function openPage(browser: Browser, { url }: Bench) {
     },
     say: async (text: string) => {
       await page.getByRole('textbox').fill(text)
-      // It may be disabled by now: an answer that the page comes back to has begun.
+      // The button may be disabled by now, if an answer began when the page came back.
       await page.getByRole('button', { name: 'Send' }).click({ force: true })
     },
     press: (name: string) => page.getByRole('button', { name }).click(),
     /**
-     * Sends without the button, which may be disabled, and presses Stop just before. Sends nothing while the page waits for the server to
-     * accept a message (the AI SDK would put its answer after both), or while an answer comes that is not stopped (it would lose its end).
+     * Sends without the button, which may be disabled, and first presses Stop if wanted. Sends nothing while the page waits for the
+     * server to accept a message: the AI SDK would put its answer after both. Sends nothing while an answer arrives that is not
+     * stopped: it would lose its end.
      */
     sayAtOnce: async (text: string, { stops = false } = {}) => {
       const isSent = await page.evaluate(
         ([question, isStop]) => {
           const { chat, document } = globalThis as unknown as WatchedPage
           if (isStop) for (const button of document.querySelectorAll('button')) if (button.textContent === 'Stop') button.click()
-          // The end of an earlier answer makes it ready too.
+          // The end of an earlier answer also makes the page ready.
           if (!chat || (chat.status === 'streaming' && !isStop) || (chat.status !== 'error' && chat.messages.at(-1)?.role === 'user')) return false
           void chat.sendMessage({ text: question })
           return true
         },
         [text, stops] as const,
       )
-      // Until the page shows it, it has the status of before.
+      // Until the page shows the text, it has the previous status.
       if (isSent) await expect.poll(async () => JSON.stringify(await shown()), eventually).toContain(JSON.stringify(text))
     },
     alert: () => page.getByRole('alert').textContent(),
@@ -82,7 +83,7 @@ async function openPage(browser: Browser, { url }: Bench) {
 const history = async ({ get }: Bench) => (await (await get('/api/chat/mine')).json()) as ChatHistory
 const lineOf = (message: UIMessage) => `${message.role}: ${textOf(message)}${message.parts.some(({ type }) => type === 'data-withdrawn') ? '(not sent)' : ''}`
 
-/** What the log says was asked, in order. */
+/** Returns the inputs in the log, in order. */
 async function askedIn({ runtime }: Bench): Promise<readonly string[]> {
   const asked: string[] = []
   for await (const event of runtime.session('tenant:local:s:mine').events({ live: false })) {
@@ -91,7 +92,7 @@ async function askedIn({ runtime }: Bench): Promise<readonly string[]> {
   return asked
 }
 
-/** An answer whose parts come when they are let go. */
+/** Creates a model whose answers continue when they are released. */
 function heldAnswers() {
   const held: (() => void)[] = []
   let isFree = false
@@ -119,7 +120,7 @@ function heldAnswers() {
   }
 }
 
-/** Numbers below a limit, the same for one seed. */
+/** Returns a generator of numbers below a limit, determined by the seed. */
 function drawing(seed: number): (below: number) => number {
   let state = seed * 7919 + 1
   return (below) => {
@@ -174,7 +175,7 @@ describeInBrowser('the page of the README', (browser) => {
       answers.hold()
     }
     try {
-      // The history of a page is that of its newest 200 messages.
+      // The history of a page has at most 200 messages.
       for (let round = 0; round < rounds({ short: 3, long: 25 }); round++) {
         for (let step = 0; step < 7; step++) {
           const name = names[draw(names.length)] ?? ''
@@ -185,7 +186,7 @@ describeInBrowser('the page of the README', (browser) => {
         await atRest()
         const { messages } = await history(served)
         const known = new Set(messages.map(({ id }) => id))
-        // What was refused, or never sent, is at the page alone.
+        // Messages that were refused or never sent are only in the page.
         await expect.poll(async () => (await tab.shown()).messages.filter(({ id }) => known.has(id)), eventually).toEqual(messages)
         for (const { role, parts } of (await tab.shown()).messages.filter(({ id }) => !known.has(id))) {
           expect(role).toBe('user')

@@ -58,7 +58,7 @@ const attempt = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ error: failure }) },
 )
 
-/** All events of a turn as a reader gets them who was there, one list for each segment. */
+/** Returns all events of a turn as a connected reader gets them, one list per segment. */
 async function turnOf(steps: readonly object[], approves: boolean): Promise<readonly (readonly LoggedEvent[])[]> {
   const script = [...steps, { text: 'The end.' }] as readonly Step[]
   const model = scriptedModel((_call, index) => script[index] ?? { text: 'Behind the end.' })
@@ -85,7 +85,7 @@ async function turnOf(steps: readonly object[], approves: boolean): Promise<read
 
 const isDurable = (event: LoggedEvent): boolean => 'seq' in event && event.seq !== undefined
 
-/** What a stream sends to a page; each chunk is tested with the schema of the AI SDK. */
+/** Returns the chunks that a stream sends to a page. Each is validated with the schema of the AI SDK. */
 async function sent(events: readonly LoggedEvent[], knownUntil = 0): Promise<readonly UIMessageChunk[]> {
   return chunksOf(await framesSent(events, { sessionId: 's', runId: runIdOf(events), knownUntil }))
 }
@@ -94,7 +94,7 @@ function runIdOf(events: readonly LoggedEvent[]): string {
   return events.flatMap((event) => ('runId' in event ? event.runId : []))[0] ?? ''
 }
 
-/** The message of a page that has read every stream of the turn, each from its beginning. */
+/** Returns the message of a page that has read every stream of the turn from its beginning. */
 async function pageOf(segments: readonly (readonly LoggedEvent[])[]): Promise<UIMessage | undefined> {
   let message: UIMessage | undefined
   let known: readonly LoggedEvent[] = []
@@ -106,20 +106,22 @@ async function pageOf(segments: readonly (readonly LoggedEvent[])[]): Promise<UI
   return message
 }
 
-/** What a reader gets who comes behind so many events: the log, the deltas since its end, and all that follows. */
+/**
+ * Returns the events for a reader that reconnects after `place` events: the log, the deltas after its end, and all later events.
+ */
 function resumedAt(events: readonly LoggedEvent[], place: number, keepsDeltas: boolean): readonly LoggedEvent[] {
   const before = events.slice(0, place)
   const lastDurable = before.findLastIndex(isDurable)
   return [...before.filter((event, index) => isDurable(event) || (keepsDeltas && index > lastDurable)), ...afterGap(events.slice(place), keepsDeltas)]
 }
 
-/** Without its beginning the rest of a stretch of deltas is not given either. */
+/** If the first deltas of a part are missing, its other deltas are not sent either. */
 function afterGap(events: readonly LoggedEvent[], keepsDeltas: boolean): readonly LoggedEvent[] {
   const next = keepsDeltas ? 0 : events.findIndex(isDurable)
   return next < 0 ? [] : events.slice(next)
 }
 
-/** Deltas of one part that follow each other, as one. */
+/** Joins consecutive deltas of one part. */
 function joined(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   const result: LoggedEvent[] = []
   for (const event of events) {
@@ -131,13 +133,16 @@ function joined(events: readonly LoggedEvent[]): readonly LoggedEvent[] {
   return result
 }
 
-/** What a page shows that has read the stream up to its last event. */
+/** Returns the message of a page that has read the stream up to its last event. */
 async function shownSoFar(events: readonly LoggedEvent[]): Promise<UIMessage | undefined> {
   const chunks = chunksOf(await chunkFrames(events, { sessionId: 's', runId: runIdOf(events) }))
   return chunks.length === 0 ? undefined : messageOf(chunks)
 }
 
-/** What is loaded: the input of a call that is being written comes as text, which the page reads as far as it goes. */
+/**
+ * Returns the message of a page that is loaded now. The input of an open call comes as text, which the page parses as far as it is
+ * complete.
+ */
 async function loaded(events: readonly LoggedEvent[]): Promise<UIMessage | undefined> {
   const fold = new TurnFold({ sessionId: 's', runId: runIdOf(events) }, createRedaction())
   for (const event of events) fold.push(event)
@@ -148,7 +153,7 @@ async function loaded(events: readonly LoggedEvent[]): Promise<UIMessage | undef
   return message
 }
 
-/** As JSON. The reader of the AI SDK shows a step with its first part. */
+/** Returns the message as JSON without trailing steps: the AI SDK shows a step only with its first part. */
 function json(message: UIMessage | undefined): unknown {
   if (!message) return null
   const end = message.parts.findLastIndex(({ type }) => type !== 'step-start') + 1
@@ -165,7 +170,7 @@ it('V101: loaded at any moment a message is what its page showed, and goes on to
         const shown = json(await shownSoFar(seen))
         expect(json(await loaded(resumedAt(seen, seen.length, true)))).toEqual(shown)
       }
-      // A page that is loaded again each time the turn waits for it, and then answers.
+      // A page that is reloaded each time the turn waits for it, and then answers.
       let known: readonly LoggedEvent[] = []
       let message: UIMessage | undefined
       for (const segment of segments) {

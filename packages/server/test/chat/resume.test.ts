@@ -96,7 +96,7 @@ it('V50: a failure after the headers is an error chunk and a destroyed socket', 
   expect(it.faults).toMatchObject([{ message: 'a stream broke' }])
 })
 
-/** Fails where the answer is complete. */
+/** Returns a log that fails when the answer is complete. */
 function failing(events: LogIterator): LogIterator {
   const checked = <T extends LoggedEvent | undefined>(event: T): T => {
     if (event?.type === 'message-end') throw new Error('secret')
@@ -145,7 +145,7 @@ it('V52: a page whose connection was cut ends in error, and resumeStream ends re
   expect(chat.messages).toHaveLength(2)
 })
 
-/** The body until the end of the frame that has the text. There it breaks. */
+/** Returns the body up to the end of the frame with the text, and then fails. */
 function cutBehind({ body }: Response, text: string): ReadableStream<Uint8Array> {
   const reader = body!.getReader()
   let isFound = false

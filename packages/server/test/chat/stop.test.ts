@@ -12,7 +12,7 @@ const texts = (messages: readonly UIMessage[]) => messages.map((message) => `${m
 const promptOf = ({ model }: Bench, call: number) => JSON.stringify(model.calls[call]?.prompt)
 const stop = async ({ post }: Bench, body: object = {}) => (await (await post('/api/chat/mine/stop', body)).json()) as { readonly state: string; readonly runId: string }
 
-/** A tool that goes on for as long as it likes. */
+/** Creates a tool that ignores its signal. */
 function deafTool() {
   const [started, end] = [gate(), gate()]
   const tool = localTool('deaf', async () => {

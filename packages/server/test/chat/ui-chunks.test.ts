@@ -7,7 +7,7 @@ import { endingChunk } from '../../src/chat/ending-chunks.ts'
 import type { UiChunk } from '../../src/chat/ui-chunk.ts'
 import { chunkTypes, chunksOf, framesSent, messageOf } from '../support/chat.ts'
 
-/** That what is sent is what the AI SDK knows, the compiler tests. */
+/** The compiler checks that all sent chunks are known to the AI SDK. */
 const known: (chunk: UiChunk) => UIMessageChunk = (chunk) => chunk
 
 const base = { at: 0, runId: 'r1', turn: 1, step: 1 }
@@ -17,7 +17,7 @@ const block = { ...base, messageId: 'm1' }
 
 type Fields = { readonly type: AgentEvent['type'] } & Readonly<Record<string, unknown>>
 
-/** Durable events are numbered, deltas count on from them. */
+/** Creates a log: durable events get numbers, and deltas count on from them. */
 function log(...events: readonly Fields[]): LoggedEvent[] {
   let [seq, n] = [0, 0]
   return events.map((event) => {

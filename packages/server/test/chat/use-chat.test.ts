@@ -15,7 +15,7 @@ import { openChat, textOf } from '../support/chat.ts'
 
 const calls = (...names: string[]) => ({ toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) })
 
-/** As pages do that run tools themselves and ask their users. */
+/** Same condition as in pages that run tools themselves and ask their users. */
 const sendAutomaticallyWhen = ({ messages }: { messages: UIMessage[] }): boolean =>
   lastAssistantMessageIsCompleteWithToolCalls({ messages }) || lastAssistantMessageIsCompleteWithApprovalResponses({ messages })
 
@@ -30,7 +30,7 @@ const callPart = ({ messages }: { readonly messages: readonly UIMessage[] }, nam
 const dataOf = ({ messages }: { readonly messages: readonly UIMessage[] }, type: `data-${string}`) =>
   messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === type && 'data' in part ? part.data : [])))
 
-/** A page that sends by itself what is complete. `finished` resolves behind so many streams. */
+/** Opens a page that sends complete answers by itself. `finished` resolves after that number of streams. */
 function openPage(it: Bench) {
   const sent: string[] = []
   const transport = new DefaultChatTransport({

@@ -15,7 +15,7 @@ async function load({ get }: Bench, id = 'mine'): Promise<ChatHistory> {
   return history
 }
 
-/** A server whose one place is taken by another conversation until `free`. */
+/** Creates a server whose only run slot is taken by another conversation until `free`. */
 async function fullServer(options: BenchOptions) {
   const hold = gate()
   const it = await bench({
@@ -30,7 +30,7 @@ async function fullServer(options: BenchOptions) {
   return { it, free: () => (hold.open(), allUiFrames(other)) }
 }
 
-/** A page sends a message, which is accepted and stopped while it waits for a place. */
+/** Lets a page send a message that is accepted, and stops it while it waits for a run slot. */
 async function sendAndStop(it: Bench, chat: ReturnType<typeof openChat>, text: string): Promise<void> {
   const before = chat.messages.length
   const sending = chat.sendMessage({ text })

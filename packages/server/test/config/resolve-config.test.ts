@@ -44,7 +44,7 @@ it('S206: a file may say everything about the access to an agent that createServ
   expect((await resolve({ folder: folderWith({ access: { assistant: access } }) })).access).toEqual({ assistant: access })
 })
 
-/** A value of a key that is not its default: as a text, and as what it stands for. */
+/** Returns a value of a key that is not its default, as text and parsed. */
 function otherValue(key: SettingKey): { readonly text: string; readonly value: unknown } {
   const special: Partial<Record<SettingKey, string>> = {
     'auth': 'none',

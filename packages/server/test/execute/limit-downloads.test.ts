@@ -20,7 +20,7 @@ it('V73, V79: four files are fetched at once, a thousand wait, and one more is t
   const fetches = Array.from({ length: 1003 }, () => download(address, never, 1))
   const left = download(address, leaving.signal, 1)
   await expect(download(address, never, 1)).rejects.toMatchObject({ code: 'rate-limited', retryAfterMs: 1000 })
-  // Who leaves makes room for the next.
+  // A waiting caller that aborts makes room for the next.
   leaving.abort()
   await expect(left).rejects.toThrow('Nobody waits')
   fetches.push(download(address, never, 1))

@@ -121,7 +121,7 @@ it('V96: HEAD and OPTIONS work, other methods are 405 with Allow, other routes 4
   await refusal(fetch(`${url}/api/nothing`), 404, 'route-not-found')
   const body = JSON.stringify({ sessionId: 'mine', input: { role: 'user', content: 'hi' }, context: {} })
   await (await fetch(`${url}/api/agent/execute`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).text()
-  // Its stream is not left open: each gives its place back.
+  // The stream of a HEAD request is closed and releases its slot.
   for (let look = 0; look < 4; look++) {
     const stream = await fetch(`${url}/api/agent/session/mine/events`, { method: 'HEAD' })
     expect([stream.status, stream.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])

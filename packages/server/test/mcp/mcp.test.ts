@@ -12,7 +12,7 @@ const eras: readonly { readonly era: string; readonly options: ClientOptions }[]
   { era: 'of 2026', options: { versionNegotiation: { mode: { pin: '2026-07-28' } } } },
 ]
 
-/** A server with a bridge to two agents, which repeat the prompt and say whose it is. */
+/** Creates a server with a bridge to two agents, which repeat the prompt and name its owner. */
 async function bridged(options: BenchOptions = {}) {
   const owners: string[] = []
   const agents = ['echo', 'other'].map((id) =>

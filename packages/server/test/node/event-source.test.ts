@@ -6,7 +6,7 @@ import { allFrames } from '../support/frames.ts'
 const events = '/api/agent/session/mine/events'
 const messageText = 'One, two, “three”. '.repeat(3)
 
-/** Text that a line and a chunk may break anywhere: a reader of ours must not care. */
+/** Text with line ends and chunk ends at any position: readers must not depend on them. */
 const steps = [{ text: `Begun.\n\ndata: no frame\n`, chunk: 3 }, { text: messageText, chunk: 2 }]
 
 interface Message {
@@ -55,7 +55,7 @@ it('V99, V33: eventsource comes back behind the last frame it has seen, and stop
   const cutOnce = async (input: string | URL, init: { headers: Record<string, string> }): Promise<Response> => {
     const answer = await fetch(input, init)
     answers.push({ lastEventId: new Headers(init.headers).get('last-event-id'), status: answer.status })
-    // Without the wait that the server asks for.
+    // Removes the wait that the server asks for.
     const text = (await answer.text()).replace('retry: 2000', 'retry: 0')
     return answers.length > 1 ? new Response(text || null, answer) : new Response(text.slice(0, text.length / 2), answer)
   }

@@ -25,7 +25,7 @@ interface Operation {
 }
 
 interface Wish {
-  /** As the document has it; absent when it goes astray. */
+  /** Route of the document. Absent for an unknown route. */
   readonly route?: string
   readonly method: string
   readonly path: string
@@ -44,7 +44,7 @@ interface Health {
   readonly faults: readonly unknown[]
 }
 
-/** These are of use only in a moment in which a run waits for just that, or with an id or a rule that chance does not hit. */
+/** Routes that succeed only while a run waits for exactly this, or with an id or rule that random values never match. */
 const needMoment: readonly string[] = [
   'post /api/agent/session/{id}/labels',
   'post /api/agent/session/{id}/notices/{noticeId}/resend',
@@ -59,7 +59,7 @@ const needMoment: readonly string[] = [
 
 const batches = rounds({ short: 100, long: 1000 })
 const batchSize = 20
-/** Sessions are kept, so a little more is to be expected; what a request leaves behind would come to far more. */
+/** Stored sessions use some memory. A leak per request would use much more. */
 const maxGrowthBytes = rounds({ short: 3, long: 8 }) * 1024 * 1024
 
 const headerText = fc.string({ unit: fc.constantFrom(...'abc019.,;="-*/% \u00e9'), maxLength: 30 }).map((text) => text.trim())
@@ -73,7 +73,7 @@ const contentType = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json; charset=utf-16', 'multipart/form-data; boundary=x', 'application/x-www-form-urlencoded', '') },
 )
 
-/** A body as bytes: mostly the JSON, now and then cut off, no UTF-8, too large, or something else altogether. */
+/** Generates a body as bytes: mostly valid JSON, sometimes cut off, not UTF-8, too large, or of another kind. */
 function bodyOf(json: fc.Arbitrary<unknown>): fc.Arbitrary<string | Buffer> {
   const text = json.map((value) => JSON.stringify(value) ?? '')
   return fc.oneof(
@@ -101,7 +101,7 @@ const hints: Components['hints'] = {
   name: ['where', 'look', 'mine'],
 }
 
-/** Requests for the routes of the document, those with a body more often, and for some that are not there. */
+/** Generates requests for the routes of the document, more often for those with a body, and for some unknown routes. */
 function wishes({ paths, components }: Document): fc.Arbitrary<Wish> {
   const parts: Components = { schemas: components.schemas, hints }
   const each = Object.entries(paths).flatMap(([path, methods]) =>
@@ -127,7 +127,7 @@ const ids = fc.oneof(
 
 const text = fc.constantFrom('hello', 'where am I?')
 
-/** Where hardly anything that is put together by chance is of use. */
+/** Routes for which random values are almost never valid. */
 const usual: Readonly<Record<string, readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<unknown> }[]>> = {
   'post /api/agent/execute': [
     { weight: 10, arbitrary: fc.record({ sessionId: fc.constantFrom('mine', 'yours'), input: fc.record({ role: fc.constant('user'), content: text }) }) },
@@ -145,7 +145,7 @@ const usual: Readonly<Record<string, readonly { readonly weight: number; readonl
   ],
 }
 
-/** What is deleted comes and goes; the others can be worked with. */
+/** Only these sessions are deleted, so that the others can be used. */
 const deletable = fc.constantFrom('third', 'fourth', 'nobody', '%')
 
 function wishFor(path: string, method: string, operation: Operation, parts: Components): fc.Arbitrary<Wish> {
@@ -176,7 +176,7 @@ function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed())
 }
 
-/** Sends it as it is. Streams that do not end by themselves are left when they have begun. */
+/** Sends the request unchanged. Streams that do not end by themselves are left after they have begun. */
 async function send(url: string, agent: Agent, { method, path, headers, body }: Wish): Promise<Reply> {
   const wire = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString('latin1')]))
   const outgoing = request(url + path, { method, headers: wire, agent, signal: AbortSignal.timeout(20_000) })
@@ -190,11 +190,11 @@ async function send(url: string, agent: Agent, { method, path, headers, body }: 
 }
 
 function check({ status, type, text }: Reply, { method, path }: Wish): void {
-  // The model of this server has no summary to give.
+  // The model of this server returns no summary.
   const isModelsFault = status === 502 && (JSON.parse(text) as { code: string }).code === 'summary-failed'
   if (!isModelsFault) expect(status).toBeLessThan(500)
   if (status < 400 || method === 'HEAD') return
-  // The AI SDK shows a page what a refusal of its routes says.
+  // The AI SDK shows the text of a refusal in the page.
   if (path.startsWith('/api/chat') && type === 'text/plain; charset=utf-8') return expect(text).not.toMatch(/^$|\n {4}at /)
   expect(type).toBe('application/problem+json')
   expect(problemCodes).toContain((JSON.parse(text) as { code: string }).code)
@@ -206,7 +206,7 @@ async function healthOf({ child }: ServerProcess): Promise<Health> {
   return health
 }
 
-/** Bytes that are no request, or only the beginning of one. Resolves with what came back before the connection ended. */
+/** Sends bytes that are not a request, or only its beginning. Resolves with the answer before the connection ended. */
 async function sendRaw(url: string, bytes: string | Buffer): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   onTestFinished(() => void socket.destroy())
@@ -265,7 +265,7 @@ const host = 'Host: 127.0.0.1\r\n'
 const json = 'Content-Type: application/json\r\n'
 const chunked = `POST /api/agent/execute HTTP/1.1\r\n${host}${json}Transfer-Encoding: chunked\r\n`
 
-/** Bytes that are no request, or only the beginning of one, with the status that is the answer (0: none). */
+/** Bytes that are not a request, or only its beginning, and the status of the answer (0: no answer). */
 const broken: readonly { readonly what: string; readonly bytes: string | Buffer; readonly status: number }[] = [
   { what: 'no HTTP', bytes: 'hello?\r\n\r\n', status: 400 },
   { what: 'random bytes', bytes: Buffer.from(Array.from({ length: 3000 }, (_, place) => (place * 7919) % 256)), status: 400 },

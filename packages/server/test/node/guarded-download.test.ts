@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { isPublic, parseAddress } from '@bowline/sessions/addresses'
 import { certificateFor, fileServer } from '../support/file-server.ts'
 
-// One address of loopback stands for what is public here, all others are as private as they are.
+// One loopback address counts as public here. All others are private.
 const open = '127.0.0.2'
 const inside = '127.0.0.1'
 
@@ -16,7 +16,7 @@ const signal = new AbortController().signal
 const png: RequestListener = (_request, response) => response.setHeader('content-type', 'image/png').end('picture')
 const code = (expected: string) => expect.objectContaining({ code: expected }) as Error
 
-/** Names lead to the open address, unless they are in the list. */
+/** Creates a download whose resolver returns the public address for all names that are not listed. */
 function download(options: GuardedDownloadOptions = {}, names: Record<string, readonly string[]> = {}) {
   const guarded = guardedDownload({
     http: true,
@@ -86,7 +86,7 @@ describe('addresses', () => {
       await expect(get(`http://${name}:${port}/`), name).rejects.toEqual(code('url-not-allowed'))
     }
     const lost = download({ resolve: () => Promise.reject(new Error('ENOTFOUND')) })
-    // As a name inside, so that nobody learns which names there are.
+    // Same error as for a private name, so that a caller cannot find out which names exist.
     await expect(lost(`http://gone.example:${port}/`)).rejects.toMatchObject({ code: 'url-not-allowed', message: 'The address of a file must be a public one.' })
     expect(asked).toEqual([])
   })

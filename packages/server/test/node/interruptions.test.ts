@@ -10,10 +10,10 @@ import { cuttingProxy } from '../support/cutting-proxy.ts'
 
 const runs = rounds({ short: 20, long: 200 })
 const atOnce = 10
-/** After so many runs the server is killed. */
+/** Numbers of runs after which the server is killed. */
 const kills = [runs * 0.3, runs * 0.7]
 
-/** The same numbers each time. */
+/** Returns a random generator with a fixed sequence. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -22,7 +22,7 @@ function randomFrom(seed: number): () => number {
   }
 }
 
-/** A third of the connections breaks before or within the headers, a third in a stream, a third never. */
+/** Returns byte limits: a third of the connections break before or within the headers, a third in a stream, a third never. */
 function budgets(random: () => number): () => number | undefined {
   return () => {
     const kind = random()
@@ -31,7 +31,7 @@ function budgets(random: () => number): () => number | undefined {
   }
 }
 
-/** Comes back at once: `retry:` is for servers that have other things to do. */
+/** Fetch that removes `retry:`, so that the client reconnects at once. */
 const hurried: typeof fetch = async (input, init) => {
   const response = await fetch(input, init)
   if (!response.headers.get('content-type')?.startsWith('text/event-stream') || !response.body) return response
@@ -50,7 +50,7 @@ interface Seen {
   readonly status: string
 }
 
-/** One tab asks, the other looks on from the beginning. */
+/** Uses two tabs: one asks, the other reads from the beginning. */
 async function twoTabs(tab: () => Client, id: string, number: number): Promise<Seen> {
   const run = tab().session(id).send(question(number))
   const sending = collect(run)
@@ -137,7 +137,7 @@ it('V30, V44, C5, C7, C8: many runs, lines that break, two tabs and a server kil
     expect(reference.filter((event) => event.type === 'run-queued')).toHaveLength(1)
     if (reference.some((event) => event.type === 'turn-start' && event.resumed) && number % 4 !== 3) taken++
   }
-  // Some were taken up by the next process: those behind a tool of the client are resumed in any case.
+  // The next process took over some runs. Those after a client tool are resumed in any case.
   expect(taken).toBeGreaterThan(0)
 })
 

@@ -30,7 +30,7 @@ it('V8, S209: a call whose outcome a crash left unknown waits until somebody say
     run: { status: 'needs-recovery' },
     pendingToolCalls: [{ toolCallId: 'call-pay', toolName: 'pay', unknown: true }],
   })
-  // Who may only write must not decide it.
+  // A caller that may only write must not decide it.
   const results = [{ toolCallId: 'call-pay', output: 'paid' }]
   await refusal(send(url, `${mine}/tool-results`, { results }), 422, 'unknown-tool-call')
   await refusal(send(url, '/api/agent/execute', { sessionId: 'mine', input: results }), 422, 'unknown-tool-call')

@@ -128,7 +128,7 @@ it('V72: a limit of Infinity is no limit at the socket either', async () => {
 })
 
 it('V72: a body has its own time, also when it is shorter than that of the headers', async () => {
-  // The other one is the clock: it has as long for the body as for the headers.
+  // The first server is the reference: its timeout for the body equals the one for the headers.
   const [other, quick] = await Promise.all([{ bodyTimeoutMs: 5000, headersTimeoutMs: 5000 }, { bodyTimeoutMs: 100, headersTimeoutMs: 5000 }].map((limits) => bench({ limits })))
   const answerOf = async (which: Bench | undefined) => {
     const socket = connect(which?.running.port ?? 0, '127.0.0.1')
@@ -200,7 +200,7 @@ it('V44: a reader attached before a crash gets a destroyed socket, and attached 
   const reading = (async () => {
     for await (const frame of framesOf(answer)) {
       before.push(frame)
-      // In the middle of the second answer.
+      // Kills the server in the middle of the second answer.
       if (frame.data.type === 'text-delta') first.child.kill('SIGKILL')
     }
   })()

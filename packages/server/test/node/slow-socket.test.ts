@@ -12,7 +12,7 @@ const events = '/api/agent/session/mine/events'
 const isSettled = (frame: Frame) => frame.data.type === 'settled'
 const megabyte = 1_000_000
 
-/** More than the sockets of any system take. */
+/** More than the socket buffers of any system hold. */
 const messages = 6
 const messageBytes = 4 * megabyte
 const steps = Array.from({ length: messages }, (_, place) => ({
@@ -21,7 +21,7 @@ const steps = Array.from({ length: messages }, (_, place) => ({
   ...(place < messages - 1 && { toolCalls: [{ name: 'look', input: {} }] }),
 }))
 
-/** What is answered some seconds later. */
+/** Sends a request after five seconds of server time, and returns the status. */
 async function passed(clock: ManualClock, { get }: Bench, path: string): Promise<number> {
   await clock.advance(5000)
   const { status, body } = await get(path)
@@ -29,7 +29,7 @@ async function passed(clock: ManualClock, { get }: Bench, path: string): Promise
   return status
 }
 
-/** Asks for the log, or something else, and takes nothing of the answer. */
+/** Requests the log or another path, and takes no data of the answer. */
 function stuckReader({ running }: Pick<Bench, 'running'>, path = `${events}?from=start`): Socket {
   const socket = connect(running.port, '127.0.0.1')
   socket.pause()
@@ -50,7 +50,7 @@ it('V39, V40: a reader that takes nothing is cut off by time, holds up nobody, a
   const received: Buffer[] = []
   for (let seconds = 0; !gone && seconds < 100; seconds++) {
     await clock.advance(1000)
-    // By now it was given up; what the system still has for it is read to the end.
+    // By now the server has closed the connection. The data still buffered by the system is read to its end.
     if (seconds === 40) socket.on('data', (bytes: Buffer) => received.push(bytes)).resume()
   }
   expect(gone).toBe(true)
@@ -97,7 +97,7 @@ it('V37, V39: pages that stall in a large tool output hold one encoding of it', 
   for (const socket of stuck) socket.destroy()
 })
 
-/** Reads until the output has begun, and takes nothing more. */
+/** Reads until the output has begun, then takes no more data. */
 async function reachesOutput(socket: Socket): Promise<void> {
   let seen = ''
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -6,7 +6,7 @@ import { completion, allFrames } from '../support/frames.ts'
 
 const events = '/api/agent/session/mine/events'
 
-/** How many streams there is room for, of so many asked for at once. */
+/** Returns how many of that many concurrent streams were opened. */
 async function opened({ get }: Bench, asked: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: asked }, () => get(events)))
   for (const answer of answers) if (answer.status !== 200) await refusal(answer, 429, 'too-many-streams')
@@ -40,12 +40,13 @@ it('V78: after a storm of readers that come and go at any moment, none is counte
   for (let wave = 0; wave < 15; wave++) {
     await Promise.all(Array.from({ length: streams }, (_, place) => comeAndGo(it, (wave + place) % 5)))
   }
-  // A connection has ended when the system says so; what is then still counted is counted for ever.
+  // The server learns of the end of a connection from the system. A stream that is still counted afterwards would be counted for
+  // ever.
   for (let again = 0; again < 2; again++) await expect.poll(() => opened(it, streams + 5), { timeout: 20_000 }).toBe(streams)
   hold.open()
 })
 
-/** Leaves with half a request, at once behind it, with the first bytes, by a reset, or is only asked for its head. */
+/** Disconnects after half a request, right after the request, with the first bytes, by a reset, or sends a HEAD request. */
 async function comeAndGo({ running }: Bench, how: number): Promise<void> {
   const socket = connect(running.port, '127.0.0.1')
   await once(socket, 'connect')

@@ -37,7 +37,7 @@ async function measured({ tenants = false, ...options }: BenchOptions & { readon
   return {
     ...started,
     lines,
-    /** The value of the one line that begins so. */
+    /** Returns the value of the line that starts with this text. */
     async value(beginning: string): Promise<number | undefined> {
       const line = (await lines()).find((each) => each.startsWith(beginning))
       return line === undefined ? undefined : Number(line.split(' ').at(-1))

@@ -8,7 +8,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { bench, say } from '../support/bench.ts'
 import { allFrames } from '../support/frames.ts'
 
-/** Registers a real SDK until the end of the test, since the registry is one for the whole process. */
+/** Registers a real SDK until the end of the test, because there is one registry per process. */
 function record() {
   const memory = new InMemorySpanExporter()
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(memory)] }))

@@ -31,7 +31,7 @@ function poolOf(connectionString: string): pg.Pool {
 const counted = (url: string, schema: string, options: BenchOptions): Promise<Bench> =>
   bench({ make: createNodeServer, auth, rateLimiter: postgresRateLimiter({ pool: poolOf(url), schema }), ...options })
 
-/** Two servers with a pool each. Each schema has buckets of its own. */
+/** Creates two servers with one pool each. Each schema has its own buckets. */
 async function twoServers(url: string, schema: string, options: BenchOptions): Promise<readonly [Bench, Bench]> {
   return Promise.all([counted(url, schema, options), counted(url, schema, options)])
 }

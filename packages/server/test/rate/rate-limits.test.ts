@@ -10,7 +10,7 @@ const list = '/api/agent/sessions'
 const mine = '/api/agent/session/mine'
 const as = (id: string) => ({ authorization: `Basic ${id}` })
 
-/** Everybody is who they say they are; `nobody` is not. */
+/** Accepts every caller under the name that it gives, except `nobody`. */
 const auth = (request: Request): Promise<Principal | null> => {
   const [tenant = '', id = ''] = (request.headers.get('authorization') ?? '').replace('Basic ', '').split(':')
   return Promise.resolve(id === '' || id === 'nobody' ? null : { id, tenant, scopes: ['admin'] })
@@ -29,7 +29,7 @@ describe('per principal', () => {
     expect(refused.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d+$/)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
     expect(await refusal(refused, 429, 'rate-limited')).toMatchObject({ retryable: true })
-    // A principal of the same name in another tenant is somebody else.
+    // A principal with the same name in another tenant is a different one.
     for (const other of ['demo:b', 'other:a']) expect((await get(list, as(other))).status).toBe(200)
   })
 

@@ -13,7 +13,7 @@ const isType = (type: string) => (frame: Frame) => frame.data.type === type
 const send = (it: Bench, sessionId: string, options: object = {}) =>
   it.execute({ sessionId, input: say('hi'), context: {}, ...options })
 
-/** Runs that go on until the gate is open, but for those that are told to ask. */
+/** Creates a server whose runs continue until the gate opens, except those that are told to ask. */
 async function withLimit(runsPerTenant: number, options: BenchOptions = {}) {
   const hold = gate()
   const steps = async ({ prompt }: { prompt: unknown }) => {
@@ -22,7 +22,7 @@ async function withLimit(runsPerTenant: number, options: BenchOptions = {}) {
     return { parts: [{ wait: hold.passed }], text: 'Done.' }
   }
   const it = await bench({ steps, tools: [remoteTool('place')], limits: { runsPerTenant }, ...options })
-  /** A run that goes on. */
+  /** Starts a run that continues until the gate opens. */
   const start = async (sessionId: string) => {
     const answer = await send(it, sessionId)
     expect(answer.status).toBe(200)
@@ -51,7 +51,7 @@ describe.each(stores)('over the $name store', ({ make }) => {
     await it.start('e')
     await it.start('f')
     await refusal(send(it, 'g'), 429, 'too-many-runs')
-    // What waits may always go on.
+    // A waiting run may always continue.
     const answered = await it.execute({ sessionId: 'a', input: [{ toolCallId: 'call-place', output: 'Oslo' }] })
     expect(answered.status).toBe(200)
     it.hold.open()
@@ -108,7 +108,7 @@ it('V77: a session in which something just happened is not at work for that', as
   await framesUntil(await send(it, 'a'), isType('message-start'))
   const { store } = it.runtime
   const listRuns = store.listRuns.bind(store)
-  // Whenever the server looks what is at work, somebody changes the session in which nothing is.
+  // Each time the server reads the running sessions, another client changes the idle session.
   store.listRuns = async (key, query) => {
     await it.runtime.session('tenant:local:s:idle').overlay('It is late.')
     return listRuns(key, query)
@@ -123,7 +123,7 @@ it('V77: runs that other servers of the store have under way count, and those of
   const first = await withLimit(2, { auth: { tokens: [config] } })
   const body = (sessionId: string) => ({ sessionId, input: say('hi'), context: {} })
   await framesUntil(await first.execute(body('a'), headers), isType('message-start'))
-  // A second server over the same runtime begins with nothing known.
+  // A second server on the same runtime starts without any knowledge of it.
   const second = createServer({ runtime: first.runtime, auth: { tokens: [config] }, limits: { runsPerTenant: 2 } })
   const ask = (sessionId: string) =>
     second.fetch(
@@ -169,12 +169,12 @@ describe('of what the store is asked, and what its hints tell', () => {
     readonly processes?: 'one' | 'many'
     /** False: all hints of the store are lost. */
     readonly hints?: boolean
-    /** So many sessions the store gives at once. */
+    /** Number of sessions per page of the store. */
     readonly pageSize?: number
     readonly bench?: BenchOptions
   }
 
-  /** The limit over the store of a runtime in which somebody else starts runs that go on until `hold` is open. */
+  /** Applies the limit to the store of a runtime in which another client starts runs that continue until `hold` opens. */
   async function limited({ limit = 1, processes = 'one', hints = true, pageSize = 1000, bench: options }: Limited = {}) {
     const hold = gate()
     const { runtime } = await bench({ steps: async () => (await hold.passed, { text: 'Done.' }), ...options })
@@ -203,10 +203,10 @@ describe('of what the store is asked, and what its hints tell', () => {
       },
     }
     const runs = new RunningRuns({ runtime: { store }, limit, clock })
-    /** Somebody else starts a run. */
+    /** Starts a run from another client. */
     const start = (id: string, tenant = 'red') => runtime.session(sessionKey(tenant, id)).send('hi')
     const within = (id: string, work: () => Promise<unknown> = nothing) => runs.within('red', sessionKey('red', id), work)
-    /** An input that is on its way until `arrive`. */
+    /** Starts an input that is not stored until `arrive`. */
     const entering = async (id: string) => {
       const [begun, arrived] = [gate(), gate()]
       const done = within(id, () => (begun.open(), arrived.passed))
@@ -326,7 +326,7 @@ describe('of what the store is asked, and what its hints tell', () => {
       if (processes === 'one') await within('c')
       else await expect(within('c')).rejects.toMatchObject(tooMany)
       expect(asked.lists).toHaveLength(processes === 'one' ? 1 : 2)
-      // They count on, and are not looked for again before the next minute has passed.
+      // The runs still count. The store is read again only after the next minute.
       await clock.advance(59_999)
       if (processes === 'many') await expect(within('c')).rejects.toMatchObject(tooMany)
       expect(asked.lists).toHaveLength(processes === 'one' ? 1 : 2)

@@ -37,7 +37,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('servers that count together',
     const start = async () => {
       const limiter = await openLimiter(kind, environment())
       const auth = () => Promise.resolve({ id, tenant: 'demo', scopes: ['admin' as const] })
-      // However long a busy machine takes, it is no fault of the limiter.
+      // The limiter must not time out on a busy machine.
       const clock: Clock = { ...systemClock, setTimer: () => () => undefined }
       const served = await bench({ make: createNodeServer, clock, auth, limits: { requestsPerMinute: points }, rateLimiter: limiter.create })
       onTestFinished(() => limiter.close().then(() => undefined))

@@ -10,7 +10,7 @@ const secret = 'sk-abcdefghijklmnopqrstuvwx'
 const masked = (of: unknown): unknown => JSON.parse(JSON.stringify(of).replaceAll(secret, '[redacted]'))
 const frameOf = (cursor: string, data: unknown): string => `id: ${cursor}\ndata: ${JSON.stringify(data)}\n\n`
 
-/** What a reader gets of the event. */
+/** Returns the text that a reader gets for the event. */
 async function framed(more: object, shared?: SharedFrames): Promise<string> {
   const source = feed()
   const { reader } = make(source, manualClock(), { ...(shared && { shared }) })

@@ -11,7 +11,7 @@ const bytes = (of: string) => new TextEncoder().encode(of)
 function setUp(limits: Partial<typeof defaultLimits> = {}) {
   const clock = manualClock(1_000_000)
   const streams = new OpenStreams({ clock, heartbeatMs: 15_000, limits: { ...defaultLimits, ...limits } })
-  /** Holds a body that says 'one' and then waits for the test. */
+  /** Opens a body that sends 'one' and then waits for the test. */
   const hold = async (principal: Principal = ada) => {
     const state: { left: boolean; controller?: ReadableStreamDefaultController<Uint8Array> } = { left: false }
     const source = new ReadableStream<Uint8Array>(

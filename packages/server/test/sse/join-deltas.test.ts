@@ -7,7 +7,7 @@ import { event, feed, make, text } from '../support/feed.ts'
 const of = { at: 1, runId: 'r', turn: 1, step: 1, messageId: 'm' }
 const delta = (cursor: string, more: object) => ({ type: 'text-delta', index: 0, delta: 'x', cursor, ...of, ...more })
 
-/** The frames that a reader gets of what is at hand when it asks. */
+/** Returns the frames that a reader gets if all events are ready when it asks. */
 async function framesAtHand(events: readonly object[]): Promise<{ readonly id: string; readonly data: AgentEvent }[]> {
   const source = feed()
   const { reader } = make(source)

@@ -51,7 +51,7 @@ it('V37, V39: fifty stalled readers of a large message hold one encoding of it, 
     Array.from({ length: 50 }, async () => {
       const source = feed()
       const { reader } = make(source, undefined, { shared })
-      // As the store gives it: an object of its own for each reader, between others.
+      // Events as the store returns them: a new object for each reader, with others in between.
       source.push(stored(1), stored(2, { message: { content: largeText } }), stored(3))
       await reader.read()
       for (let piece = 0; piece < 3; piece++) held.add((await reader.read()).value?.buffer ?? new ArrayBuffer(0))

@@ -16,7 +16,7 @@ const start = { type: 'text-start', index: 0 } as const
 
 type Logged = readonly LoggedEvent[]
 
-/** Gives the events their places in a log that begins at this one. */
+/** Gives the events their positions in a log that begins at this number. */
 function numbered(events: readonly object[], first = 1): Logged {
   let seq = first - 1
   let n = 0
@@ -27,7 +27,7 @@ function numbered(events: readonly object[], first = 1): Logged {
   })
 }
 
-/** The frames of a stream whose reader takes each event as it comes. */
+/** Returns the frames of a stream whose reader takes each event as it arrives. */
 async function framesOneByOne(events: Logged): Promise<string[]> {
   const source = feed()
   const { reader } = make(source, undefined, { form: shortForm })
@@ -61,7 +61,7 @@ it('V104: what a stream has not named comes in full first: where a reader comes 
   const [m, n] = [of('m'), of('n')]
   const others = [{ ...hello, ...m }, { ...hello, ...n }, { ...hello, ...n, runId: 'other' }, { ...hello, ...n, runId: 'other', type: 'reasoning-delta' }, { ...hello, ...m }]
   for (const frame of await framesOneByOne(numbered(others, 4))) expect(frame).toContain('"delta":"hello"')
-  // The blocks of another message are all new, those of the same index too.
+  // All blocks of another message are new, also those with the same index.
   const two = [m, m, n, n].map((of, place) => ({ ...hello, index: [0, 1, 1, 0][place], ...of }))
   for (const frame of await framesOneByOne(numbered(two, 4))) expect(frame).toContain('"delta":"hello"')
   const [, second] = await framesOneByOne(numbered([{ ...hello, ...m }, { ...hello, ...m }], 4))
@@ -96,7 +96,7 @@ it('V37, V104: each form of a delta is encoded once for all of its readers', () 
 })
 
 const kinds = ['text', 'reasoning', 'tool-call'] as const
-/** One message: blocks that come interleaved, and whether it was withdrawn. */
+/** Generates one message: blocks whose deltas are interleaved, and whether it was withdrawn. */
 const message = fc.record({
   kinds: fc.array(fc.constantFrom(...kinds), { minLength: 1, maxLength: 3 }),
   deltas: fc.array(fc.record({ block: fc.nat(2), delta: fc.string({ unit: 'binary', minLength: 1 }) }), { maxLength: 12 }),
@@ -122,13 +122,13 @@ function eventsOfMessage({ kinds: blocks, deltas, closed, withdrawn }: RandomMes
 
 const program = fc.record({
   messages: fc.array(message, { minLength: 1, maxLength: 4 }),
-  /** The place of the log behind which the first connection begins. */
+  /** Log position after which the first connection starts. */
   from: fc.nat(60),
-  /** For each connection: its form, bytes until it is cut, and how many events are at hand at each read. */
+  /** For each connection: its form, the bytes until it is cut, and the number of events that are ready at each read. */
   connections: fc.array(fc.record({ short: fc.boolean(), cut: fc.integer({ min: 1, max: 900 }), atHand: fc.integer({ min: 1, max: 9 }) }), { maxLength: 12 }),
 })
 
-/** Every timer of the client that is due at once runs; none other does. */
+/** Timers of the client that are due at once fire. No other timer fires. */
 const clock = {
   now: () => 0,
   setTimer(atMs: number, run: () => void) {
@@ -137,7 +137,7 @@ const clock = {
   },
 }
 
-/** Serves a log to a client over connections that are cut, each in the form that the program says. */
+/** Serves a log to a client over connections that are cut. The program selects the form of each. */
 function serving(log: Logged, connections: { readonly short: boolean; readonly cut: number; readonly atHand: number }[]): typeof fetch {
   return async (input) => {
     const asked = new URL(input).searchParams.get('cursor')
@@ -179,7 +179,7 @@ it('V104: from any place, over any cuts and changes of form, the fold of a clien
       view = foldEvent(view, event)
     }
     expect(view).toEqual(fold(events))
-    // All of each delta is as it was, less its time: of short ones that is the time of their block.
+    // Each delta is unchanged except for its time: short deltas have the time of their block.
     const facts = (list: readonly object[]) => list.filter((event) => !('delta' in event)).map(({ cursor: _, ...event }: { cursor?: string }) => event)
     expect(facts(seen)).toEqual(facts(events.slice(place + 1)))
     for (const event of seen) if ('delta' in event) expect(Object.keys(event)).toEqual(expect.arrayContaining(['runId', 'turn', 'step', 'messageId', 'at']))
@@ -191,7 +191,7 @@ it('V104: from any place, over any cuts and changes of form, the fold of a clien
 
 const answer = 'The knot holds under any load and is easy to untie, so it is used at sea. '.repeat(4)
 
-/** One answer in pieces of five characters that a reader sees live; `read` begins with it. */
+/** Returns the frames of an answer that a reader sees live, in pieces of five characters. `read` starts it. */
 async function liveAnswer(read: (it: Bench, body: object) => Promise<Response>, body: object): Promise<Frame[]> {
   const { steps, see } = watchedScript({ text: answer, chunk: 5 })
   const it = await bench({ steps })

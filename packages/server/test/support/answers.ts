@@ -2,14 +2,14 @@ import type { Script, Step } from '@bowline/llm/testing'
 
 const words = 'The knot holds under any load, Grüße 世界 🌍, and is easy to untie. '
 
-/** What the model answers to a question in the end: the same in every process, and another for each number. */
+/** Returns the final answer of the model to a question: the same in every process, and different for each number. */
 export function answerTo(number: number): string {
   return `${number}: ${words.repeat(1 + ((number * 7919) % 23))}`
 }
 
 const everyFourth = 4
 
-/** Plain answers, ones with thoughts, ones behind a tool of the server, and ones behind a tool of the client, in turn. */
+/** Answers in turn: plain, with reasoning, after a server tool, and after a client tool. */
 export const answering: Script = ({ prompt }) => {
   const number = numberIn(prompt)
   const isAnswered = prompt.at(-1)?.role === 'tool'

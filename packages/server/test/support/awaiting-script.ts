@@ -24,7 +24,7 @@ const prelude = `
   const until = async (run, type) => { for await (const event of run.events()) if (event.type === type) return }
 `
 
-/** Runs a script that awaits a call and says something then: it must not end before, though nothing but the call keeps it alive. */
+/** Runs a script that awaits a call and then prints. It must not exit before, although only the call keeps it alive. */
 export async function expectAwaited(script: string, said: unknown): Promise<void> {
   const program = `${prelude}
     const say = (value) => console.log(JSON.stringify(value))

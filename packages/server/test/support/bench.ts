@@ -18,11 +18,11 @@ export interface Bench {
   readonly server: Server
   readonly running: RunningServer
   readonly model: ScriptedModel
-  /** What was logged as a fault. */
+  /** Errors that were logged. */
   readonly faults: readonly unknown[]
   get(path: string, headers?: Record<string, string>): Promise<Response>
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** Posts to the execute route. */
+  /** Sends a request to the execute route. */
   execute(body: unknown, headers?: Record<string, string>): Promise<Response>
 }
 
@@ -30,7 +30,7 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly steps?: Script
   readonly tools?: readonly Tool[]
   readonly extensions?: readonly Extension[]
-  /** How long a stop waits for a tool that does not end. */
+  /** Time in ms that a stop waits for a tool that does not end. */
   readonly abortGraceMs?: number
   readonly otherAgents?: readonly Agent[]
   readonly store?: SessionStore
@@ -40,12 +40,12 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly make?: (options: ServerOptions) => Server
 }
 
-/** A runtime that is not started. */
+/** Creates a runtime that is not started. */
 export function idleRuntime(): Runtime {
   return createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })] })
 }
 
-/** A server on loopback over a real runtime and a scripted model. It ends with the test. */
+/** Starts a server on loopback with a real runtime and a scripted model. It ends with the test. */
 export async function bench({
   steps = [],
   tools = [],
@@ -87,7 +87,7 @@ export async function bench({
   }
 }
 
-/** Both stores that a server of today may stand on. */
+/** Both stores that the tests of a server use. */
 export const stores: readonly { readonly name: string; readonly make: () => SessionStore }[] = [
   { name: 'memory', make: memoryStore },
   { name: 'sqlite', make: () => sqliteStore({ file: join(temporaryFolder(), 'data.db') }) },
@@ -101,7 +101,7 @@ export function temporaryFolder(): string {
 
 export const say = (content: string) => ({ role: 'user', content }) as const
 
-/** An answer that is a refusal: its body, checked for what every refusal has. */
+/** Checks that the answer is a refusal with the fields of every refusal, and returns its body. */
 export async function refusal(response: Response | Promise<Response>, status: number, code: string): Promise<Problem> {
   const answer = await response
   const body = (await answer.json()) as Problem
@@ -113,8 +113,8 @@ export async function refusal(response: Response | Promise<Response>, status: nu
 }
 
 /**
- * A script whose last step begins when the reader has seen that its message began: deltas are live only, and a reader
- * that comes after them gets the whole message instead.
+ * Returns a script whose last step starts when the reader has seen the start of its message. Deltas are only sent live, and a
+ * reader that connects later would get the complete message.
  */
 export function watchedScript(...steps: readonly Step[]) {
   const watched = gate()
@@ -130,7 +130,7 @@ export function watchedScript(...steps: readonly Step[]) {
   }
 }
 
-/** A promise and what settles it, for models and tools that the test lets go. */
+/** Returns a promise and the function that settles it, for models and tools that the test releases. */
 export function gate(): { readonly open: () => void; readonly passed: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { open: resolve, passed: promise }
@@ -138,7 +138,7 @@ export function gate(): { readonly open: () => void; readonly passed: Promise<vo
 
 const noInput = { type: 'object', properties: {}, additionalProperties: false } as const
 
-/** A tool that the client has to answer. */
+/** Creates a tool that the client must answer. */
 export function remoteTool(name: string): Tool {
   return defineTool({ name, description: 'Asks the browser.', inputSchema: noInput })
 }

@@ -3,7 +3,7 @@ import { chromium, type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { chromiumOptions, isChromiumMissing, titleInBrowser } from '../../../../scripts/chromium.ts'
 
-/** A suite in a real browser. Without one it is skipped, and says so. */
+/** Defines a suite in a real browser. If there is none, the suite is skipped and its title says so. */
 export function describeInBrowser(name: string, suite: (browser: () => Browser) => void): void {
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let browser: Browser
@@ -15,7 +15,7 @@ export function describeInBrowser(name: string, suite: (browser: () => Browser) 
   })
 }
 
-/** A module for the browser, with all that it imports. `instead` has modules that take the place of others for it alone. */
+/** Bundles a module with its imports for the browser. `instead` replaces imported modules. */
 export async function bundlePage(contents: string, resolveDir: string, instead: Readonly<Record<string, string>> = {}): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir, loader: 'tsx' },

@@ -21,21 +21,21 @@ import { collect } from './frames.ts'
 
 export interface UiFrame {
   readonly id: string | undefined
-  /** Text: `[DONE]`. */
+  /** A text only for `[DONE]`. */
   readonly data: UIMessageChunk | string
 }
 
-/** A chat of the AI SDK against a server. */
+/** Opens a chat of the AI SDK with a server. */
 export function openChat({ url }: Pick<Bench, 'url'>, init: Partial<ChatInit<UIMessage>> = {}): Chat<UIMessage> {
   return new Chat<UIMessage>({ id: 'mine', transport: new DefaultChatTransport({ api: `${url}/api/chat` }), ...init })
 }
 
-/** What a page sends, as its transport sends it. */
+/** Returns the request body of the page's transport. */
 export function chatBody(messages: readonly object[], rest: object = {}): object {
   return { id: 'mine', messages, trigger: 'submit-message', ...rest }
 }
 
-/** Posts as a program does that reads the problem of a refusal. */
+/** Sends a request like a program that reads the problem of a refusal. */
 export function postChat({ post }: Pick<Bench, 'post'>, body: object, headers: Record<string, string> = {}): Promise<Response> {
   return post('/api/chat', body, { accept: 'application/problem+json', ...headers })
 }
@@ -44,7 +44,7 @@ export function userMessage(id: string, text: string): object {
   return { id, role: 'user', parts: [{ type: 'text', text }] }
 }
 
-/** The frames of a UI message stream, each chunk tested with the schema of the AI SDK. Throws where the body was cut. */
+/** Yields the frames of a UI message stream, each chunk validated with the schema of the AI SDK. Throws if the body was cut. */
 export async function* uiFrames(response: Response): AsyncGenerator<UiFrame, void, undefined> {
   const parsed: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (message) => parsed.push(message) })
@@ -82,13 +82,13 @@ interface SentName {
   readonly knownUntil?: number
 }
 
-/** The frames of a stream of these events, of one turn, up to where it came to rest. */
+/** Returns the frames of a stream of these events of one turn, up to its last outcome. */
 export function framesSent(events: readonly LoggedEvent[], name: SentName): Promise<UiFrame[]> {
   const end = events.findLast((event) => event.type === 'turn-end') ?? expect.fail('the turn has no end')
   return chunkFrames(events, name, (form) => form.last({ ...end, ...name, type: 'execute-complete' }, events.at(-1)?.cursor))
 }
 
-/** The frames of these events alone, and of what ends them. */
+/** Returns the frames of only these events, and of the last frame. */
 export function chunkFrames(events: readonly LoggedEvent[], name: SentName, last: (form: ChatForm) => Frames = () => []): Promise<UiFrame[]> {
   const form = new ChatForm({ shared: new SharedFrames(), log: 'log', ...name, redaction: createRedaction() })
   const frames = events.flatMap((event) => form.event(event))
@@ -103,7 +103,7 @@ export function chunkTypes(frames: readonly UiFrame[]): string[] {
   return frames.map(({ data }) => (typeof data === 'string' ? data : data.type))
 }
 
-/** The message that the reader of the AI SDK makes of chunks. What the reader refuses is thrown. */
+/** Returns the message that the AI SDK builds from chunks. Throws if it refuses one. */
 export async function messageOf(chunks: readonly UIMessageChunk[], message?: UIMessage): Promise<UIMessage> {
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {

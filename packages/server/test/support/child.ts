@@ -6,16 +6,16 @@ import { nodeFlags, program } from '../../../../scripts/programs.ts'
 export interface ServerProcess {
   readonly url: string
   readonly child: ChildProcess
-  /** Resolves with the exit code, or the signal. */
+  /** Resolves with the exit code or the signal. */
   readonly ended: Promise<number | string>
 }
 
-/** Starts a server over a store file and waits until it listens: that of one agent, slow or fast, or that of the answers. */
+/** Starts a server on a store file and waits until it listens: with one slow or fast agent, or with the numbered answers. */
 export function serverProcess(file: string, kind: 'slow' | 'fast' | 'answering'): Promise<ServerProcess> {
   return spawnServer(kind === 'answering' ? 'answering-process' : 'server-process', [file, kind])
 }
 
-/** Starts a server of the fixtures in a process of its own and waits until it listens. */
+/** Starts a server of the fixtures in its own process and waits until it listens. */
 export async function spawnServer(fixture: string, args: readonly string[], { execArgv = [] }: SpawnOptions = {}): Promise<ServerProcess> {
   const child = fork(program(`server/test/fixtures/${fixture}`), args, { execArgv: [...nodeFlags, ...execArgv] })
   const ended = once(child, 'exit').then(([code, signal]: unknown[]) => (code ?? signal) as number | string)

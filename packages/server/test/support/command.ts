@@ -4,31 +4,31 @@ import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { nodeFlags, program } from '../../../../scripts/programs.ts'
 
-/** The command in a process of its own. It ends with the test. */
+/** Command in its own process. It ends with the test. */
 export interface RunningCommand {
   readonly child: ChildProcess
-  /** What it said so far. */
+  /** Output so far. */
   stdout(): string
   stderr(): string
-  /** Resolve with what the form finds, as soon as stderr or stdout has it. */
+  /** Resolve with the match of the form as soon as stderr or stdout contains it. */
   says(form: RegExp): Promise<RegExpExecArray>
   logs(form: RegExp): Promise<RegExpExecArray>
-  /** Resolves with the exit code, or the signal. */
+  /** Resolves with the exit code or the signal. */
   readonly ended: Promise<number | string>
 }
 
 interface CommandOptions {
-  /** The working folder. */
+  /** Working folder. */
   readonly folder: string
   readonly environment?: Readonly<Record<string, string>>
 }
 
 export const bin = (): string => program('server/src/bin/bowline-server')
 
-/** A module with agents that do what their input says: its source, for a command in this process. */
+/** Source of a module with agents that follow their input, for a command in this process. */
 export const agentsFile = fileURLToPath(new URL('../fixtures/agents.ts', import.meta.url))
 
-/** The same for a process of its own. */
+/** Same module, for a separate process. */
 export const bundledAgents = (): string => program('server/test/fixtures/agents')
 
 function command(argv: readonly string[], { folder, environment = {} }: CommandOptions): RunningCommand {
@@ -54,14 +54,14 @@ function command(argv: readonly string[], { folder, environment = {} }: CommandO
   return { child, stdout: () => said.stdout, stderr: () => said.stderr, ended, says: heard('stderr'), logs: heard('stdout') }
 }
 
-/** Runs it to its end. */
+/** Runs a command to its end. */
 export async function commandResult(argv: readonly string[], options: CommandOptions) {
   const running = command(argv, options)
   const code = await running.ended
   return { code, stdout: running.stdout(), stderr: running.stderr() }
 }
 
-/** Starts a server and waits until it listens: without authentication, unless the file says who may call. */
+/** Starts a server and waits until it listens. It has no authentication unless the file configures it. */
 export async function servingCommand(
   argv: readonly string[],
   { auth = 'none', ...options }: CommandOptions & { readonly auth?: 'none' | 'file' },

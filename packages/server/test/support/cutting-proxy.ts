@@ -4,15 +4,15 @@ import { onTestFinished } from 'vitest'
 
 export interface CuttingProxy {
   readonly url: string
-  /** How many connections were cut. */
+  /** Number of connections that were cut. */
   readonly cuts: () => number
-  /** Where connections go from now on; older ones end. While it is undefined new ones wait: a client that must not hurry has nothing to hurry for. */
+  /** Sets the port of new connections and ends older ones. While it is undefined, new connections wait. */
   toward(port: number | undefined): void
 }
 
 /**
- * A line between clients and a server that breaks: each connection is cut when the server has sent as many bytes over it
- * as `budget` says (undefined: never).
+ * Proxy between clients and a server that interrupts: each connection is cut when the server has sent `budget()` bytes over it.
+ * Undefined never cuts it.
  */
 export async function cuttingProxy(budget: () => number | undefined): Promise<CuttingProxy> {
   let port: number | undefined

@@ -7,7 +7,7 @@ import { SharedFrames } from '../../src/sse/shared-frames.ts'
 export const end: StreamEnd = { type: 'stream-end', reason: 'settled', resume: false }
 export const problem = { type: 'stream-error', problem: { code: 'internal' } } as never
 
-/** A log that the test writes. */
+/** Log that the test writes. */
 export function feed() {
   const waiting: LoggedEvent[] = []
   let wake = (): void => undefined

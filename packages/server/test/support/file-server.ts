@@ -7,11 +7,11 @@ import { onTestFinished } from 'vitest'
 
 export interface FileServer {
   readonly port: number
-  /** Paths that were asked for, with the host that was named. */
+  /** Requested paths, with the requested host. */
   readonly asked: readonly string[]
 }
 
-/** A real server on an address of loopback. It ends with the test. */
+/** Starts a real server on a loopback address. It ends with the test. */
 export async function fileServer(
   address: string,
   answer: RequestListener,
@@ -38,7 +38,7 @@ export interface Certificate {
   readonly cert: string
 }
 
-/** For one name, signed by itself. */
+/** Creates a self-signed certificate for one name. */
 export async function certificateFor(name: string): Promise<Certificate> {
   const { private: key, cert } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',

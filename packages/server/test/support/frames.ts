@@ -8,7 +8,7 @@ export interface Frame {
   readonly data: AgentEvent | ExecuteComplete | StreamEnd | StreamError
 }
 
-/** The frames of a body as an independent parser reads them. Throws where the body was cut. */
+/** Yields the frames of a body as an independent parser reads them. Throws if the body was cut. */
 export async function* framesOf(response: Response): AsyncGenerator<Frame, void, undefined> {
   const parsed: EventSourceMessage[] = []
   const parser = createParser({ onEvent: (message) => parsed.push(message) })
@@ -22,7 +22,7 @@ export async function* framesOf(response: Response): AsyncGenerator<Frame, void,
   }
 }
 
-/** All frames; `see` is called with each as it comes. */
+/** Returns all frames. `see` is called with each as it arrives. */
 export async function allFrames(response: Response, see: (frame: Frame) => void = () => undefined): Promise<Frame[]> {
   expect(response.status).toBe(200)
   const frames: Frame[] = []
@@ -39,7 +39,7 @@ export async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-/** Reads until a frame is what is looked for, and leaves. */
+/** Reads until a frame matches, then stops. */
 export async function framesUntil(response: Response, isLast: (frame: Frame) => boolean): Promise<Frame[]> {
   const frames: Frame[] = []
   for await (const frame of framesOf(response)) {

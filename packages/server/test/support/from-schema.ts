@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** A JSON Schema as it stands in the document. */
+/** JSON Schema as in the document. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -23,7 +23,7 @@ export interface Schema {
 
 const words = ['', 'mine', 'user', '__proto__', 'constructor', '\u0000', '../..', '~', 'a~b', '9'.repeat(400), '\ud800', "'; drop table"]
 
-/** Any JSON, with a leaning to what programs trip over. */
+/** Generates any JSON, with a preference for values that often break programs. */
 export const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(...words, null, true, -1, 1e308, 0.5, [], {}),
   fc.jsonValue({ maxDepth: 3 }),
@@ -35,13 +35,11 @@ const soundWeight = 60
 
 export interface Components {
   readonly schemas: Readonly<Record<string, Schema>>
-  /** Texts that mean something where a field has this name. */
+  /** Texts that are valid for a field of this name. */
   readonly hints: Readonly<Record<string, readonly string[]>>
 }
 
-/**
- * Values of a schema, most of them sound: now and then a part of one is something else, or a key is missing or too many.
- */
+/** Generates values of a schema, most of them valid. Sometimes a part is replaced, or a key is missing or added. */
 export function fromSchema(schema: Schema, components: Components, name = '', depth = 0): fc.Arbitrary<unknown> {
   const sound = soundFrom(schema, components, name, depth)
   return fc.oneof({ weight: soundWeight, arbitrary: sound }, { weight: faultWeight, arbitrary: junk })

@@ -1,6 +1,6 @@
 import { runCommand } from '../../src/bin/run-command.ts'
 
-/** A command as a process of its own would run it, without the time that a process takes. */
+/** Runs a command like its own process would, without the time to start one. */
 export async function runHere(argv: readonly string[], folder: string, environment: Readonly<Record<string, string>> = {}) {
   const said = { stdout: '', stderr: '' }
   const into = (name: 'stdout' | 'stderr') => (text: string) => {

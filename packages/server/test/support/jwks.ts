@@ -6,18 +6,18 @@ import { onTestFinished } from 'vitest'
 
 export interface Issuer {
   readonly jwksUrl: string
-  /** How often its keys were fetched. */
+  /** Number of requests for its keys. */
   readonly fetches: number
-  /** Signs with the newest key. */
+  /** Signs claims with the newest key. */
   sign(claims: JWTPayload, header?: Record<string, unknown>): Promise<string>
-  /** Goes on with another key, and publishes it with the ones before. */
+  /** Adds a new key, signs with it from now on, and publishes it with the previous ones. */
   rotate(kid: string): Promise<void>
-  /** What is answered instead of the keys. */
+  /** Sets the failure that is sent instead of the keys. */
   fail(how: 'status' | 'text' | 'redirect' | undefined): void
   stop(): Promise<void>
 }
 
-/** An issuer of tokens with its keys behind real HTTP on loopback. It ends with the test. */
+/** Starts an issuer of tokens that serves its keys over real HTTP on loopback. It ends with the test. */
 export async function issuer(): Promise<Issuer> {
   const published: object[] = []
   let signing: { readonly kid: string; readonly key: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'] } | undefined

@@ -5,7 +5,7 @@ export interface Line extends LogFields {
   readonly message: string
 }
 
-/** A logger that keeps its lines. */
+/** Creates a logger that keeps its lines. */
 export function logs(): { readonly logger: Logger; readonly lines: readonly Line[] } {
   const lines: Line[] = []
   const write =

@@ -2,7 +2,7 @@ import type { Server } from '@bowline/server'
 
 const loopback = { remoteAddress: '127.0.0.1', localAddress: '127.0.0.1' } as const
 
-/** A request that no HTTP client would send: any Host, any peer, any header. */
+/** Sends a request that no HTTP client would send: with any Host, peer or header. */
 export function ask(
   server: Server,
   path: string,

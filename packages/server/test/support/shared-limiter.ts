@@ -11,7 +11,7 @@ export interface SharedLimiter {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A limiter with a connection of its own to the server that the environment names. */
+/** Opens a limiter with its own connection to the server that the environment names. */
 export async function openLimiter(kind: 'library' | 'state', environment: Environment): Promise<SharedLimiter> {
   if (kind === 'state') {
     const { store } = await stateStoreFromEnv({ environment })

@@ -7,7 +7,7 @@ const lagEvents = [0, 1, 2, 5, 10, 25, 50, 100, 250, 1000, 10_000]
 
 export type Instruments = ReturnType<typeof createInstruments>
 
-/** Every figure that there is. Labels are patterns of routes and configured names; `tenants` are one more where asked for. */
+/** Creates all metrics. Labels are route patterns and configured names. `tenants` adds the tenant as a label. */
 export function createInstruments(registry: Registry, tenants: boolean) {
   const registers = [registry]
   const tenant = tenants ? ['tenant'] : []

@@ -4,7 +4,7 @@ import type { Instruments } from './instruments.ts'
 const msPerSecond = 1000
 const terminal: readonly string[] = ['completed', 'aborted', 'error', 'halted', 'limit']
 
-/** A store that tells what a runtime does with it, and is the same otherwise. */
+/** Returns a store that also counts the operations of a runtime. */
 export function measuredStore(store: SessionStore, instruments: Instruments): SessionStore {
   const measured: Partial<SessionStore> = {
     async commit(batch) {
@@ -42,7 +42,7 @@ function countEnds({ writes }: Batch, result: CommitResult, { runs }: Instrument
 
 function countClaim({ run, previous }: Claim, { recoveries, queueSeconds }: Instruments): void {
   if (previous === 'running') recoveries.inc()
-  // A run that had begun before has not waited since it was accepted.
+  // A run that had started before has not waited since it was accepted.
   if (run.epoch !== 1 || run.claimedAt === undefined) return
   const waitingSince = Math.max(run.createdAt, run.notBefore ?? 0)
   queueSeconds.observe(Math.max(0, run.claimedAt - waitingSince) / msPerSecond)

@@ -4,7 +4,7 @@ import type { Instruments } from './instruments.ts'
 
 const channel = tracingChannel('bowline:llm')
 
-/** Counts the model calls of this process as they end, whoever makes them. Gives what stops that. */
+/** Counts all model calls of this process when they end. Returns a function that stops it. */
 export function countModelCalls({ tokens, cost }: Instruments): () => void {
   const onEnd: ChannelListener = (message) => {
     const { modelId: model, result } = message as CallReport

@@ -11,17 +11,17 @@ import { storeGauges } from './store-gauges.ts'
 
 /** Registry and labels of Prometheus metrics. */
 export interface PrometheusOptions {
-  /** Default: one of its own. */
+  /** Registry of the metrics. Default: a new one. */
   readonly registry?: Registry
-  /** Requests are counted by tenant too. Default false. */
+  /** Counts requests by tenant too. Default false. */
   readonly tenants?: boolean
 }
 
-/** Metrics of one process with the hook for its store. */
+/** Metrics of one process and the hook for its store. */
 export interface PrometheusMetrics extends Metrics {
-  /** Returns the store to create the runtime with, so that runs and commits are counted. */
+  /** Returns the store with which to create the runtime, so that runs and commits are counted. */
   measure(store: SessionStore): SessionStore
-  /** Stops counting model calls, which are counted for the whole process. */
+  /** Stops counting the model calls of this process. */
   close(): void
 }
 

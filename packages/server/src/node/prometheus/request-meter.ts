@@ -5,7 +5,7 @@ const msPerSecond = 1000
 const tooMany = 429
 const knownMethods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Requests and streams in figures. What a caller can make up as it likes is no label. */
+/** Measures requests and streams. Values that a caller can invent are never labels. */
 export function requestMeter(instruments: Instruments, tenants: boolean): ServerObserver {
   const tenantOf = ({ record }: RequestReport) => (tenants ? { tenant: record.principal?.tenant ?? '' } : {})
   return {

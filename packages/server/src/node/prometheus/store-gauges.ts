@@ -19,8 +19,8 @@ const readings: readonly (readonly [name: string, help: string, read: Reading])[
 ]
 
 /**
- * Returns what adds a store that counts to the figures. They are read each time that they are asked for, and are sums over the
- * stores that are open. Other stores have no such figures.
+ * Returns a function that adds the metrics of a store. They are read at each scrape and summed over the open stores. Stores without
+ * metrics are ignored.
  */
 export function storeGauges(registry: Registry): (store: SessionStore) => void {
   const stores: (() => PostgresMetrics)[] = []
@@ -44,7 +44,7 @@ function createGauges(registry: Registry, stores: readonly (() => PostgresMetric
   }
 }
 
-/** Undefined: the store is not open. */
+/** Returns undefined if the store is not open. */
 function valueOf(read: () => PostgresMetrics, of: Reading): number | undefined {
   try {
     return of(read())
