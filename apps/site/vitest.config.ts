@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-// No project of the root: its tests read the built site, and the site takes the API reference of another gate.
+// Not a project of the root: its tests read the built site, which needs the API reference of another gate.
 export default defineConfig({
   test: {
     globalSetup: './test/build-site.ts',

@@ -1,8 +1,8 @@
 import type { Clock } from '@bowline/llm'
 
-/** How fast the demo moves: 1 is the pace for people, 0 does not wait at all. */
+/** Speed of the demo: 1 is the pace for people, 0 has no delays. */
 export interface Pace {
-  /** Resolves after `delayMs` at pace 1. Must reject with the signal's reason as soon as that is aborted. */
+  /** Resolves after `delayMs` at speed 1. Must reject with the reason of the signal as soon as it aborts. */
   wait(delayMs: number, abortSignal?: AbortSignal): Promise<void>
 }
 
@@ -16,7 +16,7 @@ export function createPace(speed: number, clock: Clock): Pace {
   }
 }
 
-/** `DEMO_SPEED`: a factor on every delay of the demo. What is no such number is 1. */
+/** Reads `DEMO_SPEED`, a factor on every delay of the demo. Returns 1 if it is not a number from 0. */
 export function speedFrom(env: Readonly<Record<string, string | undefined>>): number {
   const speed = Number(env.DEMO_SPEED ?? '')
   return env.DEMO_SPEED?.trim() && Number.isFinite(speed) && speed >= 0 ? speed : 1

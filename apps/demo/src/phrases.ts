@@ -1,6 +1,6 @@
 import type { Phrase } from '@bowline/studio/info'
 
-/** The phrases of the offline model, in the order of the page. */
+/** Phrases of the offline model, in the order of the page. */
 export const phrases: readonly Phrase[] = [
   { say: 'tell me a story', see: 'reasoning, then streamed Markdown with a table and code' },
   { say: 'what is the weather in Oslo and Lima', see: 'two tools in parallel, one slower than the other' },

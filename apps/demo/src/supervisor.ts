@@ -49,7 +49,7 @@ function readArguments(args: readonly string[]) {
 }
 
 async function serve(dev: boolean): Promise<number> {
-  // Building the page sets NODE_ENV in this process; the server gets the environment as it was.
+  // Building the page sets NODE_ENV in this process. The server gets the original environment.
   const env = { ...process.env }
   try {
     const keep = storeChoiceFrom(env).kind === 'postgres' ? keepTwo : keepOne

@@ -17,7 +17,7 @@ const labels: Readonly<Record<string, string>> = {
   pay_invoice: 'Pay the invoice',
 }
 
-/** What people call a tool. A tool that only the browser can run has no start event that would say it. */
+/** Returns the label of a tool. A browser tool has no start event that would contain it. */
 export function toolLabel(toolName: string): string {
   return labels[toolName] ?? toolName
 }

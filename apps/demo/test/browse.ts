@@ -1,4 +1,4 @@
-/** What a browser does with the page's address: load it, keep the cookie, call the API with it. */
+/** Opens the page like a browser: loads it, keeps the cookie, and calls the API with it. */
 export async function openPage(url: string) {
   const page = await fetch(url)
   const cookie = (page.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
@@ -15,7 +15,7 @@ export async function openPage(url: string) {
   }
 }
 
-/** The last frame of an execute stream. */
+/** Returns the last frame of an execute stream. */
 export async function lastFrame(response: Response): Promise<Record<string, unknown>> {
   const data = (await response.text()).split('\n').filter((line) => line.startsWith('data: '))
   return JSON.parse(data.at(-1)?.slice('data: '.length) ?? '{}') as Record<string, unknown>

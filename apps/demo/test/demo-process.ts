@@ -15,15 +15,15 @@ export interface DemoProcess {
   readonly url: string
   readonly child: ChildProcess
   readonly dataFolder: string
-  /** All that was printed so far. */
+  /** Output so far. */
   output(): string
-  /** Resolves as soon as the pattern is in the output. Rejects when the process ends before. */
+  /** Resolves when the output matches the pattern. Rejects if the process ends before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>
-  /** Ends it as Ctrl+C would, and resolves to its exit code. */
+  /** Ends the process like Ctrl+C and resolves with its exit code. */
   stop(): Promise<number | null>
 }
 
-/** What no test may inherit from the machine it runs on. */
+/** Variables of the machine that no test may inherit. */
 export const cleanEnv = {
   OPENAI_API_KEY: undefined,
   ANTHROPIC_API_KEY: undefined,
@@ -42,28 +42,28 @@ export function removeDataFolder(folder: string): Promise<void> {
   return rm(folder, { recursive: true, force: true })
 }
 
-/** What `npm start` starts, in a folder of its own and at full speed. Ready when it has printed its address. */
+/** Starts the demo like `npm start`, in its own folder and at full speed. Resolves when it has printed its address. */
 export async function startDemo(dataFolder: string, env: DemoEnv = {}): Promise<DemoProcess> {
   const started = spawnDemo(dataFolder, [], env)
   const [, url = ''] = await started.printed(/ready: (http:\S+)/)
   return { ...started, url }
 }
 
-/** The environment of a demo in this folder: at full speed, and the rest as of a machine on which nothing is set. */
+/** Returns the environment of a demo in this folder: at full speed, and otherwise without settings. */
 export function demoEnv(dataFolder: string): Record<string, string | undefined> {
   return { ...process.env, ...cleanEnv, NODE_OPTIONS: inject('nodeOptions'), DEMO_DATA: dataFolder, DEMO_PORT: '0', DEMO_SPEED: '0' }
 }
 
-/** The same with arguments, without waiting for anything. */
+/** Starts the demo with arguments, without waiting for it. */
 export function spawnDemo(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> {
   const child = spawn(process.execPath, [supervisor, ...args], { env: { ...demoEnv(dataFolder), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   return followed(child, dataFolder)
 }
 
-/** As where people sit: Node gives no colours where CI is set. */
+/** Environment of a terminal: Node prints no colours if CI is set. */
 const peoplesTerminal: DemoEnv = { TERM: 'xterm', CI: undefined, NO_COLOR: undefined, FORCE_COLOR: undefined }
 
-/** The demo at a pseudo terminal, as `script` of util-linux makes one. What is written to the child is typed there. */
+/** Starts the demo in a pseudo terminal with `script` of util-linux. Text written to the child is typed there. */
 export function spawnTerminal(dataFolder: string, args: readonly string[], env: DemoEnv = {}): Omit<DemoProcess, 'url'> & { readonly child: ChildProcessWithoutNullStreams } {
   const command = [process.execPath, supervisor, ...args].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', command, '/dev/null'], { env: { ...demoEnv(dataFolder), ...peoplesTerminal, ...env } })

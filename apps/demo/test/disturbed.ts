@@ -5,13 +5,13 @@ import type { Client, ClientEvent, ClientSession } from '@bowline/client'
 import { expect } from 'vitest'
 import { openPage } from './browse.ts'
 
-/** A client with the cookie of the page at this address. */
+/** Creates a client with the cookie of the page at this address. */
 export async function clientAt(url: string): Promise<Client> {
   const { request } = await openPage(url)
   return createClient({ baseUrl: url, fetch: (input, init) => request(input instanceof Request ? input.url : String(input), init) })
 }
 
-/** Reads a session until it is settled. Resolves an open payment by the book of payments, as a reader would. */
+/** Reads a session until it is settled. If a payment is unresolved, decides it by the record of payments, as a user would. */
 export async function untilSettled(session: ClientSession, dataFolder: string): Promise<readonly ClientEvent[]> {
   const events: ClientEvent[] = []
   let key: string | undefined
@@ -21,7 +21,7 @@ export async function untilSettled(session: ClientSession, dataFolder: string): 
     if (event.type === 'tool-execution-start') key = event.idempotencyKey
     if (event.type !== 'turn-end' || event.status !== 'needs-recovery') continue
     const isPaid = (await paymentKeys(dataFolder)).some((payment) => payment === key)
-    // The questions are stored a moment after the end of the turn.
+    // The questions are stored shortly after the end of the turn.
     const questions = async () => (await session.state()).pendingToolCalls
     await expect.poll(questions, { timeout: 30_000 }).not.toEqual([])
     for (const { toolCallId } of await questions()) await session.resolveTool(toolCallId, isPaid ? { result: { paid: true, receipt: 'R-2041' } } : { runAgain: true })
@@ -29,19 +29,19 @@ export async function untilSettled(session: ClientSession, dataFolder: string): 
   return events
 }
 
-/** Returns whether the event shows that a process died in the middle of a run. */
+/** Returns true if the event shows that a process died during a run. */
 export function tellsOfDeath(event: ClientEvent): boolean {
   if (event.type === 'turn-end') return event.status === 'needs-recovery'
   return event.type === 'message-discarded' || (event.type === 'tool-execution-start' && event.attempt > 1)
 }
 
-/** The keys under which money moved. */
+/** Returns the idempotency keys of all payments. */
 export async function paymentKeys(dataFolder: string): Promise<readonly string[]> {
   const lines = (await readFile(join(dataFolder, 'receipts.jsonl'), 'utf8')).trim().split('\n')
   return lines.map((line) => (JSON.parse(line) as { readonly key: string }).key)
 }
 
-/** Kills the server as the button of the page does. It may die before it has answered. */
+/** Kills the server like the button of the page. It may die before it answers. */
 export async function killAt(url: string, request: { readonly delayMs: number; readonly sessionId?: string } = { delayMs: 0 }): Promise<void> {
   const { post } = await openPage(url)
   await post('/studio/kill', request).catch((error: unknown) => expect((error as Error).message).toBe('fetch failed'))

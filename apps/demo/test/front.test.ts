@@ -21,7 +21,7 @@ async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A server that answers with its name and the body that it got. */
+/** Starts a server that answers with its name and the body of the request. */
 function echo(name: string): Promise<string> {
   return listen((incoming, outgoing) => void readBody(incoming).then((body) => outgoing.end(`${name} ${body}`)))
 }

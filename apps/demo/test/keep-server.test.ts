@@ -7,7 +7,7 @@ import { demoEnv, makeDataFolder, removeDataFolder } from './demo-process.ts'
 
 const unreachable = 'postgresql://127.0.0.1:1/demo'
 
-/** Keeps a server until the end of the test. `ready` and `gone` give what happens next. */
+/** Keeps a server until the end of the test. `ready` and `gone` resolve with the next event. */
 async function keep(store: string) {
   const dataFolder = await makeDataFolder()
   const env = { ...demoEnv(dataFolder), DEMO_PORT: String(await freePort(0)), DEMO_STORE: store }

@@ -19,7 +19,7 @@ function batch(type = 'step-end', of = key): Batch {
   return { id: 'b', key: of, expect: [], writes: [{ op: 'event.append', events: [{ event: { type } }] }] } as unknown as Batch
 }
 
-/** A process over a store that notes what was committed. `said` tells what it did, its death included. */
+/** Returns a process on a store that records commits. `said` lists its actions, including its death. */
 function processOf(time = manualTime(), ok = true) {
   const said: string[] = []
   const store = {
@@ -33,7 +33,7 @@ function processOf(time = manualTime(), ok = true) {
   const around = points.around(store)
   return {
     ...{ said, points, store: around, time },
-    /** Commits, and waits as long as it may take: who died answers no more. */
+    /** Commits and waits a limited time: a dead process never answers. */
     async commit(...batches: readonly Batch[]) {
       for (const one of batches) await Promise.race([around.commit(one), time.settle()])
     },

@@ -7,7 +7,7 @@ import { openPage } from './browse.ts'
 import { makeDataFolder, removeDataFolder, startDemo } from './demo-process.ts'
 import type { DemoProcess } from './demo-process.ts'
 
-/** Each tool then takes a few hundred ms: a stop in it comes before its end. */
+/** Speed at which each tool takes a few hundred ms: a stop comes before its end. */
 const speed = '0.1'
 
 let demo: DemoProcess
@@ -30,12 +30,12 @@ async function killAt(at: string, sessionId: string): Promise<void> {
   expect((await post('/studio/kill', { at, sessionId })).status).toBe(202)
 }
 
-/** Waits for one more death of the server, and for the next process. */
+/** Waits for one more death of the server and for the next process. */
 async function died(): Promise<void> {
   await demo.printed(new RegExp(`^(?:(?:(?!is back)[^])*is back){${++deaths}}`))
 }
 
-/** The events of a session until one of this type came so often. */
+/** Returns the events of a session up to the given number of events of this type. */
 async function eventsOf(sessionId: string, type: ClientEvent['type'], times = 1): Promise<readonly ClientEvent[]> {
   const events: ClientEvent[] = []
   let left = times
@@ -51,7 +51,7 @@ async function effects(): Promise<StudioInfo['effects']> {
   return ((await (await request('/studio/info')).json()) as StudioInfo).effects
 }
 
-/** The conversation without ids and times. */
+/** Returns the conversation without ids and times. */
 async function talkOf(sessionId: string): Promise<readonly unknown[]> {
   const { messages } = await client.session(sessionId).state()
   return messages.map((message: ViewMessage) => (message.role === 'tool-result' ? [message.toolName, message.status, message.output] : [message.role, message.content]))
@@ -63,7 +63,7 @@ describe('a server that is killed at a chosen moment', { timeout: 90_000 }, () =
     const run = client.session('invoice').send('pay the invoice')
     await died()
     await eventsOf('invoice', 'turn-end')
-    // The questions are stored a moment after the end of the turn.
+    // The questions are stored shortly after the end of the turn.
     const state = () => client.session('invoice').state()
     await expect.poll(async () => (await state()).status, { timeout: 20_000 }).toBe('needs-recovery')
     const { pendingToolCalls } = await state()

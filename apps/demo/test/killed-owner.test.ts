@@ -15,12 +15,12 @@ import { clientAt, killAt, paymentKeys, tellsOfDeath, untilSettled } from './dis
 
 const intents = ['what is the weather in Oslo and Lima', 'tell me a story', 'pay the invoice'] as const
 const deaths = rounds({ short: 3, long: 40 })
-/** Each intent then takes more than a second. On a busy machine all of it takes longer. */
+/** Speed at which each phrase takes more than a second, and longer on a busy machine. */
 const speed = '0.2'
 const longestDelayMs = 1000
 
 const database = testDatabase()
-/** The database of a demo with slow tools: on any machine a stop comes before they end. */
+/** Database of a demo with slow tools: on any machine a stop comes before they end. */
 const slowDatabase = testDatabase()
 const slowSpeed = '4'
 let demo: DemoProcess
@@ -45,7 +45,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
     const sessions = await Promise.all(intents.map((text) => begin(client, text)))
     const tabs = sessions.map(readAll)
     await Promise.all([killAt(demo.url, { delayMs, sessionId: sessions[victim]?.id ?? '' }), wait(delayMs)])
-    // Tabs that are opened, or reloaded, as the server dies.
+    // Tabs that are opened or reloaded while the server dies.
     const laterTabs = sessions.map(readAll)
     const shapes = await Promise.all(sessions.map(settledShape))
     for (const [place, shape] of shapes.entries()) {
@@ -59,7 +59,7 @@ it(`D39, D40, D26: the owner of a session dies ${deaths} times at drawn moments:
     const { servers } = (await (await request('/studio/info')).json()) as StudioInfo
     expect(servers?.filter(({ pid }) => pid !== undefined).map(({ name }) => name), where).toEqual(['A', 'B'])
   }
-  // Else no moment was in the middle of anything.
+  // Otherwise no kill interrupted any work.
   expect(disturbed).toBeGreaterThan(0)
   const { sessions: all } = await client.sessions({ limit: 200 })
   expect(all.map(({ status }) => status)).toEqual(Array.from({ length: intents.length * (deaths + 1) }, () => 'completed'))
@@ -75,7 +75,7 @@ it('D18, D27: a stop that comes to either server ends the run at once, and all t
     await removeDataFolder(slow.dataFolder)
   })
   const client = await clientAt(slow.url)
-  // The front hands each request to the next server: some of these stops reach the owner of the run and some do not.
+  // The proxy sends each request to the next server: some of these stops reach the owner of the run and some do not.
   const sessions = await Promise.all(Array.from({ length: 4 }, () => begin(client, 'index the docs')))
   const tabs = sessions.map(readAll)
   const receipts = await Promise.all(
@@ -101,7 +101,7 @@ it('D14, D24: a question to the page outlives the death of a server; one tab ans
   const deathsBefore = demo.output().match(/ended \(SIGKILL\)/g)?.length ?? 0
   await killAt(demo.url, { delayMs: 0, sessionId: session.id })
   await demo.printed(times('ended \\(SIGKILL', deathsBefore + 1))
-  // The owner may have died behind the end of the turn, before the run was at rest: the other one then takes it up.
+  // The owner may have died after the end of the turn but before the run was idle: the other server then takes it over.
   const questions = async () => (await other.session(session.id).state()).pendingToolCalls
   await expect.poll(questions, { timeout: 30_000 }).toMatchObject([{ toolName: 'get_location' }])
   const [question] = await questions()
@@ -111,12 +111,12 @@ it('D14, D24: a question to the page outlives the death of a server; one tab ans
   expect(messages).toEqual((await other.session(session.id).state()).messages)
 })
 
-/** Matches an output with so many of them, in one way only: it is tried on each part of the output. */
+/** Matches an output with this number of matches, in exactly one way: it is tested on every part of the output. */
 function times(form: string, count: number): RegExp {
   return new RegExp(`^(?:(?:(?!${form})[^])*${form}){${count}}`)
 }
 
-/** The same each time for one seed. */
+/** Returns a kill. The same seed gives the same result. */
 function drawDeath(death: number): { readonly delayMs: number; readonly victim: number } {
   const drawn = createHash('sha256').update(`${testSeed} ${death}`).digest()
   return { delayMs: drawn.readUInt16BE(0) % longestDelayMs, victim: drawn.readUInt16BE(2) % intents.length }
@@ -128,7 +128,7 @@ async function begin(client: Client, text: string): Promise<ClientSession> {
   return client.session(run.sessionId)
 }
 
-/** All events of a session with one input, as a tab reads them. */
+/** Returns all events of a session with one input, as a tab reads them. */
 async function readAll(session: ClientSession): Promise<readonly ClientEvent[]> {
   const events: ClientEvent[] = []
   for await (const event of session.attach({ from: 'start' })) {

@@ -1,6 +1,6 @@
 import type { Clock } from '@bowline/llm'
 
-/** A clock that moves only when a test moves it. */
+/** Creates a clock that only a test advances. */
 export function manualTime(startMs = 1_700_000_000_000) {
   let now = startMs
   const timers = new Set<{ atMs: number; run: () => void }>()
@@ -15,9 +15,9 @@ export function manualTime(startMs = 1_700_000_000_000) {
   return {
     clock,
     timers: () => timers.size,
-    /** When the next timer is due. Undefined if none is set. */
+    /** Returns the time of the next timer, or undefined if none is set. */
     nextAt: () => (timers.size === 0 ? undefined : Math.min(...[...timers].map(({ atMs }) => atMs))),
-    /** Lets everything run that is already due. */
+    /** Lets all due work run. */
     settle: () => new Promise<void>((resolve) => setImmediate(resolve)),
     advance(byMs: number) {
       now += byMs

@@ -1,6 +1,6 @@
 import type { Runtime, SessionStore } from '@bowline/sessions'
 
-/** A process that can die: nothing that it asks of the store after that is answered. */
+/** Creates a process that can die: no later call to the store is answered. */
 export function mortalRuntime(store: SessionStore, open: (over: SessionStore) => Runtime): { readonly runtime: Runtime; readonly die: () => void } {
   let dead = false
   const mortal = new Proxy(store, {

@@ -99,7 +99,7 @@ describe('the offline model', () => {
     content: { type: 'content', value: [{ type: 'text', text: 'fine' }] },
   }
 
-  /** What each row asks for, one list for each answer that still calls tools. */
+  /** Tools that each phrase calls, one list per answer that calls tools. */
   const rows: readonly { readonly say: string; readonly calls: readonly (readonly string[])[] }[] = [
     { say: 'what is the weather in Oslo and Lima', calls: [['get_weather', 'get_weather']] },
     { say: 'index the docs', calls: [['index_docs']] },
@@ -116,7 +116,7 @@ describe('the offline model', () => {
   ]
   const pages: ToolOutput = { type: 'json', value: { pages: ['a', 'b', 'c', 'd'] } }
 
-  /** Answers each call with the good outcome until the model stops calling. Returns what it says then. */
+  /** Answers each call with a successful result until the model stops calling. Returns its final text. */
   async function endOf(say: string, history: Prompt): Promise<string> {
     const prompt = [...history]
     for (let answers = 0; answers <= 5; answers++) {

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { readPageToken } from '../src/server/page-token.ts'
 import { makeDataFolder, removeDataFolder } from './demo-process.ts'
 
-/** Posts that it looks, then the first content that the file has. */
+/** Posts when it starts to read, and then the first content of the file. */
 const observer = `
   const { readFileSync } = require('node:fs')
   const { parentPort, workerData } = require('node:worker_threads')

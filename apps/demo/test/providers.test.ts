@@ -55,7 +55,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
     wire.onMessage('still there', { content: 'Yes, still here.' })
   })
 
-  /** The provider fails every attempt. Each once: a wire may send both messages of the reader as one. */
+  /** Fails the given number of attempts. Each is a separate fixture, because a wire may join both messages of the user. */
   function failAttempts(userMessage: string, attempts: number, fixture: Omit<Fixture, 'match'>) {
     for (let sequenceIndex = 0; sequenceIndex < attempts; sequenceIndex++) {
       wire.prependFixture({ ...fixture, match: { userMessage, sequenceIndex } })
@@ -137,7 +137,7 @@ describe.each(wires)('the demo over $name', ({ provider, env }) => {
       response: { content },
       chunkSize: 4,
       truncateAfterChunks: 12,
-      // What stands in the socket when it is destroyed is lost: each piece must have left before.
+      // Data that is still in the socket when it is destroyed is lost: each piece must have been sent before.
       latency: 10,
     })
     const session = newSession()

@@ -30,7 +30,7 @@ it('the example of the root README runs as it stands, against a wire server', { 
     const script = example.replace('.bowline/example.db', join(data, 'example.db'))
     expect(script).not.toBe(example)
     const env = { PATH: process.env['PATH'], OPENAI_API_KEY: 'key', OPENAI_BASE_URL: `${wire.url}/v1` }
-    // In this folder all packages of the example can be found.
+    // All packages of the example can be found from this folder.
     const { stdout } = await promisify(execFile)(process.execPath, [...bundledFlags(), '--input-type=module-typescript', '--eval', script], { cwd: folder, env })
     expect(stdout).toBe('It is sunny in Oslo.\ncompleted\n')
   } finally {

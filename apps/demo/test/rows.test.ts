@@ -33,7 +33,7 @@ function newSession(): Session {
   return demo.runtime.session(sessionKeyOf(`row${++sessions}`))
 }
 
-/** The log of a session until it has settled so often. */
+/** Returns the log of a session until it has settled this number of times. */
 async function logOf(session: Session, settled = 1): Promise<readonly AgentEvent[]> {
   const events: AgentEvent[] = []
   let left = settled
@@ -56,7 +56,10 @@ function ofType<Type extends AgentEvent['type']>(events: readonly AgentEvent[], 
 
 const callsIn = (events: readonly AgentEvent[]) => ofType(events, 'tool-execution-start').map(({ toolName }) => toolName)
 
-/** Wherever one looks, and in whatever order, the past is the fold of the log up to there; its end is what the store has. */
+/**
+ * Expects that any moment of the past, read in any order, is the fold of the log up to there, and that the last one equals the
+ * store.
+ */
 async function expectPast(session: Session, events: readonly AgentEvent[], copied: readonly ViewMessage[] = []): Promise<void> {
   const log = events.filter((event): event is DurableEvent => isDurable(event))
   const fresh = (count: number) => log.slice(0, count).reduce(foldMoment, momentBefore(copied))
@@ -67,13 +70,13 @@ async function expectPast(session: Session, events: readonly AgentEvent[], copie
   expect(view.messages).toEqual((await session.messages({ limit: 200 })).items)
   expect([view.pendingToolCalls, view.pendingApprovals, view.gap]).toEqual([[], [], false])
   if (copied.length > 0) return
-  // The store counts the costs of children apart.
+  // The store counts the costs of children separately.
   const ofChildren = ofType(log, 'usage').filter(({ purpose }) => purpose === 'child')
   const stored = [(await session.info())?.cost, ...ofChildren.map(({ cost }) => cost)].reduce((sum, cost) => sum + Number(cost?.total ?? 0), 0)
   expect(spending.runs.reduce((sum, run) => sum + (run.cost ?? Number.NaN), 0)).toBeCloseTo(stored, 9)
 }
 
-/** All that a row calls, in the log of its session. */
+/** Calls of each phrase in the log of its session. */
 const rows = [
   { text: 'tell me a story', calls: [], answer: 'The knot that remembered' },
   { text: 'what is the weather in Oslo and Lima', calls: ['get_weather', 'get_weather'], answer: '**Lima** is warmer than Oslo' },
@@ -188,7 +191,7 @@ describe('every row of the offline model, in a runtime', () => {
 })
 
 describe('be slow', () => {
-  /** Moves the clock until the run has ended. Returns how, and after how much time. */
+  /** Advances the clock until the run has ended. Returns its outcome and duration. */
   async function slowRun(act?: (session: Session) => Promise<unknown>) {
     const time = manualTime()
     const folder = await makeDataFolder()

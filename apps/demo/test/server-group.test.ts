@@ -15,7 +15,7 @@ const peer = { remoteAddress: '127.0.0.1' }
 const ownPid = process.pid
 const up = (pid: number, runtimeId: string) => ({ pid, runtimeId })
 
-/** A process of a group of two: `owner` executes the one run that there is, that of the session `mine`. */
+/** Returns a process of a group of two. `owner` executes the only run, that of the session `mine`. */
 function member(processes: readonly ServerProcess[], owner?: string) {
   const listRuns = async (key: string, query: object) => {
     expect(query).toEqual({ status: ['running'], limit: 1 })

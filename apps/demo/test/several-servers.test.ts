@@ -31,7 +31,7 @@ describe('a demo on Postgres', { timeout: 60_000 }, () => {
     expect(new Set(servers?.map(({ pid }) => pid)).size).toBe(2)
     const execute = await post('/api/agent/execute', { sessionId: 'mine', input: { role: 'user', content: 'hello' }, context: {} })
     expect(await lastFrame(execute)).toMatchObject({ status: 'completed' })
-    // The one and then the other is asked.
+    // The requests go to the two servers in turn.
     const views = [await (await request('/api/agent/session/mine')).json(), await (await request('/api/agent/session/mine')).json()]
     expect(views[1]).toEqual(views[0])
   })

@@ -12,7 +12,7 @@ async function run(folder: string, args: readonly string[], env: DemoEnv = {}) {
   return { code, output: demo.output() }
 }
 
-/** The server's process: a kill that is only announced names it. */
+/** Returns the process id of the server: the answer to a delayed kill contains it. */
 async function serverOf({ url }: DemoProcess): Promise<number> {
   const { post } = await openPage(url)
   const { pid } = (await (await post('/studio/kill', { delayMs: 5000 })).json()) as { pid: number }

@@ -7,7 +7,7 @@ import { Screen } from '../src/terminal/screen.ts'
 import { demoEnv, makeDataFolder, removeDataFolder, spawnTerminal, startDemo } from './demo-process.ts'
 import type { DemoEnv } from './demo-process.ts'
 
-/** Where it is missing, the tests at a pseudo terminal are skipped by name, and fail in CI. */
+/** If `script` is missing, the tests of the pseudo terminal are skipped, and fail in CI. */
 const hasScript = process.env['CI'] !== undefined || spawnSync('script', ['--version']).status === 0
 
 const supervisor = join(import.meta.dirname, '../src/supervisor.ts')
@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => removeDataFolder(dataFolder))
 
-/** Lines through a pipe, and what comes of them. */
+/** Sends lines through a pipe and returns the output. */
 async function pipe(lines: readonly string[], args = ['--cli'], env: DemoEnv = {}) {
   const child = spawn(process.execPath, [supervisor, ...args], { env: { ...demoEnv(dataFolder), ...env } })
   child.stdin.end(lines.map((line) => `${line}\n`).join(''))
@@ -27,7 +27,7 @@ async function pipe(lines: readonly string[], args = ['--cli'], env: DemoEnv = {
   return { stdout, stderr, code: await code }
 }
 
-/** A person at a terminal. */
+/** Runs the demo in a pseudo terminal. */
 function sit(env: DemoEnv = {}) {
   const { child, output, printed } = spawnTerminal(dataFolder, ['--cli'], env)
   const closed = new Promise<number | null>((resolve) => child.once('close', resolve))
@@ -35,7 +35,7 @@ function sit(env: DemoEnv = {}) {
   let from = 0
   return {
     output,
-    /** Waits for what comes after what was seen before. */
+    /** Waits for output after the part that was matched before. */
     async sees(pattern: RegExp): Promise<void> {
       const seen = await printed(new RegExp(`^[^]{${from}}[^]*?(?:${pattern.source})`))
       from = seen[0].length
@@ -168,7 +168,7 @@ describe('what stands on the screen', () => {
       screen.tell(evil)
       screen.note(evil)
       screen.progress(evil)
-      // Its own are those that clear a line, and colours.
+      // The terminal itself writes control sequences only for colours and to clear a line.
       const shown = (out() + notes()).replaceAll(colour, '').replaceAll(`\r${escape}[K`, '')
       expect(shown).not.toMatch(/[^\P{Cc}\n]/u)
       expect(out() + notes()).toContain('a]0;title[2Jb')

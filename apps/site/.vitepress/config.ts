@@ -17,27 +17,27 @@ export default defineConfig({
   title: 'Bowline',
   description: firstSentenceOf(textOf('README.md')),
   lang: 'en',
-  // The pages stay where they are read on GitHub and in the packages.
+  // The pages stay at the paths that GitHub and the packages use.
   srcDir: '../..',
   srcExclude: globSync('**/*.md', { cwd: root, exclude: (name) => name === 'node_modules' }).filter((file) => !files.has(file)),
   rewrites: Object.fromEntries(pages.map(({ file, route }) => [file, `${route}.md`])),
   outDir: './dist',
   cacheDir: '../../node_modules/.cache/bowline/site',
-  // The site works in any folder of any host.
+  // Relative, so that the site works in any folder of any host.
   base: './',
-  // Else it would load each config.ts of the repository.
+  // Otherwise VitePress loads each config.ts of the repository.
   additionalConfig: {},
-  // The list of pages is long, and all that are in sight would be loaded ahead.
+  // The list of pages is long, and all visible ones would be prefetched.
   router: { prefetchLinks: false },
   vite: {
-    // The index of the search is large, and is loaded when a reader searches.
+    // The search index is large. It is loaded when a reader searches.
     build: { chunkSizeWarningLimit: 2_000 },
-    // It would read each HTML file of the repository.
+    // Otherwise Vite reads each HTML file of the repository.
     optimizeDeps: { entries: [] },
   },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
-    // The anchors are those that GitHub makes.
+    // Anchors equal those of GitHub.
     anchor: { slugify: slug },
     config: (markdown) => adaptToSite(markdown, { root, repository, pages }),
   },
@@ -60,7 +60,7 @@ export default defineConfig({
   buildEnd({ outDir }) {
     if (!existsSync(apiReference)) throw new Error('There is no API reference in docs/api. Make it first: npm test -- docs')
     cpSync(apiReference, join(outDir, 'api'), { recursive: true })
-    // Machines read the pages as they were written.
+    // Programs read the pages as plain Markdown.
     for (const file of ['llms.txt', 'llms-full.txt', ...files]) cpSync(join(root, file), join(outDir, file))
   },
 })

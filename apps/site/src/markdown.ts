@@ -10,14 +10,14 @@ export interface Place {
   readonly pages: readonly { readonly file: string; readonly route: string }[]
 }
 
-/** Turns what is written for GitHub into what a site needs: links to its pages, and no header cells without text. */
+/** Adapts Markdown for GitHub to the site: links go to pages of the site, and empty header cells become ordinary cells. */
 export function adaptToSite(markdown: MarkdownRenderer, place: Place): void {
   markdown.core.ruler.push('adapt-to-site', ({ tokens, env }) => {
     const { realPath } = env as { readonly realPath?: string }
     if (realPath === undefined) return
     const file = posix.relative(place.root, realPath)
     tokens.forEach((token, index) => {
-      // A screen reader announces a header; an empty one is an ordinary cell.
+      // Screen readers announce header cells, so an empty one becomes an ordinary cell.
       if (token.type === 'inline' && token.content === '' && tokens[index - 1]?.type === 'th_open') for (const cell of [tokens[index - 1], tokens[index + 1]]) if (cell) cell.tag = 'td'
     })
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
@@ -28,8 +28,8 @@ export function adaptToSite(markdown: MarkdownRenderer, place: Place): void {
 }
 
 /**
- * Makes a link of the site from one between files of the repository. A folder leads to its first page. A file that is no page
- * leads to GitHub. A link to a file that does not exist stays as it is.
+ * Converts a link between files of the repository to a link of the site. A folder becomes its first page. A file that is not a page
+ * becomes a GitHub link. A link to a file that does not exist stays unchanged.
  */
 export function linkOfTheSite(href: string, file: string, { root, repository, pages }: Place): string {
   if (/^(?:#|[a-z]+:)/i.test(href)) return href

@@ -13,7 +13,7 @@ import { chromiumOptions, isChromiumMissing, titleInBrowser } from '../../../scr
 import { sectionsOf } from '../../../scripts/pages.mjs'
 
 const site = join(import.meta.dirname, '../dist')
-/** The site has to work in any folder of a host. */
+/** The site must work in any folder of a host. */
 const prefix = '/in/a/folder'
 const desktop = { width: 1280, height: 800 }
 const phone = { width: 360, height: 640 }
@@ -38,7 +38,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the built site'), () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
-  /** Opens a tab, and expects that nothing has come from elsewhere and that the console has stayed clean. */
+  /** Opens a tab, and expects no requests to other hosts and a clean console. */
   async function visit(test: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
     const context = await browser.newContext({ viewport: desktop, colorScheme: 'light', reducedMotion: 'reduce', ...options })
     const page = await context.newPage()
@@ -86,7 +86,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the built site'), () => {
         for (const route of scanned) {
           await open(page, route)
           expect(await page.evaluate(() => document.documentElement.classList.contains('dark'))).toBe(colorScheme === 'dark')
-          // Nothing else differs in other colours, and the list of pages is the same on each.
+          // Only colours differ in the dark theme, and the list of pages is the same on every page.
           expect(await faults(page, { rules: colorScheme === 'light' ? [] : ['color-contrast'], besides: route === 'index' ? [] : ['.VPSidebar'] }), route).toEqual([])
         }
       },
@@ -103,12 +103,14 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the built site'), () => {
           expect(await page.evaluate(() => document.documentElement.scrollWidth), route).toBe(phone.width)
         }
       },
-      // Scripts change nothing in the width, and take most of the time.
+      // Scripts do not change the width, and take most of the time.
       { viewport: phone, javaScriptEnabled: false },
     ))
 })
 
-/** Returns the violations that axe finds, one line each: of these rules only, if some are named, and not in what `besides` selects. */
+/**
+ * Returns the violations that axe finds, one line each. `rules` limits it to these rules; `besides` selects parts that are ignored.
+ */
 async function faults(page: Page, { rules, besides }: { readonly rules: string[]; readonly besides: string[] }): Promise<readonly string[]> {
   await page.evaluate(axe.source)
   return page.evaluate(

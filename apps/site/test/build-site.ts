@@ -5,7 +5,7 @@ import { join } from 'node:path'
 /** Builds the site once for all tests. */
 export default async function buildSite(): Promise<void> {
   const folder = join(import.meta.dirname, '..')
-  // The environment of a test would build pages for developers of Vue.
+  // With the environment of a test, Vue would be built in development mode.
   const env = { ...process.env, NODE_ENV: 'production' }
   const vitepress = spawn(join(folder, 'node_modules/.bin/vitepress'), ['build'], { cwd: folder, env, stdio: 'inherit' })
   const [code] = await once(vitepress, 'close')

@@ -8,7 +8,7 @@ import type { Place } from '../src/markdown.ts'
 const site = join(import.meta.dirname, '../dist')
 const pages = sectionsOf().flatMap((section) => section.pages)
 
-/** What a browser would ask for, and the place in it. */
+/** Returns the requests of a browser for the links, and their anchors. */
 function linksOf(html: string): readonly { readonly path: string; readonly anchor: string }[] {
   const addresses = [...html.matchAll(/<a\b[^>]*? href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'))
   return addresses.filter((href) => !/^[a-z]+:/i.test(href)).map((href) => {

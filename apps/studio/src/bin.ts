@@ -2,5 +2,5 @@
 import { join } from 'node:path'
 import { runStudio } from './run-studio.ts'
 
-// Of the package: the page lies built beside it.
+// Command of the package. The built page is in the same folder.
 process.exitCode = await runStudio(process.argv.slice(2), () => Promise.resolve(join(import.meta.dirname, 'page')))

@@ -8,7 +8,7 @@ const packages = resolve(studio, '../../packages')
 const builtPages = join(studio, 'dist/page')
 const configFile = join(studio, 'vite.config.ts')
 
-/** What the page is made of. */
+/** Source files of the page. */
 const sources = [
   join(studio, 'src'),
   configFile,
@@ -19,8 +19,8 @@ const sources = [
 ]
 
 /**
- * The folder of the built page, built first when something that it is made of has changed. The folder is named by what
- * it was made of, and appears at once when it is complete: several may build at the same time.
+ * Returns the folder of the built page. Builds the page first if its sources have changed. The name of the folder is a hash of the
+ * sources, and the folder appears in one step when it is complete: several processes may build at the same time.
  */
 export async function buildPage(): Promise<string> {
   const folder = join(builtPages, await stampOf(sources))
@@ -29,7 +29,7 @@ export async function buildPage(): Promise<string> {
   const { build } = await import('vite')
   const { compression } = await import('vite-plugin-compression2')
   const { NODE_ENV } = process.env
-  // Vite takes the React of this environment. A test or a shell must not put that of development into the page of users.
+  // Vite selects the React build by this variable. A test or shell must not put the development build into the page.
   process.env.NODE_ENV = 'production'
   await build({ configFile, build: { outDir: draft }, plugins: [compression({ algorithms: ['brotliCompress', 'gzip'], threshold: 1024 })] }).finally(() => {
     if (NODE_ENV === undefined) delete process.env.NODE_ENV
@@ -47,7 +47,7 @@ export interface WatchedPage {
   close(): Promise<void>
 }
 
-/** Builds the page, and again whenever it changes, until `close`. Resolves after the first time. */
+/** Builds the page, and rebuilds it on every change until `close`. Resolves after the first build. */
 export async function watchPage(): Promise<WatchedPage> {
   const folder = join(builtPages, 'watched')
   const { build } = await import('vite')

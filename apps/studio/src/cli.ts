@@ -1,5 +1,5 @@
 import { buildPage } from './build-page.ts'
 import { runStudio } from './run-studio.ts'
 
-// Of the repository: it builds the page when that has changed.
+// Command of the repository. It rebuilds the page if its sources have changed.
 process.exitCode = await runStudio(process.argv.slice(2), buildPage)

@@ -1,45 +1,45 @@
 /**
- * What the host of the page offers besides the API: `GET /studio/info`, with `?session=` about the run of that session too. A host is
- * the demo, or the small server that stands between the page and a Bowline server elsewhere.
+ * Features of the page's host in addition to the API: `GET /studio/info`, with `?session=` also about the run of that session. The
+ * host is the demo, or the small server between the page and a remote Bowline server.
  */
 export interface StudioInfo {
-  /** Which model answers, if the host knows. */
+  /** Model that answers. Absent if the host does not know it. */
   readonly model?: ModelInfo
-  /** Where the provider's key comes from. */
+  /** Environment variable that holds the key of the provider. */
   readonly keyVariable?: string
   readonly problem?: { readonly variable: string; readonly message: string }
-  /** The address of the Bowline server, if that is not the host itself. */
+  /** Address of the Bowline server. Absent if it is the host itself. */
   readonly server?: string
-  /** Whether the server may be killed from the page. */
+  /** True if the page may kill the server. */
   readonly canKill: boolean
-  /** The server processes. Absent if there is only one ever. */
+  /** Server processes. Absent if there is always exactly one. */
   readonly servers?: readonly ServerInfo[]
-  /** Phrases to offer to the reader. */
+  /** Phrases that the page offers as inputs. */
   readonly phrases?: readonly Phrase[]
-  /** Counts of effects outside, by name, such as `payments`. */
+  /** Numbers of external effects by name, such as `payments`. */
   readonly effects?: Readonly<Record<string, number>>
 }
 
 export interface ModelInfo {
   readonly provider: string
   readonly modelId: string
-  /** It needs no network. */
+  /** True if the model needs no network. */
   readonly offline: boolean
-  /** Its prices are made up. */
+  /** True if its prices are invented. */
   readonly madeUpPrices?: boolean
 }
 
 export interface ServerInfo {
   readonly name: string
-  /** Absent while it is down. */
+  /** Process id. Absent while the server is down. */
   readonly pid?: number
-  /** The id of its runtime, which the log names as the writer of commits. Absent while it is down. */
+  /** Id of its runtime, which the log names as the writer of commits. Absent while the server is down. */
   readonly runtimeId?: string
-  /** Whether it executes the run of the session that was asked for. */
+  /** True if it executes the run of the requested session. */
   readonly isOwner: boolean
 }
 
-/** An input to try, and the feature that it shows. */
+/** Example of an input, and the feature that it shows. */
 export interface Phrase {
   readonly say: string
   readonly see: string

@@ -1,7 +1,7 @@
 import { serveStatic } from '@hono/node-server/serve-static'
 import { Hono } from 'hono'
 
-/** Scripts and styles of this page only, no pictures from elsewhere, and nobody may frame it. */
+/** Allows only scripts and styles of this page, no external images, and no embedding in a frame. */
 const contentSecurityPolicy = [
   "default-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -12,15 +12,14 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 /**
- * Serves the built page, each file as it is or as the build has compressed it, whichever the browser takes. Anything else is
- * a 404.
+ * Returns a handler for the files of the built page, compressed or not, as the browser accepts. Answers all other paths with 404.
  */
 export function createPageFiles(pageFolder: string): (request: Request) => Response | Promise<Response> {
   const app = new Hono()
   app.use(async (context, next) => {
     await next()
     if (context.res.status === 404) return
-    // Built files have a hash of their content in their name.
+    // The name of a built file contains a hash of its content.
     context.header('cache-control', context.req.path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'no-store')
     context.header('vary', 'Accept-Encoding')
     context.header('content-security-policy', contentSecurityPolicy)

@@ -9,7 +9,10 @@ Opens the studio before a Bowline server. The token is read from BOWLINE_TOKEN: 
 const defaultPort = 8788
 const answerMs = 10_000
 
-/** Resolves to the exit code. `builtPage` gives the folder of the built page; it is not asked before the server has answered. */
+/**
+ * Runs the studio. Resolves with the exit code. `builtPage` returns the folder of the built page; it is called after the server has
+ * answered.
+ */
 export async function runStudio(args: readonly string[], builtPage: () => Promise<string>): Promise<number> {
   const given = readArguments(args)
   if (typeof given === 'string') {
@@ -50,7 +53,7 @@ function readArguments(args: readonly string[]): { readonly server: string; read
   }
 }
 
-/** Asks the server who the token stands for, before a page is opened that could do nothing. */
+/** Checks the token on the server before the page opens. Returns a text for the user if it would not work. */
 async function problemWith(server: string, token: string | undefined): Promise<string | undefined> {
   try {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }

@@ -4,21 +4,21 @@ import type { StudioInfo } from './info.ts'
 import { createPageFiles } from './page-files.ts'
 
 export interface StudioFetchOptions {
-  /** The address of the Bowline server: http or https, with the path below which its API is, if it has one. */
+  /** Address of the Bowline server: http or https, with the path before `/api` if it has one. */
   readonly server: string
-  /** Sent to the server as a bearer token. Never given to the page. */
+  /** Sent to the server as a bearer token. Never sent to the page. */
   readonly token: string | undefined
-  /** Where this host listens, on loopback. */
+  /** Port of this host on loopback. */
   readonly port: number
-  /** Where the built page is. */
+  /** Folder of the built page. */
   readonly pageFolder: string
 }
 
 const loopbackNames = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
- * The page, and the API of a Bowline server elsewhere behind it. Only the page itself, on this machine, is answered: others could
- * use the token without knowing it.
+ * Serves the page, and forwards its API requests to a remote Bowline server. It only answers requests of the page itself on this
+ * machine: other pages could use the token unnoticed.
  */
 export function createStudioFetch({ server, token, port, pageFolder }: StudioFetchOptions): (request: Request) => Response | Promise<Response> {
   const hosts = loopbackNames.map((name) => `${name}:${port}`)
@@ -39,7 +39,7 @@ export function createStudioFetch({ server, token, port, pageFolder }: StudioFet
   app.all('/api/*', async (context) => {
     const { pathname, search } = new URL(context.req.url)
     const headers = { ...context.req.header(), cookie: undefined, origin: undefined, host: undefined, authorization: token === undefined ? undefined : `Bearer ${token}` }
-    // Before the answer, a page that leaves ends the request. After it, the server of this host cancels the body.
+    // Before the answer, a page that closes aborts the request. After it, the server of this host cancels the body.
     const leaving = new AbortController()
     const leave = (): void => leaving.abort()
     context.req.raw.signal.addEventListener('abort', leave)
@@ -48,13 +48,13 @@ export function createStudioFetch({ server, token, port, pageFolder }: StudioFet
         raw: new Request(context.req.raw, { signal: leaving.signal }),
         headers,
         signal: leaving.signal,
-        // Another server must not get the token.
+        // A redirect must not send the token to another server.
         redirect: 'manual',
       })
     } catch {
-      // The page has left.
+      // The page has closed.
       if (context.req.raw.signal.aborted) return new Response(null, { status: 499 })
-      // The page tries again, as it does when a server is started anew.
+      // The page retries, as after a server restart.
       return context.json({ type: 'about:blank', title: 'The server is out of reach', status: 503, code: 'server-unreachable', detail: `${base} does not answer.` }, 503, { 'content-type': 'application/problem+json', 'retry-after': '1' })
     } finally {
       context.req.raw.signal.removeEventListener('abort', leave)

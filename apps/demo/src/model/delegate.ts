@@ -6,7 +6,7 @@ const tasks: Readonly<Record<string, string>> = {
   colleague: 'Give a second opinion: is a bowline good enough to climb on?',
 }
 
-/** Hands a task to another agent over the bridge, and waits for its answer. */
+/** Delegates a task to another agent through the bridge, and waits for its answer. */
 export const delegate: Intent = {
   name: 'delegate',
   keyWords: /\bask (the |a |my )?(worker|colleague)\b/i,
@@ -26,7 +26,7 @@ export const delegate: Intent = {
   },
 }
 
-/** The answer of the colleague, the agent that is asked for a second opinion. */
+/** Answer of the colleague, the agent that gives second opinions. */
 export const opinion: Intent = {
   name: 'opinion',
   keyWords: /\bsecond opinion\b/i,

@@ -19,7 +19,7 @@ export const deleteReport: Intent = {
   },
 }
 
-/** The name after the word "report", if it looks like one of a report: `q1-final`. */
+/** Returns the word after "report" if it has the form of a report name: `q1-final`. */
 function reportIn(text: string): string {
   return /\breport\s+`?((?=[a-z0-9-]*\d)[a-z0-9-]{1,40})\b/i.exec(text)?.[1]?.toLowerCase() ?? defaultReport
 }

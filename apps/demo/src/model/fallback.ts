@@ -3,7 +3,7 @@ import type { Intent } from './intent.ts'
 
 const list = phrases.map(({ say, see }) => `- **${say}**: ${see}`).join('\n')
 
-/** Answers whatever nothing else understands. */
+/** Answers every text that no other intent matches. */
 export const fallback: Intent = {
   name: 'fallback',
   keyWords: /^/,

@@ -1,4 +1,4 @@
-/** Delays of a seeded clock: the same seed gives the same rhythm, a little uneven like a real model's. */
+/** Returns delays from a seed, slightly uneven like those of a real model. The same seed gives the same delays. */
 export function seededLatency(seed: string): () => number {
   let state = hash(seed)
   return () => {

@@ -3,7 +3,7 @@ import type { Intent } from './intent.ts'
 
 const volumes = 3
 
-/** Reads so much that the context has to be compacted. */
+/** Reads so much text that the context must be compacted. */
 export const longTalk: Intent = {
   name: 'long-talk',
   keyWords: /\blong talk\b/i,
@@ -24,7 +24,7 @@ export const longTalk: Intent = {
   },
 }
 
-/** Writes the summary for a compaction: what users asked for, and with which tools it was done. */
+/** Writes the summary for a compaction: the requests of users, and the tools that answered them. */
 export const summary: Intent = {
   name: 'summary',
   keyWords: /^<(previous-summary|conversation|turn-under-way)>\n/,

@@ -11,15 +11,15 @@ import { tokensOf } from './tokens.ts'
 
 export interface OfflineModelOptions {
   readonly pace?: Pace
-  /** Makes the id of a block or a call. Default: counted from the history, so equal histories give equal ids. */
+  /** Creates the id of a block or a call. Default: derived from the history, so that equal histories give equal ids. */
   readonly ids?: (prompt: Prompt) => NextId
-  /** The model that takes over when the other one has failed. Default false. */
+  /** True for the model that takes over when the first one has failed. Default false. */
   readonly isSpare?: boolean
 }
 
 type NextId = (kind: 'block' | 'call') => string
 
-/** A model without key and network. It must give the same parts for the same history, and never throw for an input. */
+/** Creates a model that needs no key and no network. It returns the same parts for the same history, and never throws. */
 export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4 {
   const { pace = createPace(1, systemClock), ids = idsFromHistory, isSpare = false } = options
   const passagesFor = (prompt: Prompt): readonly Passage[] =>
@@ -45,7 +45,7 @@ export function offlineModel(options: OfflineModelOptions = {}): LanguageModelV4
   }
 }
 
-/** The answers to several questions as one: while one of them needs tools, the others wait. */
+/** Joins the answers to several questions. While one of them needs tools, the others wait. */
 function together(answers: readonly (readonly Passage[])[]): readonly Passage[] {
   const working = answers.filter((answer) => answer.some(({ type }) => type === 'call' || type === 'failure'))
   return (working.length > 0 ? working : answers).flat()
@@ -90,7 +90,7 @@ async function* streamParts(prompt: Prompt, passages: readonly Passage[], { abor
   yield { type: 'finish', finishReason: finishReasonOf(passages), usage: usageOf(prompt, passages) }
 }
 
-/** The error that a client of a provider makes of such an answer. */
+/** Returns the error that a provider client throws for this answer. */
 function errorOf({ status, message }: Extract<Passage, { type: 'failure' }>): APICallError {
   return new APICallError({ message, statusCode: status, url: 'offline:', requestBodyValues: {} })
 }
@@ -139,7 +139,7 @@ function toStream(
   open: (abortSignal: AbortSignal) => AsyncGenerator<StreamPart>,
   abortSignal: AbortSignal | undefined,
 ): ReadableStream<StreamPart> {
-  // A reader that leaves must not wait for the delay that is running.
+  // If the reader leaves, a delay in progress is aborted.
   const left = new AbortController()
   const parts = open(abortSignal ? AbortSignal.any([abortSignal, left.signal]) : left.signal)
   return new ReadableStream<StreamPart>({

@@ -12,13 +12,13 @@ import { story } from './story.ts'
 import { fail, slow } from './trouble.ts'
 import { weather } from './weather.ts'
 
-/** First what programs ask: their texts may quote anything that people say. */
+/** Intents of programs come first: their texts may quote anything that users say. */
 const intents: readonly Intent[] = [
   ...[summary, news, library, opinion],
   ...[weather, indexDocs, location, deleteReport, research, delegate, plan, longTalk, invoice, story, fail, slow],
 ]
 
-/** The first intent whose key words are in the text; the fallback understands everything. */
+/** Returns the first intent whose key words are in the text. The fallback matches every text. */
 export function pickIntent(text: string): Intent {
   return intents.find((intent) => intent.keyWords.test(text)) ?? fallback
 }

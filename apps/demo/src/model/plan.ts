@@ -3,7 +3,7 @@ import type { Intent, Passage } from './intent.ts'
 
 const goal = 'a day trip around the island'
 
-/** One step of the plan after the other, each with the tools that its orchestration step allows. */
+/** Performs the plan step by step, each with the tools that its orchestration step allows. */
 export const plan: Intent = {
   name: 'plan',
   keyWords: /\bplan\b/i,

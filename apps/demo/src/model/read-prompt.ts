@@ -5,8 +5,8 @@ type Asked = Omit<Question, 'isSpare'>
 type Message = Prompt[number]
 
 /**
- * The last message of a person with what the tools answered since, and the news of background tasks that came after it. What
- * has been answered is left out: the news of a later turn do not ask the old question again.
+ * Returns the last user message with the tool results since then, and later notices of background tasks. Requests that were
+ * answered are left out, so that a notice in a later turn does not repeat the old request.
  */
 export function readPrompt(prompt: Prompt): readonly Asked[] {
   const last = prompt.findLastIndex((message) => message.role === 'user' && !isNews(message))
@@ -21,7 +21,7 @@ export function readPrompt(prompt: Prompt): readonly Asked[] {
 
 const newsTool = 'background_output'
 
-/** The runtime speaks in the place of a user. */
+/** Notices of the runtime have the role of a user message. */
 function isNews(message: Message): boolean {
   return message.role === 'user' && textOf(message).startsWith('<background-task ')
 }

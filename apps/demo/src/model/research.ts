@@ -3,7 +3,7 @@ import type { Intent, Passage, ToolAnswer } from './intent.ts'
 
 const pages = 3
 
-/** Hands the work to a subagent and goes on without it. */
+/** Delegates the work to a subagent and continues without it. */
 export const research: Intent = {
   name: 'research',
   keyWords: /\bresearch\b/i,
@@ -22,7 +22,7 @@ export const research: Intent = {
   },
 }
 
-/** A background task has ended: the runtime says so in the place of a user. */
+/** Reports that a background task has ended. The notice of the runtime has the role of a user message. */
 export const news: Intent = {
   name: 'news',
   keyWords: /^<background-task id="/,
@@ -33,7 +33,7 @@ export const news: Intent = {
   },
 }
 
-/** The turn of the researcher, in its own session. */
+/** Turn of the researcher in its own session. */
 export const library: Intent = {
   name: 'library',
   keyWords: /\bthe library has about\b/i,

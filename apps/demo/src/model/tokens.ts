@@ -1,4 +1,4 @@
-/** Pieces of about a token each: a word with the space before it. Joined they are the text again. */
+/** Splits a text into pieces of about one token: a word and the space before it. Joined they equal the text. */
 export function tokensOf(text: string): readonly string[] {
   return text.match(/\s*[^\s]{1,8}|\s+$/gu) ?? []
 }

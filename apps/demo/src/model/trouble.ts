@@ -2,7 +2,7 @@ import type { Intent } from './intent.ts'
 
 const overloaded = 503
 
-/** The provider fails each time it is asked. Only another model helps. */
+/** Fails on every attempt. Only another model helps. */
 export const fail: Intent = {
   name: 'fail',
   keyWords: /\bfail\b/i,
@@ -17,7 +17,7 @@ export const fail: Intent = {
 
 const delayMs = 1500
 
-/** Answers so slowly that the turn ends at its time limit. */
+/** Answers so slowly that the turn reaches its time limit. */
 export const slow: Intent = {
   name: 'slow',
   keyWords: /\bslow(ly)?\b/i,

@@ -17,7 +17,7 @@ export const weather: Intent = {
   },
 }
 
-/** The names after the word "in", as they were written. */
+/** Returns the names after the word "in", as written. */
 function citiesIn(text: string): readonly string[] {
   const list = /\bin\s+([^?.!\n]+)/i.exec(text)?.[1] ?? ''
   const names = list

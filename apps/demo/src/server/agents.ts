@@ -26,29 +26,29 @@ Never claim that something was paid or deleted unless the tool said so.`
 
 const retryDelayMs = 2_000
 
-/** So small that one long talk fills it. The prices are made up, as the model is. */
+/** The context window is so small that one long talk fills it. The prices are invented. */
 const offlineInfo: ModelInfo = {
   contextWindow: 12_000,
   maxOutputTokens: 2_000,
   price: { currency: 'USD', input: '1', output: '4' },
 }
 
-/** A slow answer runs out of this time. */
+/** Time limit of a turn. A slow answer exceeds it. */
 const offlineTurnMs = 30_000
 
 export interface DemoParts extends ToolSurroundings {
-  /** A factor on the delays of retries. */
+  /** Factor on the delays of retries. */
   readonly speed: number
-  /** The share by which they grow at random. Default: that of the loop. */
+  /** Maximum random share by which delays of retries grow. Default: that of the loop. */
   readonly jitter?: number
-  /** Hands work to other agents. */
+  /** Delegates work to other agents. */
   readonly delegate: Tool
   readonly orchestration: Extension
-  /** Records what the models are sent. */
+  /** Records the requests to models. */
   readonly requests: Extension
 }
 
-/** The agent that the page talks to, and the one that gives it second opinions. */
+/** Creates the agent of the page, and the agent that gives it second opinions. */
 export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate, orchestration, requests, ...surroundings }: DemoParts) {
   const model = modelOf(choice, speed, jitter)
   const researcher = defineAgent({
@@ -75,7 +75,7 @@ export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate,
   return [demo, colleague] as const
 }
 
-/** By name, so that its window and its prices are known. */
+/** Refers to the model by name, so that its context window and prices are known. */
 function modelOf({ model, spare, offline }: ModelChoice, speed: number, jitter?: number): Pick<AgentOptions, 'model' | 'models' | 'fallback' | 'retry' | 'limits' | 'compaction'> {
   const provider = model.provider.split('.')[0] ?? model.provider
   const models = createModels({

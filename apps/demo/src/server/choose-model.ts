@@ -3,12 +3,12 @@ import type { Environment } from './settings.ts'
 
 export interface ModelChoice {
   readonly model: LanguageModelV4
-  /** Takes over when the model fails for good. */
+  /** Model that takes over when the first one has failed for good. */
   readonly spare?: LanguageModelV4
   readonly offline: boolean
-  /** The variable to look at when the provider refuses the key. */
+  /** Variable to check if the provider refuses the key. */
   readonly keyVariable?: string
-  /** What is wrong with the environment; the offline model answers until it is set right. */
+  /** Fault of the environment. The offline model answers until it is corrected. */
   readonly problem?: EnvironmentProblem
 }
 
@@ -23,7 +23,7 @@ interface Wire {
   create(env: Environment, apiKey: string, modelId: string): Promise<LanguageModelV4>
 }
 
-// The code of a provider is loaded only where its model answers: it takes a quarter of a start.
+// Provider code is loaded only if its model is used: loading takes a quarter of the start time.
 const wires: Readonly<Record<string, Wire>> = {
   openai: {
     keyVariable: 'OPENAI_API_KEY',
@@ -53,7 +53,7 @@ const wires: Readonly<Record<string, Wire>> = {
 
 export type OfflineModels = Required<Pick<ModelChoice, 'model' | 'spare'>>
 
-/** Which model answers, by the environment alone. Never rejects: a mistake becomes a `problem` that names its variable. */
+/** Selects the model by the environment. Never rejects: a fault becomes a `problem` that names its variable. */
 export async function chooseModel(env: Environment, offline: () => OfflineModels): Promise<ModelChoice> {
   const fallBack = (variable: string, message: string): ModelChoice => ({
     ...offline(),
@@ -95,7 +95,7 @@ async function chooseCompatible(env: Environment, fallBack: (variable: string, m
   return { model: provider.chatModel(env.DEMO_MODEL), offline: false, keyVariable: 'DEMO_API_KEY' }
 }
 
-/** `anthropic:claude-…` names provider and model, `claude-…` the model only. */
+/** Splits `anthropic:claude-…` into provider and model. `claude-…` is only a model. */
 function splitModel(text: string | undefined): { readonly name?: string; readonly modelId?: string } {
   if (!text) return {}
   const colon = text.indexOf(':')

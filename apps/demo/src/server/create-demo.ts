@@ -21,21 +21,21 @@ import { planSteps } from './tools/plan.ts'
 
 export interface Demo {
   readonly choice: ModelChoice
-  /** Starts and stops the bridge with it. */
+  /** Runtime that also starts and stops the bridge. */
   readonly runtime: Runtime
   readonly bridge: Bridge
   readonly orchestration: Orchestration
-  /** Records the requests to models. */
+  /** Recorder of the requests to models. */
   readonly requests: RequestRecorder
 }
 
 export interface DemoOptions {
   readonly clock?: Clock
-  /** Changes the store. Default: it stays as it is. */
+  /** Wraps the store. Default: unchanged. */
   readonly around?: (store: SessionStore) => SessionStore
 }
 
-/** The demo's agents over the store and the model that the environment names. Throws for a mistake in the environment. */
+/** Creates the agents of the demo with the store and the model of the environment. Throws for a fault of the environment. */
 export async function createDemo(env: Environment, { clock = systemClock, around = (store) => store }: DemoOptions = {}): Promise<Demo> {
   const dataFolder = await openDataFolder(env)
   const speed = speedFrom(env)
@@ -51,7 +51,7 @@ export async function createDemo(env: Environment, { clock = systemClock, around
   return { choice, bridge, orchestration, requests, runtime: withBridge(runtime, bridge) }
 }
 
-/** Starts the bridge after the runtime, without waiting for it, and stops it first: the bridge uses the store of the runtime. */
+/** Starts the bridge after the runtime without waiting for it. Stops it before the runtime, because it uses the store. */
 function withBridge(runtime: Runtime, bridge: Bridge): Runtime {
   return {
     ...runtime,

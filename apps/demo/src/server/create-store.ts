@@ -4,7 +4,7 @@ import { memoryStore } from '@bowline/sessions/memory'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import type { StoreChoice } from './store-choice.ts'
 
-/** Opens nothing yet: the runtime does. The code for Postgres is loaded only for it. */
+/** Creates the store; the runtime opens it. Code for Postgres is loaded only if it is used. */
 export async function createStore(choice: StoreChoice, dataFolder: string): Promise<SessionStore> {
   switch (choice.kind) {
     case 'memory':

@@ -7,9 +7,9 @@ export const colleagueName = 'colleague'
 
 export interface DemoBridge {
   readonly bridge: Bridge
-  /** For the agent that hands work on. It waits until the bridge has started. */
+  /** Tool with which an agent delegates work. It waits until the bridge has started. */
   readonly tool: Tool
-  /** Must be called before the bridge starts: the runtime that executes what the colleague is asked. */
+  /** Sets the runtime that executes the colleague. Must be called before the bridge starts. */
   readonly join: (runtime: Runtime) => void
 }
 
@@ -19,7 +19,7 @@ const faultsOnly: BridgeLogger = {
   error: (fields, message) => console.error(`bridge: ${message}`, fields),
 }
 
-/** Two agents to hand work to: one in a process of its own, and one of the same runtime. */
+/** Creates two agents to delegate to: one in its own process, and one in the same runtime. */
 export function createDemoBridge(store: SessionStore, speed: number): DemoBridge {
   const local = inProcessExecutor({ agents: [] })
   const workers = workerExecutor({
@@ -30,7 +30,7 @@ export function createDemoBridge(store: SessionStore, speed: number): DemoBridge
     agents: ['worker', colleagueName],
     description: 'Hands a task to another agent and gives its answer. The worker knows how much rope a splice needs; the colleague gives second opinions.',
   })
-  // The server does not wait for the bridge, whose start takes half a second. So a delegation does.
+  // The bridge takes half a second to start. The server does not wait for it, so a delegation must.
   const tool: Tool = {
     ...delegate,
     async execute(input, context) {

@@ -13,13 +13,13 @@ export interface DemoFetchOptions {
   readonly token: string
   readonly info: Omit<StudioInfo, 'effects' | 'servers'>
   readonly effects: () => Promise<Effects>
-  /** The processes, if there are several. */
+  /** Processes of the group, if there are several. */
   readonly group?: ServerGroup
-  /** Absent: the server cannot be killed. */
+  /** Absent if the server cannot be killed. */
   readonly points?: KillPoints
-  /** Where the built page is. */
+  /** Folder of the built page. */
   readonly pageFolder: string
-  /** The API. Everything that is not the demo's own goes there. */
+  /** API server. It gets all requests that are not for routes of the demo. */
   readonly api: Pick<Server, 'fetch'>
 }
 
@@ -31,7 +31,7 @@ function originsOf(port: number): readonly string[] {
   return loopbackNames.map((name) => `http://${name}:${port}`)
 }
 
-/** The page, its token, and the API behind them. Only the page itself, on this machine, gets anything. */
+/** Serves the page and, with its token, the API. It only answers requests of the page itself on this machine. */
 export function createDemoFetch({ port, token, info, effects, group, points, pageFolder, api }: DemoFetchOptions): Server['fetch'] {
   const origins = originsOf(port)
   const pageFile = createPageFiles(pageFolder)

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import type { JSONObject } from '@bowline/llm'
 import { isMissing } from './is-missing.ts'
 
-/** How often each effect has happened in this data folder, in all sessions together. */
+/** Number of times that each effect has happened in this data folder, in all sessions. */
 export type Effects = Readonly<Record<'payments' | 'deletions', number>>
 
-/** Where the demo keeps what it did to the outside, a line for each effect. */
+/** Files that record external effects of the demo, one line per effect. */
 const books: Readonly<Record<keyof Effects, string>> = { payments: 'receipts.jsonl', deletions: 'deletions.jsonl' }
 
 export interface Effect extends JSONObject {
-  /** The idempotency key of the call. */
+  /** Idempotency key of the call. */
   readonly key: string
   readonly at: number
 }
@@ -24,7 +24,7 @@ export async function isBooked(dataFolder: string, kind: keyof Effects, key: str
   return lines.some((line) => line.includes(JSON.stringify(key)))
 }
 
-/** Counts each effect, over all sessions. */
+/** Counts each effect in all sessions. */
 export async function countEffects(dataFolder: string): Promise<Effects> {
   const [payments, deletions] = await Promise.all([readBook(dataFolder, 'payments'), readBook(dataFolder, 'deletions')])
   return { payments: payments.length, deletions: deletions.length }

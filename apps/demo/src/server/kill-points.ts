@@ -6,8 +6,8 @@ import type { Clock } from '@bowline/llm'
 import { isMissing } from './is-missing.ts'
 
 /**
- * `in-tool`: soon after the next tool has started, and before any outcome of it is stored. `after-result`: right after the next
- * outcome of a tool is stored, while others may be at work.
+ * `in-tool`: soon after the next tool has started, before its outcome is stored. `after-result`: right after the next outcome of a
+ * tool is stored, while others may be running.
  */
 export const killMoments = ['before-commit', 'after-commit', 'in-tool', 'after-result'] as const
 
@@ -20,21 +20,21 @@ interface KillPoint {
 }
 
 export interface KillPoints {
-  /** Takes the place of a point that was set before. Resolves to the time until which it counts. */
+  /** Sets the kill point and replaces an earlier one. Resolves with the time until which it is valid. */
   set(sessionKey: string, at: KillMoment): Promise<number>
-  /** Takes the point of this session away, if there is one: the input that it was set for was not accepted. */
+  /** Removes the kill point of this session, if there is one: the input for which it was set was not accepted. */
   clear(sessionKey: string): Promise<void>
-  /** The same store, in which this process dies when it comes to the point. */
+  /** Returns the store with commits that kill this process at the kill point. */
   around(store: SessionStore): SessionStore
 }
 
 const lifeMs = 60_000
-/** A tool of the demo has done its effect by then, and is still at work. */
+/** Delay after which a tool of the demo has performed its effect and is still running. */
 const inToolMs = 100
 
 /**
- * Ends the process that makes the next commit of a session. The point is a file in the data folder: of several processes the
- * one that comes to it first takes the file away and dies, so that none that goes on with the run dies too.
+ * Kills the process that reaches the kill point of a session. The point is a file in the data folder. If there are several
+ * processes, the first one removes the file and dies, so that the one that takes over the run survives.
  */
 export function createKillPoints(dataFolder: string, clock: Clock, die: () => void = killThisProcess): KillPoints {
   const file = join(dataFolder, 'kill-point.json')
@@ -49,7 +49,7 @@ export function createKillPoints(dataFolder: string, clock: Clock, die: () => vo
       throw error
     }
   }
-  /** Never resolves, unless another process has taken the point. */
+  /** Kills this process. Resolves only if another process has removed the kill point. */
   const strike = async (): Promise<void> => {
     try {
       rmSync(file)
@@ -90,7 +90,7 @@ function tells({ writes }: Batch, type: 'tool-execution-start' | 'tool-execution
   return writes.some((write) => write.op === 'event.append' && write.events.some(({ event }) => event.type === type))
 }
 
-/** The store with another commit. */
+/** Returns the store with another `commit`. */
 function committingBy(store: SessionStore, commit: SessionStore['commit']): SessionStore {
   return new Proxy(store, {
     get(target, name) {

@@ -15,15 +15,15 @@ const killBody = z.union([
 const detail = `Give either delayMs (0 to ${longestDelayMs}), with the sessionId of a session or without, or at (${killMoments.join(', ')}, or null for no moment any more) with the sessionId of a session.`
 
 export interface Killing {
-  /** The processes, if there are several. */
+  /** Processes of the group, if there are several. */
   readonly group: ServerGroup | undefined
   readonly points: KillPoints
 }
 
 /**
- * Ends a server process as a crash would. After a delay: of several processes the one that executes the run of the session by
- * then, else this one. At a moment: the one that comes to it first, within a minute; null takes the moment back. Only where people try things out: the
- * caller mounts it outside of production and for loopback only.
+ * Kills a server process like a crash. With a delay, kills the process that then executes the run of the session, else this one.
+ * With a point, kills the process that reaches it first within a minute; null removes the point. For experiments only: the caller
+ * must mount it only outside production and on loopback.
  */
 export async function killRoute(request: Request, { group, points }: Killing): Promise<Response> {
   const { data: body } = killBody.safeParse(await request.json().catch(() => undefined))

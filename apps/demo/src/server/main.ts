@@ -19,7 +19,7 @@ endWithSupervisor()
 try {
   const { url, runtimeId } = await starting
   tell({ type: 'ready', url, runtimeId })
-  // A server that is killed would leave the next one nothing of what was compiled.
+  // Writes the compile cache now: a killed server would leave no compiled code to the next one.
   flushCompileCache()
 } catch (error) {
   const refusal = refusalOf(error)
@@ -29,7 +29,7 @@ try {
   process.disconnect?.()
 }
 
-/** The supervisor's end closes the channel, however it ended: no server stays behind. Ctrl+C is the supervisor's. */
+/** Ends the server when the channel closes: the supervisor has then ended in some way. The supervisor handles Ctrl+C. */
 function endWithSupervisor(): void {
   let ending = false
   const end = (): void => {
@@ -54,7 +54,7 @@ function refusalOf(error: unknown): ServerMessage | undefined {
   return isPortTaken(error) ? { type: 'refused', reason: 'port-taken', message: error.message } : undefined
 }
 
-/** Nothing for the default. The value may hold a password. */
+/** Returns an empty text for the default store. It never returns the value, which may hold a password. */
 function nameOfStore(): string {
   return process.env.DEMO_STORE ? 'DEMO_STORE: ' : ''
 }

@@ -7,8 +7,8 @@ export function pageTokenFile(dataFolder: string): string {
 }
 
 /**
- * Returns the secret of this data folder. It outlives the process, so that a page that was open before a restart still gets in.
- * If several processes start at once, all of them get the same: the file appears with its content.
+ * Returns the secret of this data folder. It survives restarts, so that a page that is already open stays authenticated. If several
+ * processes start at once, all get the same secret: the file appears with its content.
  */
 export async function readPageToken(dataFolder: string): Promise<string> {
   const file = pageTokenFile(dataFolder)
@@ -24,7 +24,7 @@ export async function readPageToken(dataFolder: string): Promise<string> {
   return (await readFile(file, 'utf8')).trim()
 }
 
-/** A cookie belongs to a host, not to a port: the name keeps two demos on one machine apart. */
+/** Cookies are shared by all ports of a host: the name separates two demos on one machine. */
 function cookieName(port: number): string {
   return `bowline-demo-${port}`
 }
@@ -33,7 +33,10 @@ export function cookieHeader(port: number, token: string): string {
   return `${cookieName(port)}=${token}; Path=/; HttpOnly; SameSite=Strict`
 }
 
-/** As the cookie of the page, or as a bearer token: for the terminal and for clients of MCP, who may read the data folder. */
+/**
+ * Returns true if the request has the token, as the cookie of the page or as a bearer token. The terminal and MCP clients use the
+ * latter; they can read the data folder.
+ */
 export function holdsToken(request: Request, port: number, token: string): boolean {
   const bearer = /^bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   if (bearer !== undefined) return equal(bearer, token)

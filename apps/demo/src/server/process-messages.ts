@@ -1,29 +1,29 @@
-/** What the server process tells the supervisor. */
+/** Message of the server process to the supervisor. */
 export type ServerMessage =
   | { readonly type: 'ready'; readonly url: string; readonly runtimeId: string }
   | Refusal
 
-/** It cannot start. */
+/** The server cannot start. */
 interface Refusal {
   readonly type: 'refused'
   readonly reason: 'port-taken' | 'settings' | 'store'
   readonly message: string
-  /** It may start later, if it did before. */
+  /** True if a later start may succeed, if an earlier one did. */
   readonly passing?: boolean
 }
 
-/** Sent by the supervisor of several server processes to each of them, whenever one of them comes or goes. */
+/** Sent by the supervisor to each of several server processes when one of them starts or ends. */
 export interface SupervisorMessage {
   readonly type: 'processes'
   readonly processes: readonly ServerProcess[]
 }
 
-/** A server process of the demo. */
+/** Server process of the demo. */
 export interface ServerProcess {
   readonly name: string
   /** Absent while it is down. */
   readonly up?: { readonly pid: number; readonly runtimeId: string }
 }
 
-/** The exit code of a server process that refused to start. */
+/** Exit code of a server process that refused to start. */
 export const refusedExitCode = 78

@@ -12,7 +12,7 @@ export function binFile(dataFolder: string, name: string): string {
   return join(dataFolder, 'reports', 'bin', `${name}.md`)
 }
 
-/** Writes the reports that the demo can delete, all of them or none, unless they were written before. */
+/** Writes the reports that the demo can delete, all or none. Does nothing if they exist. */
 export async function writeReports(dataFolder: string): Promise<void> {
   const folder = join(dataFolder, 'reports')
   if (await exists(folder)) return
@@ -22,7 +22,7 @@ export async function writeReports(dataFolder: string): Promise<void> {
   try {
     await rename(draft, folder)
   } catch (error) {
-    // Another server process was faster.
+    // Another server process wrote them first.
     await rm(draft, { recursive: true })
     if (!(await exists(folder))) throw error
   }

@@ -4,11 +4,11 @@ import type { ServerProcess } from './process-messages.ts'
 import { sessionKeyOf } from './session-key.ts'
 
 export interface ServerGroup {
-  /** Returns all processes, and which of them executes a run of this session now. */
+  /** Returns all processes and marks the one that currently executes a run of this session. */
   describe(sessionId?: string): Promise<readonly ServerInfo[]>
 }
 
-/** The server processes of a demo that has several. `processes` gives what the supervisor told last. */
+/** Server processes of a demo that has several. `processes` returns the last list from the supervisor. */
 export function createServerGroup(store: Pick<SessionStore, 'listRuns'>, processes: () => readonly ServerProcess[]): ServerGroup {
   return {
     async describe(sessionId) {
@@ -18,7 +18,7 @@ export function createServerGroup(store: Pick<SessionStore, 'listRuns'>, process
   }
 }
 
-/** Returns the id of the runtime that executes the session's run, or did so when it died. */
+/** Returns the id of the runtime that executes the run of the session, or that executed it when it died. */
 async function readOwner(store: Pick<SessionStore, 'listRuns'>, sessionId: string): Promise<string | undefined> {
   const { items } = await store.listRuns(sessionKeyOf(sessionId), { status: ['running'], limit: 1 })
   return items[0]?.owner

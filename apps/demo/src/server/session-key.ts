@@ -6,7 +6,7 @@ export function isSessionId(value: unknown): value is string {
   return typeof value === 'string' && idForm.test(value)
 }
 
-/** Returns the key under which the API has the session of this id. */
+/** Returns the store key of the session with this API id. */
 export function sessionKeyOf(sessionId: string): string {
   return `tenant:${demoTenant}:s:${sessionId}`
 }

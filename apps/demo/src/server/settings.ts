@@ -4,17 +4,17 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const repository = resolve(import.meta.dirname, '../../../..')
 
-/** `DEMO_DATA`, or `.bowline` beside the repository's README. */
+/** Reads `DEMO_DATA`. Default: `.bowline` in the root folder of the repository. */
 export function dataFolderFrom(env: Environment): string {
   return resolve(env.DEMO_DATA || join(repository, '.bowline'))
 }
 
-/** `DEMO_PAGE`: where the supervisor has put the built page. */
+/** Reads `DEMO_PAGE`, the folder into which the supervisor put the built page. */
 export function pageFolderFrom(env: Environment): string {
   return resolve(env.DEMO_PAGE || join(repository, 'apps/studio/dist/page'))
 }
 
-/** `DEMO_PORT`. 0 takes any free port. */
+/** Reads `DEMO_PORT`. 0 selects any free port. */
 export function portFrom(env: Environment): number {
   const text = env.DEMO_PORT || '8787'
   const port = Number(text)
@@ -22,12 +22,12 @@ export function portFrom(env: Environment): number {
   return port
 }
 
-/** `DEMO_SERVER`: the supervisor has named this process, because there are several. */
+/** Returns true if `DEMO_SERVER` is set: the supervisor has named this process, because there are several. */
 export function isOneOfSeveral(env: Environment): boolean {
   return Boolean(env.DEMO_SERVER)
 }
 
-/** A mistake in the environment: starting again would not help. */
+/** Fault of the environment: a restart would not help. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
 }

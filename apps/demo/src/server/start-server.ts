@@ -29,8 +29,8 @@ export interface StartedServer extends RunningServer {
 }
 
 /**
- * Store, runtime, API and page in this process. `processes` gives all server processes, if this is one of several. Throws for
- * a mistake in the environment.
+ * Starts store, runtime, API and page in this process. `processes` returns all server processes, if this is one of several. Throws
+ * for a fault of the environment.
  */
 export async function startServer(env: Environment, processes: () => readonly ServerProcess[]): Promise<StartedServer> {
   const port = portFrom(env)
@@ -47,7 +47,7 @@ export async function startServer(env: Environment, processes: () => readonly Se
   const group = isOneOfSeveral(env) ? { group: createServerGroup(runtime.store, processes) } : {}
   const fetch = createDemoFetch({ port, token, info: infoOf(choice, env), effects: () => countEffects(dataFolder), ...group, ...(points && { points }), pageFolder: pageFolderFrom(env), api })
   try {
-    // One of several is reached through the supervisor, which has the port of the page.
+    // One of several servers is reached through the supervisor, which has the port of the page.
     const running = await serve({ ...api, fetch }, { host: '127.0.0.1', port: isOneOfSeveral(env) ? 0 : port })
     return { ...running, runtimeId: runtime.id }
   } catch (error) {

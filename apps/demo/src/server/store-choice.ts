@@ -4,11 +4,11 @@ import type { Environment } from './settings.ts'
 
 export type StoreChoice =
   | { readonly kind: 'memory' }
-  /** Without a file: the one in the data folder. */
+  /** Default: the file in the data folder. */
   | { readonly kind: 'sqlite'; readonly file?: string }
   | { readonly kind: 'postgres'; readonly connectionString: string }
 
-/** `DEMO_STORE`. Throws `SettingsError` if it names no store. The text may hold a password: no error shows more than its scheme. */
+/** Reads `DEMO_STORE`. Throws `SettingsError` if it names no store. Errors show only its scheme, because it may hold a password. */
 export function storeChoiceFrom(env: Environment): StoreChoice {
   const text = env.DEMO_STORE || 'sqlite:'
   const [, scheme = text, rest = ''] = /^([^:]*:)(.*)$/.exec(text) ?? []

@@ -1,4 +1,4 @@
-// The program of the worker process: the bridge of the demo server starts it and speaks with it over stdin and stdout.
+// Program of the worker process. The bridge of the demo server starts it and communicates over stdin and stdout.
 import { serveWorker } from '@bowline/bridge/worker'
 import { systemClock } from '@bowline/llm'
 import { createPace, speedFrom } from '../pace.ts'
@@ -6,7 +6,7 @@ import { createPace, speedFrom } from '../pace.ts'
 const pace = createPace(speedFrom(process.env), systemClock)
 const thinkMs = 1500
 
-/** Its answer depends on the prompt alone, so that the process that takes the place of a lost one gives the same: it is durable. */
+/** The answer depends only on the prompt, so that a process that replaces a lost one gives the same: the agent is durable. */
 serveWorker({
   specificationVersion: 'v1',
   info: { id: 'worker', description: 'Works out how much rope a splice needs. Lives in a process of its own.' },

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 const host = '127.0.0.1'
 const mostPorts = 100
 
-/** The first free port from `from` on; 0 asks the system for any. */
+/** Returns the first free port from `from` on. 0 lets the system choose. */
 export async function freePort(from: number): Promise<number> {
   for (let port = from; port < from + mostPorts && port <= 65_535; port++) {
     const free = await tryPort(port)

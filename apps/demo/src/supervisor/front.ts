@@ -5,27 +5,27 @@ import { pipeline } from 'node:stream'
 
 export interface Front {
   readonly port: number
-  /** Cuts all connections. */
+  /** Closes all connections. */
   close(): void
 }
 
 export interface FrontOptions {
-  /** 0 takes a free one. */
+  /** Port to listen on. 0 selects a free one. */
   readonly port: number
-  /** The addresses of the servers that are up. */
+  /** Returns the addresses of the servers that are up. */
   readonly urls: () => readonly string[]
 }
 
 const host = '127.0.0.1'
 
-/** Headers that concern one connection and are not handed on. */
+/** Headers that concern one connection and are not forwarded. */
 const hopHeaders = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade']
 
 /**
- * Hands each request to the next server that is up. Bytes pass as they come, so that a stream of events is not held back. If
- * a server takes no connection, the next one gets the request. Once a server may have read something of it, the request is
- * never repeated: if that server dies, the connection to the browser is cut, as the server itself would have cut it. Rejects
- * with the error of the system, `EADDRINUSE` for a taken port.
+ * Opens a proxy that forwards each request to the next server that is up. Bytes pass as they come, so that event streams are not
+ * delayed. If a server refuses the connection, the next one gets the request. Once a server may have read a part of it, the request
+ * is never retried: if that server dies, the connection to the browser is closed, as the server itself would have done. Rejects
+ * with the error of the system: `EADDRINUSE` if the port is taken.
  */
 export async function openFront({ port, urls }: FrontOptions): Promise<Front> {
   let turn = 0
@@ -51,9 +51,10 @@ function handOn(incoming: IncomingMessage, outgoing: ServerResponse, [url, ...ot
   if (url === undefined) return refuse(outgoing)
   let connected = false
   let answered = false
-  // A connection of its own, so that it is known whether the server took it. Nothing is written before that.
+  // A new connection per request shows whether the server accepted it. Nothing is written before that.
   const { method, url: path } = incoming
-  // `expect` was answered here. A server that were asked to close would do so too early if it answers before it has read all.
+  // The proxy has answered `expect` itself. With `connection: close`, a server that answers early would close before it has read
+  // the whole request.
   const headers = { ...without(incoming.headers, 'expect'), connection: 'keep-alive' }
   const sent = request(new URL(url), { method, path, headers, agent: false })
   sent.once('socket', (socket) =>
@@ -64,14 +65,14 @@ function handOn(incoming: IncomingMessage, outgoing: ServerResponse, [url, ...ot
   )
   sent.once('response', (response) => {
     answered = true
-    // The form of the body is for this connection to choose.
+    // The transfer encoding is chosen per connection.
     outgoing.writeHead(response.statusCode ?? 502, response.statusMessage, without(response.headers, 'transfer-encoding'))
     outgoing.flushHeaders()
     // If one of them ends too early, this destroys the other one.
     pipeline(response, outgoing, () => undefined)
   })
   sent.on('error', () => {
-    // An answer may come before the whole request was sent. The pipeline sees how it ends.
+    // The answer may begin before the whole request was sent. The pipeline handles its end.
     if (answered) return
     if (connected) outgoing.destroy()
     else handOn(incoming, outgoing, others)
@@ -83,7 +84,7 @@ function without(headers: IncomingHttpHeaders, one: string): IncomingHttpHeaders
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== one && !hopHeaders.includes(name)))
 }
 
-/** The client of the page tries again after this. */
+/** Refuses the request. The client of the page retries after this. */
 function refuse(outgoing: ServerResponse): void {
   outgoing.writeHead(503, { 'content-type': 'application/json', 'retry-after': '1' }).end(JSON.stringify({ code: 'no-server' }))
 }

@@ -5,32 +5,32 @@ import type { ServerMessage, SupervisorMessage } from '../server/process-message
 
 type Refusal = Extract<ServerMessage, { type: 'refused' }>
 
-/** Why the server is not kept any more. */
+/** Reason why the server is not kept any more. */
 export type ServerEnd = { readonly type: 'stopped' } | Refusal | { readonly type: 'failing'; readonly exit: string }
 
 export interface KeptServer {
   /** Settles when the server is not kept any more. Never rejects. */
   readonly ended: Promise<ServerEnd>
-  /** Sends this to the process, if there is one. */
+  /** Sends a message to the process, if it is running. */
   tell(message: SupervisorMessage): void
-  /** Ends the process cleanly and does not start another one. */
+  /** Ends the process cleanly and starts no other. */
   stop(): void
 }
 
 export interface ReadyServer {
   readonly url: string
   readonly pid: number
-  /** Names the runtime of this process. Runs that the process executes have it as their owner. */
+  /** Id of the runtime of this process. It is the owner of the runs that the process executes. */
   readonly runtimeId: string
 }
 
 export interface KeepServerOptions {
-  /** The environment of each process. Read anew for each start. */
+  /** Environment of each process. Read again for each start. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Given if the process is one of several. */
+  /** Name of the process, if it is one of several. */
   readonly name?: string
   readonly onReady: (server: ReadyServer) => void
-  /** The process is gone; another one starts after the delay. */
+  /** Called when the process has ended. Another one starts after the delay. */
   readonly onGone: (exit: string, restartInMs: number) => void
 }
 
@@ -39,7 +39,7 @@ const firstDelayMs = 200
 const longestDelayMs = 5000
 const mostFailures = 6
 
-/** Starts the server process, and again whenever it dies, a little later each time that it did not get ready. */
+/** Starts the server process, and restarts it when it dies. The delay grows each time that it dies before it is ready. */
 export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): KeptServer {
   const { promise: ended, resolve: end } = Promise.withResolvers<ServerEnd>()
   let child: ChildProcess | undefined
@@ -60,7 +60,7 @@ export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): K
         onReady({ url: message.url, pid: process.pid ?? 0, runtimeId: message.runtimeId })
       }
     })
-    // Without a process there is no exit event.
+    // If no process was started, there is no exit event.
     process.on('error', (error) => end({ type: 'failing', exit: error.message }))
     process.on('exit', (code, signal) => {
       child = undefined
@@ -82,7 +82,7 @@ export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): K
   return {
     ended,
     tell(message) {
-      // A process that has just died needs to be told nothing.
+      // A process that has just died needs no message.
       if (child?.connected) child.send(message, () => undefined)
     },
     stop() {
@@ -96,8 +96,8 @@ export function keepServer({ env, name, onReady, onGone }: KeepServerOptions): K
 }
 
 /**
- * The channel to the parent is also the leash: when it closes, the server ends. What it prints goes to stderr: stdout may be
- * for an answer.
+ * Starts the process. It ends when the channel to its parent closes. Its output goes to stderr, because stdout may be used for an
+ * answer.
  */
 function startProcess(env: KeepServerOptions['env']): ChildProcess {
   return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', main], {

@@ -6,18 +6,18 @@ import type { KeepServerOptions, KeptServer, ReadyServer, ServerEnd } from './ke
 export interface KeepServersOptions {
   readonly env: KeepServerOptions['env']
   readonly names: readonly string[]
-  /** Where the page is, whichever process gives it. */
+  /** Port of the page, served by any of the processes. */
   readonly port: number
-  /** All of them are up, for the first time. */
+  /** Called when all of them are up for the first time. */
   readonly onAllReady: (url: string) => void
-  /** One of them is up again. */
+  /** Called when one of them is up again. */
   readonly onBack: (name: string) => void
   readonly onGone: (name: string, exit: string, restartInMs: number) => void
 }
 
 /**
- * Keeps one server process for each name and tells all of them which are up. A front before them gives each request to one
- * that is. If one of them cannot be kept, all are stopped. Rejects with `EADDRINUSE` if the port is taken.
+ * Keeps one server process per name, and tells all of them which ones are up. A proxy sends each request to one that is up. If one
+ * of them cannot be kept, all are stopped. Rejects with `EADDRINUSE` if the port is taken.
  */
 export async function keepServers({ env, names, port, onAllReady, onBack, onGone }: KeepServersOptions): Promise<Omit<KeptServer, 'tell'>> {
   const up = new Map<string, ReadyServer>()
@@ -47,7 +47,7 @@ export async function keepServers({ env, names, port, onAllReady, onBack, onGone
   return { ended: endOf(servers, stop).finally(() => front.close()), stop }
 }
 
-/** How the first of them ended. Resolves when all have. */
+/** Returns the end of the first one. Resolves when all have ended. */
 async function endOf(servers: readonly KeptServer[], stop: () => void): Promise<ServerEnd> {
   const ends = servers.map(({ ended }) => ended)
   const first = await Promise.race(ends)

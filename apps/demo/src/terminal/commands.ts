@@ -5,20 +5,20 @@ import type { DemoConnection } from './connect.ts'
 import { short } from './print-event.ts'
 import type { Screen } from './screen.ts'
 
-/** The terminal, as a command sees it. */
+/** Terminal as a command uses it. */
 export interface CommandHost {
   readonly connection: DemoConnection
   readonly screen: Screen
   readonly session: ClientSession
-  /** The session has had an input. */
+  /** True if the session has had an input. */
   readonly hasBegun: boolean
-  /** Goes on with another session. */
+  /** Switches to another session. */
   readonly open: (session: ClientSession) => Promise<void>
 }
 
 interface Command {
   readonly help: string
-  /** It is about what was said in the session. */
+  /** True if it needs a session that has had an input. */
   readonly needsTalk?: true
   run(host: CommandHost, argument: string): Promise<void>
 }
@@ -89,11 +89,11 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-/** Stops the run, and says what became of its calls. */
+/** Stops the run and reports the outcome of its calls. */
 export async function stop(session: ClientSession, screen: Screen): Promise<void> {
   const { status, calls } = await session.stop()
   const receipt = calls.map(({ toolName, status: outcome }) => `${toolName} ${outcome}`)
-  // The store may count a run as open for a moment after its end was told. Such a run ended by itself.
+  // The store may report a run as open shortly after its end event. Such a run ended by itself.
   const isStopped = status !== undefined && (status === 'stopped' || !isEnded(status))
   screen.note(isStopped ? `Stopped. ${receipt.join(', ')}`.trimEnd() : 'Nothing is running.', 'yellow')
 }

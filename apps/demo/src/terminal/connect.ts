@@ -13,20 +13,20 @@ import type { ServerEnd } from '../supervisor/keep-server.ts'
 export interface DemoConnection {
   readonly client: Client
   info(): Promise<StudioInfo>
-  /** Kills the server: now, or at a moment of the session. */
+  /** Kills the server, at once or at a point of the session. */
   kill(body: object): Promise<void>
-  /** Ends the server, if it was started for this terminal. */
+  /** Ends the server if it was started for this terminal. */
   close(): Promise<void>
 }
 
 export interface ConnectOptions {
-  /** Told when a server that was started for this terminal dies, and when it is back. */
+  /** Called when a server that was started for this terminal dies or is back. */
   readonly onServer?: (text: string) => void
 }
 
 /**
- * Connects to the demo that is open on this port and data folder, else to one that is started for this terminal. Throws
- * `SettingsError` if neither can be.
+ * Connects to the demo that is running on this port and data folder, else starts one for this terminal. Throws `SettingsError` if
+ * neither is possible.
  */
 export async function connect(env: Environment, { onServer = () => undefined }: ConnectOptions = {}): Promise<DemoConnection> {
   const dataFolder = dataFolderFrom(env)
@@ -37,7 +37,7 @@ export async function connect(env: Environment, { onServer = () => undefined }: 
   return connectionTo(own.port, (await readToken(dataFolder)) ?? '', own.close)
 }
 
-/** Undefined before the first server has started in this folder. */
+/** Returns undefined before the first server has started in this folder. */
 async function readToken(dataFolder: string): Promise<string | undefined> {
   try {
     return (await readFile(pageTokenFile(dataFolder), 'utf8')).trim()

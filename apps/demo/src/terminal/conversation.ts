@@ -7,17 +7,17 @@ import type { Question } from './questions.ts'
 
 export interface ConversationListener {
   readonly onEvent: (event: ClientEvent) => void
-  /** Nothing is under way any more: the next input is expected. */
+  /** Called when no work is running: the next input is expected. */
   readonly onRest: () => void
-  /** The connection is lost, and is looked for again. */
+  /** Called when the connection is lost and is being retried. */
   readonly onWaiting: () => void
-  /** There is no going on. */
+  /** Called when the conversation cannot continue. */
   readonly onLost: (error: unknown) => void
 }
 
 const busyStates: readonly (string | undefined)[] = ['queued', 'running', 'waiting-for-retry', 'waiting-for-subagent']
 
-/** A session as its events tell of it. Reads them from its first input on, or from its opening. */
+/** State of a session, folded from its events. They are read from the first input on, or from `open`. */
 export class Conversation {
   readonly session: ClientSession
   hasBegun = false
@@ -27,10 +27,10 @@ export class Conversation {
   readonly #answered = new Set<string>()
   #view: RunView = emptyView
   #turns = 0
-  /** The session is not at rest before the log tells of this: the end of a run, or a number of turn starts. */
+  /** Events to wait for before the session counts as idle: the end of a run, or a number of turn starts. */
   #expected: { readonly run?: string | undefined; readonly turns?: number } = {}
   #sending = false
-  /** A turn has ended, and its compaction or its queued inputs may follow. */
+  /** True after the end of a turn: its compaction or its queued inputs may follow. */
   #settling = false
   #wake: () => void = () => undefined
 
@@ -39,14 +39,14 @@ export class Conversation {
     this.#listener = listener
   }
 
-  /** A session that is there already: what it has said before is not said again. Rejects if there is none. */
+  /** Opens an existing session without showing its earlier events. Rejects if it does not exist. */
   async open(): Promise<void> {
     const { cursor } = await this.session.state({ limit: 1 })
     this.hasBegun = true
     this.#read(Number.parseInt(cursor, 10))
   }
 
-  /** The open questions, without those that were answered here. */
+  /** Open questions, without those that were answered here. */
   get questions(): readonly Question[] {
     return questionsOf(this.#view).filter(({ id }) => !this.#answered.has(id))
   }
@@ -61,12 +61,12 @@ export class Conversation {
     return isAwaited || this.#settling || busyStates.includes(this.#view.status)
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is running. */
   async rest(): Promise<void> {
     while (this.isBusy && !this.#reading.signal.aborted) await new Promise<void>((resolve) => (this.#wake = resolve))
   }
 
-  /** Resolves when the input is accepted, and rejects with the reason if it is not. */
+  /** Sends an input. Resolves when it is accepted, and rejects with the reason if it is not. */
   async send(text: string): Promise<void> {
     const onBusy = this.questions.length > 0 ? 'interrupt' : this.isBusy ? 'steer' : 'queue'
     this.#sending = true
@@ -81,12 +81,12 @@ export class Conversation {
     this.hasBegun = true
   }
 
-  /** Resolves to false if the line is no answer to the question. */
+  /** Answers a question. Resolves with false if the line is not a valid answer. */
   async answer(question: Question, line: string): Promise<boolean> {
     const turns = this.#turns + 1
     if (!(await question.answer(line, this.session))) return false
     this.#answered.add(question.id)
-    // With the last answer the run goes on.
+    // After the last answer the run continues.
     if (this.questions.length === 0) this.#expected = { turns }
     return true
   }

@@ -3,7 +3,7 @@ import { SettingsError } from '../server/settings.ts'
 import type { Environment } from '../server/settings.ts'
 import { connect } from './connect.ts'
 
-/** One message, one answer, with the agent and the store of the page. Gives the exit code. */
+/** Sends one message and prints the answer, with the agent and the store of the page. Returns the exit code. */
 export async function once(text: string, env: Environment): Promise<number> {
   try {
     const connection = await connect(env)

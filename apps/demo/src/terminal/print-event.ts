@@ -4,7 +4,7 @@ import type { Screen } from './screen.ts'
 
 const longest = 100
 
-/** Shows what happens, as it happens. An event that says nothing to people is passed over. */
+/** Prints an event at once. Skips events that mean nothing to people. */
 export function printEvent(screen: Screen, event: ClientEvent): void {
   switch (event.type) {
     case 'reasoning-delta':
@@ -55,7 +55,7 @@ function compacted({ outcome, compaction, reason }: Extract<ClientEvent, { type:
   return `The context was summarised: ${compaction.tokensBefore} → ${compaction.tokensAfter} tokens`
 }
 
-/** JSON or text on one line. */
+/** Returns JSON or text on one line, shortened. */
 export function short(value: unknown): string {
   const text = (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).replaceAll(/\s+/g, ' ')
   return text.length <= longest ? text : `${text.slice(0, longest).toWellFormed()}…`

@@ -4,16 +4,16 @@ import type { JSONValue } from '@bowline/llm'
 import { toolLabel } from '../tool-labels.ts'
 import { short } from './print-event.ts'
 
-/** A question of a run to a person. */
+/** Question of a run to a person. */
 export interface Question {
   readonly id: string
-  /** For people: what it is about. */
+  /** Subject of the question, for people. */
   readonly text: string
-  /** The answers that are understood, shown at the prompt. */
+  /** Valid answers, shown at the prompt. */
   readonly prompt: string
-  /** The arguments as JSON, for `e` (edit). */
+  /** Arguments as JSON, for `e` (edit). */
   readonly draft?: string
-  /** Resolves to false if the line is no answer. Rejects if the server refuses it. */
+  /** Answers the question. Resolves with false if the line is not a valid answer. Rejects if the server refuses it. */
   readonly answer: (line: string, session: ClientSession) => Promise<boolean>
 }
 

@@ -5,24 +5,24 @@ type Style = Parameters<typeof styleText>[0]
 
 export type Output = Writable & { readonly isTTY?: boolean }
 
-/** Text of a model or a tool without what a terminal would take for commands. */
+/** Removes characters that a terminal would interpret as commands from the text of a model or tool. */
 function harmless(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]/gu, '')
 }
 
 /**
- * Where the terminal writes. On a terminal all of it is one picture. Into a pipe only answers go to stdout, each whole, and
- * everything else goes to stderr. Colours are for terminals without `NO_COLOR`.
+ * Output of the terminal. On a terminal, all output goes to the screen. In a pipe, only complete answers go to stdout, and all
+ * other output goes to stderr. Colours are used on terminals without `NO_COLOR`.
  */
 export class Screen {
   readonly isTerminal: boolean
   readonly #out: Output
   readonly #notes: Output
-  /** Something stands on the present line. */
+  /** True if the current line has text. */
   #open = false
-  /** What the present line shows can be written over. */
+  /** True if the current line may be overwritten. */
   #passing = false
-  /** Shows the prompt at which a line is expected. */
+  /** Shows the prompt, if an input line is expected. */
   #prompt: (() => void) | undefined
 
   constructor(out: Output, notes: Output) {
@@ -31,7 +31,7 @@ export class Screen {
     this.#notes = this.isTerminal ? out : notes
   }
 
-  /** A piece of an answer as it comes. */
+  /** Shows a piece of an answer as it arrives. */
   delta(text: string, style?: Style): void {
     const shown = harmless(text)
     if (!this.isTerminal || shown === '') return
@@ -41,7 +41,7 @@ export class Screen {
     this.#open = !shown.endsWith('\n')
   }
 
-  /** The answer that was shown in pieces, once it is whole. */
+  /** Shows a complete answer, unless its pieces were shown. */
   answer(text: string): void {
     if (!this.isTerminal && text !== '') this.tell(text)
   }
@@ -52,14 +52,14 @@ export class Screen {
     this.#out.write(`${harmless(text).trimEnd()}\n`)
   }
 
-  /** A line about what happens. */
+  /** Writes a line about an event. */
   note(text: string, style: Style = 'dim'): void {
     this.endLine()
     this.#notes.write(`${this.#styled(style, harmless(text))}\n`)
     this.#prompt?.()
   }
 
-  /** A line that the next one takes the place of, where that is possible. */
+  /** Writes a line that the next one replaces, if the output allows it. */
   progress(text: string): void {
     if (!this.isTerminal) return this.note(text)
     this.dropPrompt()
@@ -69,14 +69,14 @@ export class Screen {
     this.#open = true
   }
 
-  /** `show` has put the prompt on a line of its own. A note takes its place, and puts it below itself. */
+  /** Must be called after `show` has put the prompt on its own line. A note replaces the prompt and shows it again below itself. */
   hasPrompt(show: () => void): void {
     this.#prompt = show
     this.#passing = true
     this.#open = true
   }
 
-  /** A line was typed, or an answer begins: the prompt is not there any more. */
+  /** Removes the prompt: a line was typed, or an answer begins. */
   dropPrompt(): void {
     this.#prompt = undefined
   }

@@ -20,7 +20,7 @@ export interface TalkOptions {
   readonly notes: NodeJS.WriteStream
 }
 
-/** The agent of the page in the terminal, or lines from a pipe, one after the other. Gives the exit code. */
+/** Runs a conversation in the terminal, or with lines from a pipe in order. Returns the exit code. */
 export async function talk({ env, input, output, notes }: TalkOptions): Promise<number> {
   const screen = new Screen(output, notes)
   let connection: DemoConnection
@@ -36,7 +36,7 @@ export async function talk({ env, input, output, notes }: TalkOptions): Promise<
     const name = model ? `${model.provider} · ${model.modelId}${model.offline ? ', without network' : ''}. ` : ''
     screen.note(`${name}/help lists the commands.`)
     if (problem) screen.note(problem.message, 'red')
-    // Not before its lines are read: what a pipe gives earlier would be lost.
+    // Opened only when its lines are read: earlier lines from a pipe would be lost.
     const lines = createInterface({ input, ...(screen.isTerminal && { output }), terminal: screen.isTerminal && input.isTTY })
     return await new Talk(connection, screen, lines).run()
   } finally {
@@ -50,7 +50,7 @@ class Talk implements CommandHost {
   readonly #lines: Interface
   readonly #listener: ConversationListener
   #conversation: Conversation
-  /** The question that was shown last. */
+  /** Question that was shown last. */
   #asked: string | undefined
   #interrupted = false
   #exitCode = 0
@@ -108,7 +108,7 @@ class Talk implements CommandHost {
       this.screen.endLine()
     }
     if (this.screen.isTerminal || this.#conversation.questions.length === 0) return this.#exitCode
-    // The input has ended, and a question is open.
+    // The input has ended while a question is open.
     this.screen.note(this.#conversation.status)
     return 1
   }
@@ -121,18 +121,18 @@ class Talk implements CommandHost {
     if (line !== '') await this.#send(line)
   }
 
-  /** If the input is refused, the moment at which the server is to die counts no more: it was meant for this input. */
+  /** Sends an input. If it is refused, the kill point that was set for it is removed. */
   async #send(text: string): Promise<void> {
     try {
       await this.#conversation.send(text)
     } catch (error) {
-      // Where nothing may be killed this is refused as well. The reader sees why the input was refused.
+      // If the server cannot be killed, this is refused too. The user sees the reason of the refused input.
       await this.connection.kill({ at: null, sessionId: this.session.id }).catch(() => undefined)
       throw error
     }
   }
 
-  /** The arguments stand at the prompt, to be changed. From a pipe the next line is the whole of them. */
+  /** Shows the arguments at the prompt for editing. In a pipe, the next line replaces them. */
   #edit(draft: string): void {
     if (!this.screen.isTerminal) return
     this.#showPrompt('arguments > ')

@@ -6,7 +6,7 @@ import { drawTurn, turns } from './turns.ts'
 const page = join(import.meta.dirname, '../../../../docs/concepts.md')
 const accepts = process.env.ACCEPT_DRAWINGS === '1'
 
-/** The drawing of this name on the page, with what is before and after it. */
+/** Returns the drawing of this name on the page, and the text before and after it. */
 function drawingOf(name: string): readonly [before: string, drawing: string, after: string] {
   const text = readFileSync(page, 'utf8')
   const opening = `\`\`\`text ${name}\n`

@@ -17,11 +17,11 @@ const never = new Promise<never>(() => undefined)
 
 interface Stage {
   readonly session: Session
-  /** Resolves when the run that is open has come as far as it can without help. */
+  /** Resolves when the open run cannot continue without help. */
   rest(): Promise<void>
-  /** Resolves when the log has such an event. */
+  /** Resolves when the log has an event of this type. */
   has(type: DurableEvent['type']): Promise<void>
-  /** The process dies, and another one takes its work up when the lease is over. */
+  /** Kills the process and lets another one resume its work when the lease has expired. */
   crash(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ const ask = async ({ session, rest }: Stage): Promise<void> => {
   await rest()
 }
 
-/** The kinds of turns that the documentation draws. */
+/** Kinds of turns that the documentation draws. */
 export const turns: Readonly<Record<string, () => Turn>> = {
   'plain answer': () => ({ agent: { model: scriptedModel([{ text: 'Hello.' }]) }, play: ask }),
   'two tools at once': () => {
@@ -124,7 +124,7 @@ function crashInTool(effect: 'pure' | 'once'): Turn {
 
 const restless = new Set(['queued', 'running', 'waiting-for-retry', 'waiting-for-subagent'])
 
-/** Plays a turn in a runtime, and returns its durable events, one line for each commit. */
+/** Runs a turn in a runtime, and returns its durable events, one line per commit. */
 export async function drawTurn({ agent, play }: Turn): Promise<string> {
   const time = manualTime()
   const store = memoryStore()

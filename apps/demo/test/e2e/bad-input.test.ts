@@ -4,7 +4,7 @@ import type { DemoPage } from './demo-page.ts'
 import { eventually } from './eventually.ts'
 import { streamDelayMs } from './recorded/hostile.ts'
 
-/** A sign that something ran, and all that was asked of another host. */
+/** Returns a function that reports whether a script ran, and all requests to other hosts. */
 async function watch(tab: DemoPage): Promise<() => Promise<readonly unknown[]>> {
   const { page } = tab
   const own = new URL(page.url()).origin

@@ -14,7 +14,7 @@ const desktop = { width: 1440, height: 900 }
 
 let browser: Promise<Browser> | undefined
 
-/** The one browser of all suites: they share a process, with whose end it ends. */
+/** Returns the browser that all suites share. They run in one process, and it ends with that process. */
 function sharedBrowser(): Promise<Browser> {
   browser ??= chromium.launch(chromiumOptions)
   return browser
@@ -23,20 +23,20 @@ function sharedBrowser(): Promise<Browser> {
 export interface Visit {
   readonly viewport?: { readonly width: number; readonly height: number }
   readonly colorScheme?: 'light' | 'dark'
-  /** Pixels of the screen for one of the page: 2 is what a zoom of 200 % makes of half the window. Default 1. */
+  /** Screen pixels per page pixel: 2 corresponds to a zoom of 200 % with half the window. Default 1. */
   readonly deviceScaleFactor?: number
-  /** The time of the page as it opens, in ms since 1970, in UTC. Default: the real one. */
+  /** Time of the page when it opens, in ms since 1970, in UTC. Default: the real time. */
   readonly now?: number
-  /** The server is killed on purpose: broken connections in the console are no complaint. */
+  /** True if the server is killed on purpose: broken connections in the console are then allowed. */
   readonly killed?: boolean
-  /** The tab has never shown the page, and shows it to no other test. Default: it may have, without anything of that left but what is compiled. */
+  /** True if the tab must be new, and is not reused. Default: a tab may be reused, with nothing left except compiled code. */
   readonly fresh?: boolean
 }
 
-/** Opens the page in tabs of readers, each with cookies of its own. */
+/** Opens the page in tabs, each with its own cookies. */
 export interface Stage {
   readonly url: string
-  /** Opens a tab for `test`, and expects that the console has stayed clean. */
+  /** Opens a tab for `test` and expects that the console stays clean. */
   visit(test: (tab: DemoPage) => Promise<void>, options?: Visit): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export interface OwnStage extends Stage {
   readonly demo: KeptDemo
 }
 
-/** Tabs of the page at this address. */
+/** Returns tabs of the page at this address. */
 export function stageAt(url: string): Stage {
   return {
     url,
@@ -58,17 +58,17 @@ export function stageAt(url: string): Stage {
   }
 }
 
-/** A test of what a page can do with a server of ours. Without a browser it is skipped, and says so. */
+/** Defines a test of a page with a server of the project. Without a browser, it is skipped and its title says so. */
 export function testInBrowser(name: string, test: (browser: Browser) => Promise<void>): void {
   it.skipIf(isChromiumMissing)(titleInBrowser(name), async () => test(await sharedBrowser()))
 }
 
-/** A suite in a real browser on the server that all suites share. */
+/** Defines a suite in a real browser with the server that all suites share. */
 export function describeInBrowser(name: string, suite: (stage: Stage) => void): void {
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => suite(stageAt(isChromiumMissing ? '' : inject('demoUrl'))))
 }
 
-/** A suite in a real browser with a server of its own. `prepare` fills its data folder before it starts. */
+/** Defines a suite in a real browser with its own server. `prepare` fills the data folder before the start. */
 export function describeWithServer(
   name: string,
   env: DemoEnv | (() => Promise<DemoEnv>),
@@ -86,7 +86,7 @@ export function describeWithServer(
   })
 }
 
-/** A suite in a real browser before a server in this process that shows recorded sessions. */
+/** Defines a suite in a real browser with a server in this process that shows recorded sessions. */
 export function describeRecorded(name: string, suite: (recording: () => Recording) => void): void {
   describe.skipIf(isChromiumMissing)(titleInBrowser(name), () => {
     let recording: Recording

@@ -8,10 +8,10 @@ import type { LogEvent } from './session-state.ts'
 
 const phone = { width: 390, height: 844 }
 
-/** So slow that everything is in its middle for many seconds. What starts after the kill does not wait. */
+/** So slow that all work takes many seconds when the server is killed. Work that starts after the kill is not delayed. */
 const slow = { DEMO_SPEED: '4' }
 
-/** The two tools of the first screen end one after the other. */
+/** Speed at which the two tools of the first screen end one after the other. */
 describeWithServer('a first visit', { DEMO_SPEED: '0.5' }, (stage) => {
   it('D58: one click on the first screen shows a run that is killed and goes on, and tells what became of it', () =>
     stage().visit(
@@ -53,7 +53,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
     stage().visit(async (tab) => {
       await tab.say('index the docs')
       await tab.page.getByRole('progressbar').waitFor()
-      // A busy machine is no failure: it takes long for anything. On an idle one the limit is that of the rule.
+      // On a busy machine everything takes longer. On an idle one the limit is that of the rule.
       const idleMs = await tab.roundTrip()
       expect(await tab.stop()).toBeLessThan(Math.max(200, 20 * idleMs))
       const receipt = tab.page.getByTestId('receipt')
@@ -118,7 +118,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
     const payments = async (): Promise<number> =>
       (await readFile(join(stage().demo.dataFolder, 'receipts.jsonl'), 'utf8')).trim().split('\n').length
 
-    // One death hits a tool, an answer and two payments in their middle.
+    // One crash interrupts a tool, an answer and two payments.
     beforeAll(async () => {
       ;[weather, story, paid, unsure] = await Promise.all([enter(), enter(), enter(), enter(phone)])
       words = await weather.recordConnection()
@@ -168,7 +168,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       expect(await card.getByRole('radio', { checked: true }).count()).toBe(0)
       expect(await card.getByRole('button', { name: 'Decide …' }).isDisabled()).toBe(true)
 
-      // No single key and no single click decides, and neither does a double click or a key that is held.
+      // No single key, single click, double click or held key decides.
       await card.getByLabel('It happened').focus()
       await page.keyboard.press('Space')
       await card.getByRole('button', { name: 'Decide …' }).click()
@@ -186,7 +186,7 @@ describeWithServer('a server in the middle of its work', slow, (stage) => {
       await paid.reaches('needs-recovery')
       expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('It happened: text for the model')
 
-      // A reload forgets what was chosen, and nothing was recorded.
+      // A reload forgets the selection, and nothing was recorded.
       await paid.equalsServer()
       expect(await card.getByRole('radio', { checked: true }).count()).toBe(0)
       await card.getByLabel('It happened').check()

@@ -6,10 +6,10 @@ import { eventually } from './eventually.ts'
 import { readLog, readSession } from './session-state.ts'
 import type { Entry, LogEvent } from './session-state.ts'
 
-/** Longer than a page waits before it colours code or asks for more of a log. */
+/** Longer than the delays of a page before it highlights code or reads more of a log. */
 const quietMs = 180
 
-/** One tab of the demo, in the words of a reader. */
+/** One tab of the demo, with methods named after actions of a user. */
 export class DemoPage {
   readonly page: Page
   /** Errors and warnings of the console, and uncaught exceptions. */
@@ -28,14 +28,14 @@ export class DemoPage {
     return opened
   }
 
-  /** One more tab of the same browser. Its complaints are this one's. */
+  /** Opens another tab of the same browser. It shares the complaints of this one. */
   async beside(address = this.page.url()): Promise<DemoPage> {
     const other = await DemoPage.visit(await this.page.context().newPage(), address)
     Object.assign(other, { complaints: this.complaints })
     return other
   }
 
-  /** The same while the server dies: as a reader does, loads it again until the page is there. */
+  /** Opens another tab while the server dies. Like a user, reloads until the page is there. */
   async besideDying(address = this.page.url()): Promise<DemoPage> {
     const other = new DemoPage(await this.page.context().newPage())
     Object.assign(other, { complaints: this.complaints })
@@ -47,7 +47,7 @@ export class DemoPage {
     return this.#loadDying(() => this.page.reload({ waitUntil: 'commit' }))
   }
 
-  /** Loads the page, and again where the server died before it had given all of it. */
+  /** Loads the page, and reloads it if the server died before it had sent all of it. */
   async #loadDying(load: () => Promise<unknown>): Promise<void> {
     let next = load
     await eventually(async () => {
@@ -58,7 +58,7 @@ export class DemoPage {
     })
   }
 
-  /** The conversation, without the announcements for screen readers. */
+  /** Conversation without the announcements for screen readers. */
   get main(): Locator {
     return this.page.getByTestId('conversation')
   }
@@ -67,13 +67,13 @@ export class DemoPage {
     return this.page.getByRole('textbox', { name: 'Message', exact: true })
   }
 
-  /** All text of the page that a screen reader reads out when it changes. */
+  /** Returns all text of the page that a screen reader announces when it changes. */
   async liveText(): Promise<string> {
     const regions = this.page.locator('[aria-live=polite], [aria-live=assertive], [role=log], [role=status], [role=alert]')
     return (await regions.allTextContents()).join('\n')
   }
 
-  /** Everything that screen readers were told so far. */
+  /** Returns all announcements to screen readers so far. */
   announced(urgency: 'polite' | 'assertive'): Promise<readonly string[]> {
     return this.page.getByTestId(`announced-${urgency}`).locator('p').allTextContents()
   }
@@ -87,7 +87,7 @@ export class DemoPage {
     await this.page.getByRole('button', { name: 'Send', exact: true }).click()
   }
 
-  /** Waits for text of the answer that is arriving. */
+  /** Waits for text of the answer that is being received. */
   async open(text: string): Promise<void> {
     await this.page.locator('[data-open=true]').getByText(text).waitFor()
   }
@@ -96,7 +96,7 @@ export class DemoPage {
     await this.page.locator(`[data-testid=conversation][data-status="${status}"]`).waitFor()
   }
 
-  /** Returns the milliseconds in which this machine answers one request that does nothing and shows a frame. */
+  /** Returns the time in ms that this machine needs for one trivial request and a frame. */
   roundTrip(): Promise<number> {
     return this.page.evaluate(async () => {
       const askedAt = performance.now()
@@ -108,7 +108,7 @@ export class DemoPage {
     })
   }
 
-  /** Stops the run. Returns the milliseconds until a new receipt was on the screen. */
+  /** Stops the run. Returns the time in ms until a new receipt was visible. */
   stop(): Promise<number> {
     return this.page.getByRole('button', { name: 'Stop', exact: true }).evaluate(async (button: HTMLElement) => {
       const receipts = (): number => document.querySelectorAll('[data-testid=receipt]').length
@@ -128,7 +128,7 @@ export class DemoPage {
     })
   }
 
-  /** Draws with fonts that all machines have, instead of those of this one. */
+  /** Uses fonts that every machine has, instead of the system fonts. */
   async useTestFonts(): Promise<void> {
     const fonts = [
       ['inter', '*', import.meta.resolve('@fontsource-variable/inter/files/inter-latin-wght-normal.woff2')],
@@ -144,19 +144,19 @@ export class DemoPage {
     })
   }
 
-  /** Goes to a session of the same server, and waits until the page has drawn all that it knows of it. */
+  /** Opens a session of the same server, and waits until the page has rendered all known data. */
   async show(sessionId: string): Promise<void> {
     await this.page.evaluate((id) => void (window.location.hash = id === '' ? '' : `#/s/${id}`), sessionId)
     await this.page.locator(sessionId === '' ? '[data-testid=conversation][data-status=new]' : '[data-testid=conversation]:not([data-status=new], [data-status=loading])').waitFor()
     await this.rests()
   }
 
-  /** Waits until what has changed is drawn. */
+  /** Waits until changes are rendered. */
   frame(): Promise<void> {
     return this.page.evaluate(() => new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve()))))
   }
 
-  /** Waits until nothing on the page changes any more, and that is drawn. */
+  /** Waits until the page no longer changes and is rendered. */
   async rests(): Promise<void> {
     await this.page.evaluate(
       async (quietMs) =>
@@ -185,7 +185,7 @@ export class DemoPage {
     return /#\/s\/(.+)$/.exec(this.page.url())?.[1] ?? ''
   }
 
-  /** What the page shows, in the form of `readSession`. */
+  /** Returns the visible conversation in the form of `readSession`. */
   conversation(): Promise<readonly Entry[]> {
     return this.page.getByTestId('conversation').evaluate((conversation) => {
       const letters = (text: string | null): string => (text ?? '').replace(/[^\p{L}\p{N}]+/gu, '')
@@ -205,7 +205,7 @@ export class DemoPage {
     })
   }
 
-  /** The page shows what the server has, and shows it again after a reload. */
+  /** Expects that the page shows the data of the server, also after a reload. */
   async equalsServer(): Promise<void> {
     const stored = await readSession(this.page, this.sessionId)
     expect(stored.length).toBeGreaterThan(0)
@@ -218,13 +218,13 @@ export class DemoPage {
     return readLog(this.page, this.sessionId)
   }
 
-  /** Kills the server as a reader does, by the button. */
+  /** Kills the server with the button, like a user. */
   async killServer(button = 'Kill the server'): Promise<void> {
     await this.page.getByRole('button', { name: button, exact: true }).click()
     await this.page.getByRole('button', { name: 'Kill it', exact: true }).click()
   }
 
-  /** Every word that the connection badge has said since. */
+  /** Returns a function that returns all words of the connection badge since now. */
   async recordConnection(): Promise<() => Promise<readonly string[]>> {
     await this.page.getByTestId('connection').evaluate((badge) => {
       const words: string[] = [badge.dataset.word ?? '']
@@ -237,7 +237,10 @@ export class DemoPage {
     return () => this.page.evaluate(() => (window as unknown as { connectionWords: string[] }).connectionWords)
   }
 
-  /** The violations that axe finds on the page as it is, one line each: of these rules only, if some are named, and not in what `besides` selects. */
+  /**
+   * Returns the violations that axe finds on the current page, one line each. `rules` limits it to these rules; `besides` selects
+   * parts that are ignored.
+   */
   async faults({ rules = [], besides = [] }: { readonly rules?: readonly string[]; readonly besides?: readonly string[] } = {}): Promise<readonly string[]> {
     if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe.source)
     return this.page.evaluate(
@@ -250,7 +253,7 @@ export class DemoPage {
     )
   }
 
-  /** The same, and the contrast in the other colours too, which stay: nothing else differs in them. */
+  /** Same as `faults`, and also checks the contrast in the other theme, which stays active: only colours differ in it. */
   async faultsInBothColours(besides: readonly string[] = []): Promise<readonly string[]> {
     const first = await this.faults({ besides })
     await this.#changeColours()
@@ -258,7 +261,7 @@ export class DemoPage {
     return [...first, ...then.map((fault) => `in other colours: ${fault}`)]
   }
 
-  /** Chromium does not renew colours that are inherited when the system's scheme changes under a page: it draws all of it anew. */
+  /** Changes the theme and forces a complete repaint: Chromium does not update inherited colours when the system theme changes. */
   async #changeColours(): Promise<void> {
     const isDark = await this.page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches)
     await this.page.emulateMedia({ colorScheme: isDark ? 'light' : 'dark' })
@@ -271,7 +274,7 @@ export class DemoPage {
     await this.frame()
   }
 
-  /** A server that was killed leaves broken connections in the console; nothing else may be there. */
+  /** Returns complaints other than the broken connections of a killed server. */
   complaintsBesidesLostConnections(): readonly string[] {
     return this.complaints.filter((text) => !/^Failed to load resource: net::ERR_/.test(text))
   }

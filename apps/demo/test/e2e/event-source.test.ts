@@ -13,7 +13,7 @@ interface Message {
 
 const text = 'data: no frame\n\n“knot” 🪢 '.repeat(5)
 
-/** A server on loopback whose model answers each input with the same text. */
+/** Starts a server on loopback whose model answers every input with the same text. */
 async function startServer() {
   const agent = defineAgent({ name: 'assistant', model: scriptedModel(() => ({ text, chunk: 3 })) })
   const runtime = createRuntime({ agents: [agent] })
@@ -32,7 +32,7 @@ testInBrowser('V99: the EventSource of Chromium reads a log as it is written', a
   try {
     await say(running.url, { context: {} })
     const page = await browser.newPage()
-    // A page of the same origin, as no other may read.
+    // A page of the same origin: no other may read the stream.
     await page.goto(`${running.url}/healthz`)
     const reading = page.evaluate(
       (address) =>

@@ -1,9 +1,9 @@
 import { vi } from 'vitest'
 
-/** Far over what a page needs: a busy machine is no failure. */
+/** Much more than a page needs, because the machine may be busy. */
 const limit = { timeout: 20_000, interval: 50 }
 
-/** Resolves as soon as `check` does. Works in tests that run beside others, as `expect.poll` does not. */
+/** Resolves as soon as `check` does. Works in concurrent tests, unlike `expect.poll`. */
 export async function eventually(check: () => Promise<unknown>): Promise<void> {
   await vi.waitFor(check, limit)
 }

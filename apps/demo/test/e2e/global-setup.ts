@@ -6,12 +6,12 @@ import { keepDemo } from './kept-demo.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     pageFolder: string
-    /** A server without delays, for all that needs no other one. */
+    /** Address of a server without delays, for all tests that need no other one. */
     demoUrl: string
   }
 }
 
-/** Starts what all suites share. */
+/** Starts the parts that all suites share. */
 export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (isChromiumMissing) return undefined
   const pageFolder = await buildPage()

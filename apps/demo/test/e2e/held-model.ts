@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 
 export interface HeldModel {
   readonly url: string
-  /** Lets the answer to this message go on; `fail …` waits in each of its first two attempts. */
+  /** Continues the answer to this message. `fail …` waits in each of its first two attempts. */
   release(text: string, attempt?: number): void
   close(): void
 }
@@ -14,9 +14,9 @@ interface ChatRequest {
 }
 
 /**
- * A model behind the OpenAI chat protocol. To `hold …` it answers in two halves, the second one only after `release`. Of
- * `fail …` the first attempt is cut in the middle, the second is refused, and the third answers. `give up` is refused always,
- * `wrong key` as such. `where am I` asks for the place, and anything else is repeated at once.
+ * Starts a model with the OpenAI chat protocol. `hold …` is answered in two halves, the second one only after `release`. For
+ * `fail …`, the first attempt is cut off, the second is refused, and the third answers. `give up` is always refused, and
+ * `wrong key` is refused as a wrong key. `where am I` calls the location tool. All other texts are echoed at once.
  */
 export async function startHeldModel(): Promise<HeldModel> {
   const gates = new Map<string, PromiseWithResolvers<void>>()

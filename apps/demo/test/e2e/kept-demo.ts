@@ -7,9 +7,9 @@ import type { DemoEnv } from '../demo-process.ts'
 export interface KeptDemo {
   readonly url: string
   readonly dataFolder: string
-  /** Counts the processes that got ready again after one had gone. */
+  /** Returns how many processes became ready after an earlier one had ended. */
   returns(): number
-  /** The environment of the processes that start from now on. */
+  /** Sets the environment of processes that start from now on. */
   setEnv(change: DemoEnv): void
   /** Ends the server and removes its data. */
   stop(): Promise<void>
@@ -17,16 +17,13 @@ export interface KeptDemo {
 
 export interface KeptDemoParts {
   readonly pageFolder: string
-  /** What makes its packages bundles: a server that is killed often is started often. */
+  /** Node options that load the packages as bundles: a server that is killed often is also started often. */
   readonly nodeOptions: string
   /** Fills the data folder before the server starts. */
   readonly prepare?: (dataFolder: string) => Promise<void>
 }
 
-/**
- * The server of `npm start`, or the two that it starts on Postgres, kept alive by what keeps them alive there, with data of their
- * own and without delays.
- */
+/** Keeps the server of `npm start` alive, or its two servers on Postgres, with the same code, their own data and no delays. */
 export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoParts, change: DemoEnv = {}): Promise<KeptDemo> {
   const dataFolder = await makeDataFolder()
   await prepare?.(dataFolder)
@@ -38,7 +35,7 @@ export async function keepDemo({ pageFolder, nodeOptions, prepare }: KeptDemoPar
   const ready = Promise.withResolvers<string>()
   const onGone = (): void => undefined
   const isGroup = env['DEMO_STORE']?.startsWith('postgres') === true
-  // The first start of a process alone is no return.
+  // The first start of a single process does not count.
   let returns = isGroup ? 0 : -1
   const onBack = (): void => void returns++
   const server = isGroup

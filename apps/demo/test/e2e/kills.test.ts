@@ -11,13 +11,13 @@ import { readSession } from './session-state.ts'
 import type { Entry } from './session-state.ts'
 
 const intents = ['what is the weather in Oslo and Lima', 'tell me a story', 'pay the invoice', 'index the docs', 'make a plan'] as const
-/** In each round five tabs say the five intents at once, and the server dies twice. */
+/** In each round, five tabs send the five phrases at once, and the server dies twice. */
 const talks = rounds({ short: 5, long: 50 })
 const deaths = 2 * talks
-/** Each intent then takes about a second, and longer on a busy machine. */
+/** Speed at which each phrase takes about a second, and longer on a busy machine. */
 const speed = '0.15'
 const longestDelayMs = 900
-/** Draws the conversation alone. */
+/** Window that shows only the conversation. */
 const phone = { width: 390, height: 844 }
 
 describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed }, (stage) => {
@@ -38,7 +38,7 @@ describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed },
           const watched = tabs[tab] as DemoPage
           await Promise.all([
             wait(killMs).then(() => killAt(demo.url)),
-            // A tab is opened around the first death, and one is loaded again around the second.
+            // One tab is opened around the first death, and one is reloaded around the second.
             wait(tabMs).then(() => (hit === 0 ? watched.besideDying().then(other.resolve) : watched.reloadDying())),
           ])
           await eventually(async () => expect(demo.returns(), where).toBe(2 * (talk - 1) + hit + 1))
@@ -53,7 +53,7 @@ describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed },
         }
         await beside.page.close()
       }
-      // Else no moment was in the middle of anything.
+      // Otherwise no kill interrupted any work.
       expect(disturbed).toBeGreaterThan(talks)
       const payments = await paymentKeys(demo.dataFolder)
       expect(payments).toHaveLength(talks + 1)
@@ -61,13 +61,13 @@ describeWithServer('a server that dies at drawn moments', { DEMO_SPEED: speed },
     }))
 })
 
-/** A tab for each intent. */
+/** Opens one tab per phrase. */
 async function inTabs(visit: Stage['visit'], test: (tabs: readonly DemoPage[]) => Promise<void>, tabs: readonly DemoPage[] = []): Promise<void> {
   if (tabs.length === intents.length) return test(tabs)
   await visit((tab) => inTabs(visit, test, [...tabs, tab]), { killed: true, viewport: phone })
 }
 
-/** Says each intent in a new session of its tab. Returns the ids. */
+/** Sends each phrase in a new session of its tab. Returns the session ids. */
 async function begin(tabs: readonly DemoPage[]): Promise<readonly string[]> {
   return Promise.all(
     tabs.map(async (tab, place) => {
@@ -87,7 +87,7 @@ function withoutId(entry: Entry): unknown {
   return { ...entry, id: undefined }
 }
 
-/** Two deaths of a talk, and what tabs do around them. The same each time for one seed. */
+/** Returns two kills of a round and the actions of tabs around them. The same seed gives the same result. */
 function draw(talk: number) {
   const drawn = createHash('sha256').update(`${testSeed} ${talk}`).digest()
   const moment = (place: number): number => drawn.readUInt16BE(place) % longestDelayMs

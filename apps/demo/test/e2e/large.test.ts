@@ -7,7 +7,7 @@ import { markdownOf, startPacedModel } from './paced-model.ts'
 import type { PacedAnswer, PacedModel } from './paced-model.ts'
 
 const turns = 1000
-/** The offline model's story is a question and an answer, and ten events. */
+/** The story of the offline model has one question, one answer, and ten events. */
 const messages = 2 * turns
 const events = 10 * turns + 1
 const megabyte = 1_000_000
@@ -29,7 +29,7 @@ const fill = (dataFolder: string): Promise<void> =>
     { sessionId: 'long-question', say: 'tell me a story', turns: 1, question: markdownOf(megabyte) },
   ])
 
-/** The elements of the page, by panel. */
+/** Returns the number of elements of the page by panel. */
 const elements = (tab: DemoPage): Promise<{ conversation: number; timeline: number }> =>
   tab.page.evaluate(() => {
     const count = (selector: string): number => document.querySelector(selector)?.querySelectorAll('*').length ?? 0
@@ -49,13 +49,16 @@ const open = async (tab: DemoPage, sessionId: string): Promise<void> => {
   await tab.reaches('completed')
 }
 
-/** No letter is lost. */
+/** Checks that no typed letter is lost. */
 const answersToTyping = async (tab: DemoPage): Promise<void> => {
   await tab.message.pressSequentially('still here')
   expect(await tab.message.inputValue()).toBe('still here')
 }
 
-/** Waits until each chapter of the Markdown is there once. In the page: to bring so much text over again and again would be the load. */
+/**
+ * Waits until each chapter of the Markdown is in the page once. It checks inside the page, because transferring the text repeatedly
+ * would be the main load.
+ */
 const hasChapters = async (tab: DemoPage, selector: string, markdown: string): Promise<void> => {
   const chapters = markdown.match(chapterForm)?.length ?? 0
   expect(chapters).toBeGreaterThan(500)
@@ -80,7 +83,7 @@ describeWithServer(
         expect(requests).toEqual(['GET state 40', 'GET events start'])
         requests = []
         await open(tab, 'long')
-        // The page keeps 10,000 events of a stream. What is older is read once more, at the end.
+        // The page keeps 10,000 events of a stream. Older events are read once more, at the end.
         expect(requests.slice(0, 2)).toEqual(['GET state 40', 'GET events start'])
         const slider = page.getByRole('slider', { name: 'Event' })
         await eventually(async () => expect(await slider.getAttribute('max')).toBe(String(events)))
@@ -122,7 +125,7 @@ describeWithServer(
 
     it('D10: a delta draws the end of its own message and nothing else, at most once in a frame', () =>
       stage().visit(async (tab) => {
-        // The code that draws Markdown and colours is loaded then.
+        // This loads the code that renders Markdown and highlights code.
         await say(tab, { atOnce: 600, deltas: 0, perSecond: 1, characters: 0 })
         await tab.main.locator('h2').first().waitFor()
         await tab.reaches('completed')
@@ -135,9 +138,9 @@ describeWithServer(
           const commits = new Map<number, number>()
           const elsewhere: string[] = []
           const earlier: string[] = []
-          // A frame may bring several blocks. Those that had two after them before it must stay as they are.
+          // A frame may bring several blocks. Blocks that had two later ones before the frame must not change.
           let settled: readonly Element[] = []
-          // Code is coloured when it has been at rest for a moment.
+          // Code is highlighted a moment after it stops changing.
           const isColouring = (node: Node): boolean => (node instanceof Element ? node : node.parentElement)?.closest('pre') != null
           const drawn = new MutationObserver((records) => {
             const own = records.filter(({ target }) => !isColouring(target))
@@ -177,7 +180,7 @@ describeWithServer(
           await open(tab, sessionId)
           await answersToTyping(tab)
           await hasChapters(tab, `[data-testid=${role}]`, markdownOf(megabyte))
-          // Far from the window it is not drawn as Markdown.
+          // Text far from the window is not rendered as Markdown.
           expect((await elements(tab)).conversation).toBeLessThan(megabyte / 100)
           await tab.page.locator('.conversation-scroll').evaluate((box) => box.scrollTo({ top: 0 }))
           await tab.page.getByTestId(role).getByText('Chapter 1', { exact: role === 'assistant' }).first().waitFor()

@@ -15,19 +15,19 @@ import { sessionKeyOf } from '../../src/server/session-key.ts'
 
 export interface LongSession {
   readonly sessionId: string
-  /** A phrase that the offline model understands. */
+  /** Phrase that the offline model understands. */
   readonly say: string
   readonly turns: number
-  /** Replaces the user's text in every turn. */
+  /** Replaces the text of the user in every turn. */
   readonly question?: string
-  /** Likewise for the text of the last answer of every turn. */
+  /** Replaces the text of the last answer in every turn. */
   readonly answer?: string
 }
 
 const secondsPerTurn = 30
 const turnsPerBatch = 10
 
-/** Puts sessions into the SQLite store of a demo that is not running: one turn of the offline model, again and again. */
+/** Writes sessions into the SQLite store of a demo that is not running, by repeating one turn of the offline model. */
 export async function writeSessions(dataFolder: string, sessions: readonly LongSession[]): Promise<void> {
   const runtime = templateRuntime(dataFolder)
   await runtime.start()
@@ -52,7 +52,7 @@ function templateRuntime(dataFolder: string): Runtime {
   return createRuntime({ agents: [agent], store: memoryStore() })
 }
 
-/** The events of one turn of the offline model. */
+/** Returns the events of one turn of the offline model. */
 async function oneTurn(runtime: Runtime, { sessionId, say, question, answer }: LongSession): Promise<readonly DurableEvent[]> {
   const session = runtime.session(sessionId, { agent: demoAgentName })
   const { status } = await (await session.send(say)).result()
@@ -94,14 +94,14 @@ async function writeSession(store: SessionStore, template: readonly DurableEvent
   }
 }
 
-/** Returns the maker of the events of the turns, counted from 0: those of the template with ids and times of their own. */
+/** Returns a function that makes the events of a turn, counted from 0: those of the template with new ids and times. */
 function turnMaker(template: readonly DurableEvent[], at: number): (turn: number) => DurableEvent[] {
-  // The longest first: one may begin as another does.
+  // Longest first, because one id may be the beginning of another.
   const ids = [...new Set(template.flatMap(idsIn))].sort((a, b) => b.length - a.length)
   const parts = JSON.stringify(template).split(new RegExp(`(${ids.join('|')})`))
   const startedAt = template[0]?.at ?? 0
   return (turn) => {
-    // The odd elements are ids.
+    // Elements at odd positions are ids.
     const text = parts.map((part, place) => (place % 2 === 0 ? part : `${part}-${turn}`)).join('')
     return (JSON.parse(text) as DurableEvent[]).map(({ seq: _seq, ...event }) => ({
       ...event,
@@ -111,7 +111,7 @@ function turnMaker(template: readonly DurableEvent[], at: number): (turn: number
   }
 }
 
-/** Ids that each turn needs anew. */
+/** Returns the ids that must be new in each turn. */
 function idsIn(event: DurableEvent): readonly string[] {
   return [
     ...('runId' in event ? [event.runId] : []),

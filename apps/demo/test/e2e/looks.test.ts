@@ -10,7 +10,7 @@ import { openings, showPanel } from './recorded/states.ts'
 
 const dark = { colorScheme: 'dark' } as const
 const phone = { viewport: { width: 390, height: 844 } } as const
-/** As a reader does: what is scrolled by a script goes back to the end when something grows. */
+/** Scrolls like a user: after scrolling by a script, the page would return to the end when it grows. */
 async function toTheTop({ page }: DemoPage): Promise<void> {
   const box = page.locator('.conversation-scroll')
   await box.hover()
@@ -20,7 +20,7 @@ async function toTheTop({ page }: DemoPage): Promise<void> {
 }
 
 interface Look {
-  /** Name of the file, without `.png`. */
+  /** File name without `.png`. */
   readonly name: string
   readonly id: RecordedId | ''
   readonly options?: Visit
@@ -79,7 +79,7 @@ describeRecorded('how the page looks', (recording) => {
   )
 })
 
-/** As another machine smooths the edges of letters: a part of each pixel is that of its neighbour. */
+/** Simulates the anti-aliasing of another machine: each pixel gets a part of its neighbour. */
 function smeared(picture: PNG): PNG {
   const other = new PNG({ width: picture.width, height: picture.height })
   for (const [place, value] of picture.data.entries()) other.data[place] = Math.round(0.7 * value + 0.3 * (picture.data[place + 4] ?? value))

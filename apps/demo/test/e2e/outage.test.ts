@@ -6,7 +6,7 @@ import { describeInBrowser, describeWithServer } from './browser.ts'
 import { eventually } from './eventually.ts'
 
 const minuteMs = 60_000
-/** Between two tries of the client. */
+/** Maximum wait between two tries of the client. */
 const longestWaitMs = 10_000
 
 describeInBrowser('a server that is gone', ({ visit }) => {
@@ -39,7 +39,7 @@ describeWithServer('a server that is gone for a minute', {}, (stage) => {
         await tab.say('delete the report')
         await tab.reaches('waiting-for-user')
         await page.clock.install()
-        // It comes back where the page does not look.
+        // The server comes back at an address that the page does not use.
         const elsewhere = String(await freePort(0))
         demo.setEnv({ DEMO_PORT: elsewhere })
         await killAt(url)
@@ -63,7 +63,7 @@ describeWithServer('a server that is gone for a minute', {}, (stage) => {
     ))
 })
 
-/** No request of the page arrives any more. Its files do. */
+/** Blocks all API requests of the page. Its files still load. */
 async function cut(page: Page): Promise<void> {
   await page.route(/\/(api|studio)\//, (route) => route.abort('connectionrefused'))
 }

@@ -3,14 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** The user's message to this model is JSON of this form. */
+/** Form of the user's message to this model, as JSON. */
 export interface PacedAnswer {
-  /** Characters of Markdown that come as fast as they are read, before the rest. */
+  /** Number of Markdown characters that are sent at full speed before the rest. */
   readonly atOnce: number
-  /** Pieces that come after it, at this pace. */
+  /** Number of pieces after that, at this pace. */
   readonly deltas: number
   readonly perSecond: number
-  /** Characters of a piece. */
+  /** Characters per piece. */
   readonly characters: number
 }
 
@@ -20,7 +20,7 @@ export interface PacedModel {
 }
 
 const pieceCharacters = 8000
-/** The queue of a reader holds a megabyte. Of more than that in one go it would get nothing until the message is complete. */
+/** Pause between parts: the queue of a reader holds a megabyte, and after an overflow it would get only the complete message. */
 const pauseMs = 5
 
 /** Starts a server that speaks the OpenAI chat protocol and streams Markdown at the requested pace. */
@@ -64,7 +64,7 @@ function write(response: ServerResponse, delta: object, finish: string | null = 
   response.write(`data: ${JSON.stringify(chunk)}\n\n`)
 }
 
-/** Markdown of about this length: headings, text, lists, tables and code. */
+/** Returns Markdown of about this length: headings, text, lists, tables and code. */
 export function markdownOf(characters: number): string {
   const parts: string[] = []
   for (let length = 0; length < characters; length += parts.at(-1)?.length ?? 0) parts.push(chapter(parts.length + 1))

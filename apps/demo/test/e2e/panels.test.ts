@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { describeInBrowser } from './browser.ts'
 import type { DemoPage } from './demo-page.ts'
 
-/** One with a switch between four panels, and one with three. */
+/** Widths at which the page switches between four panels and between three. */
 const widths = [390, 768]
 
 describeInBrowser('a window of any width', ({ visit }) => {
@@ -33,7 +33,7 @@ describeInBrowser('a window of any width', ({ visit }) => {
   )
 })
 
-/** Brings a panel into sight where it is not. */
+/** Shows a panel if it is hidden. */
 async function show(tab: DemoPage, panel: string): Promise<void> {
   const button = tab.page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel })
   if (!(await button.isVisible())) return

@@ -221,7 +221,7 @@ describeInBrowser('what the offline model understands', ({ visit }) => {
       await tab.reaches('waiting-for-user')
       expect(await tab.page.getByRole('alert').count()).toBe(0)
       await tab.equalsServer()
-      // The browser itself reports what the server refused.
+      // The browser itself reports the refusal of the server.
       expect(tab.complaints.splice(0)).toEqual([expect.stringContaining('413')])
     }),
   )

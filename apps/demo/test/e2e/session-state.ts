@@ -1,6 +1,9 @@
 import type { APIResponse, Page } from 'playwright-core'
 
-/** One message as both the page and the server can tell it. Texts are letters and digits: Markdown is drawn, not shown. */
+/**
+ * One message in a form that both page and server can provide. Texts are reduced to letters and digits, because Markdown is
+ * rendered.
+ */
 export type Entry =
   | { readonly role: 'user'; readonly text: string }
   | {
@@ -34,12 +37,12 @@ interface Message {
   readonly status?: string
 }
 
-/** The server closes a connection that was idle, perhaps just as the next request comes: that one is made again. */
+/** Retries a request: the server may close an idle connection just when a request arrives. */
 function get(page: Page, url: string): Promise<APIResponse> {
   return page.context().request.get(url, { maxRetries: 3 })
 }
 
-/** `GET S` in the form of what a page shows. */
+/** Returns the answer of `GET` for the session, in the form of the visible page. */
 export async function readSession(page: Page, sessionId: string): Promise<readonly Entry[]> {
   const answer = await get(page, new URL(`/api/agent/session/${sessionId}`, page.url()).href)
   const { messages, pendingToolCalls, pendingApprovals } = (await answer.json()) as {
@@ -62,13 +65,13 @@ export async function readSession(page: Page, sessionId: string): Promise<readon
   })
 }
 
-/** Status of the session's open or last run. */
+/** Returns the status of the session's open or last run. */
 export async function readRunStatus(page: Page, sessionId: string): Promise<string | undefined> {
   const answer = await get(page, new URL(`/api/agent/session/${sessionId}`, page.url()).href)
   return ((await answer.json()) as { run?: { status: string } }).run?.status
 }
 
-/** The log of a session at rest, from its first event to the one that `GET S` is true for. */
+/** Returns the log of an idle session, from its first event to the cursor of `GET`. */
 export async function readLog(page: Page, sessionId: string): Promise<readonly LogEvent[]> {
   const url = new URL(`/api/agent/session/${sessionId}`, page.url()).href
   const { cursor } = (await (await get(page, url)).json()) as { cursor: string }

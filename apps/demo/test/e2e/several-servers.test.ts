@@ -14,7 +14,7 @@ async function heldModelOnPostgres() {
   return { DEMO_BASE_URL: model.url, DEMO_MODEL: 'held', DEMO_STORE: database.url }
 }
 
-/** Resolves with the name of the server that runs the session, as soon as the page says which. */
+/** Returns the name of the server that runs the session, as soon as the page shows it. */
 async function ownerShown(tab: DemoPage, names = 'AB'): Promise<string> {
   const owners = [...names].map((name) => `[data-testid=server-${name}][data-state=owner]`)
   const text = await tab.page.locator(owners.join()).textContent()

@@ -7,12 +7,12 @@ import { openings, showPanel, states } from './recorded/states.ts'
 
 const phone = { width: 360, height: 640 }
 const desktop = { width: 1440, height: 900 }
-/** The last one is the desktop at 200 %. */
+/** The last one is the desktop window at 200 %. */
 const otherWindows = [{ width: 768, height: 1024 }, { width: 720, height: 450 }]
-/** Drawing it takes long: one state of each kind. */
+/** Rendering it takes long, so only one state of each kind is checked. */
 const widest = { width: 3840, height: 2160 }
 const groups = Object.entries(states)
-/** Parts that are the same in all states. Only the first state of a group is checked with them. */
+/** Parts that are equal in all states. They are checked only in the first state of a group. */
 const alike = ['nav[aria-label=Sessions] ul']
 
 describeRecorded('every state of the page', (recording) => {

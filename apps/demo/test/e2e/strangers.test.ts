@@ -11,11 +11,11 @@ describeInBrowser('a page from elsewhere', ({ url: demoUrl, visit }) => {
     try {
       const page = await tab.page.context().newPage()
       await page.goto(`http://127.0.0.1:${port}`)
-      // What the page may not see is visible to the debugger only.
+      // Data that the page may not see is only visible to the debugger.
       const debug = await page.context().newCDPSession(page)
       await debug.send('Network.enable')
       const url = new URL('/api/agent/sessions', demoUrl).href
-      // The browser asks the stranger for an icon too: only this one request counts. Its two signs come in any order.
+      // The browser also requests an icon: only this one request counts. Its two events come in any order.
       const asked = Promise.withResolvers<string>()
       const statuses = new Map<string, number>()
       debug.on('Network.requestWillBeSent', ({ request, requestId }) => request.url === url && asked.resolve(requestId))

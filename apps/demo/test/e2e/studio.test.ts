@@ -25,7 +25,7 @@ describe.skipIf(isChromiumMissing)(titleInBrowser('the studio before a server el
   let api: RunningServer
   const closing: (() => void)[] = []
 
-  /** The address of a studio that has this token. */
+  /** Returns the address of a studio with this token. */
   async function studio(token: string | undefined, server = api.url): Promise<string> {
     const port = await freePort(0)
     const fetch = createStudioFetch({ server, token, port, pageFolder: inject('pageFolder') })

@@ -6,18 +6,18 @@ interface Tab {
 }
 
 /**
- * Tabs that tests have left, by what they were opened with. To open a tab starts a process and compiles the whole page, which
- * takes longer than what most tests do in it.
+ * Tabs that tests have released, by their options. Opening a tab starts a process and compiles the whole page, which takes longer
+ * than most tests.
  */
 const left = new Map<string, Tab[]>()
 
 export interface TabOptions extends Required<Pick<BrowserContextOptions, 'colorScheme' | 'deviceScaleFactor'>> {
   readonly viewport: { readonly width: number; readonly height: number }
-  /** The time of the page as it opens, in ms since 1970, in UTC. */
+  /** Time of the page when it opens, in ms since 1970, in UTC. */
   readonly now?: number | undefined
 }
 
-/** Gives `use` a tab without cookies, storage, listeners and routes of another test. One in which `use` fails is not used again. */
+/** Calls `use` with a tab without cookies, storage, listeners and routes of other tests. If `use` fails, the tab is not reused. */
 export async function lendTab(browser: Browser, options: TabOptions, fresh: boolean, use: (page: Page) => Promise<void>): Promise<void> {
   const key = JSON.stringify(options)
   const tab = (fresh ? undefined : left.get(key)?.pop()) ?? (await openTab(browser, options))
@@ -34,7 +34,7 @@ export async function lendTab(browser: Browser, options: TabOptions, fresh: bool
 
 async function openTab(browser: Browser, { now, ...options }: TabOptions): Promise<Tab> {
   const context = await browser.newContext({ ...options, reducedMotion: 'reduce', ...(now !== undefined && { timezoneId: 'UTC' }) })
-  // Goes on from there: to hold it would hold what waits for a frame.
+  // The time continues from there: a stopped clock would block waits for a frame.
   if (now !== undefined) await context.addInitScript(`const ahead = ${now} - Date.now(), real = Date.now; Date.now = () => real() + ahead`)
   return { context, page: await context.newPage() }
 }

@@ -13,7 +13,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
       const boxes = await Promise.all([0, 1].map(async (place) => marks.nth(place).boundingBox()))
       const [one, other] = boxes.map((box) => box ?? { x: 0, y: 0, width: 0, height: 0 })
       if (!one || !other) throw new Error('There are not two marks.')
-      // Beside each other in time, one below the other in the lane.
+      // They overlap in time, so they are one below the other in the lane.
       expect(Math.min(one.x + one.width, other.x + other.width)).toBeGreaterThan(Math.max(one.x, other.x))
       expect(Math.abs(one.y - other.y)).toBeGreaterThanOrEqual(one.height)
       const cards = tab.tool('get_weather', 'result')
@@ -41,7 +41,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
       await tab.main.getByText('R-2041', { exact: true }).waitFor()
       await tab.reaches('completed')
       const paid = await tab.conversation()
-      // Another way to go on from the first answer.
+      // Creates another branch after the first answer.
       await page.evaluate(
         ([id, entryId]) => fetch(`/api/agent/session/${id}/switch`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ entryId }) }),
         [tab.sessionId, leaf] as const,
@@ -63,7 +63,7 @@ describeInBrowser('marks and branches', ({ visit }) => {
   )
 })
 
-/** Opens the tree, which has so many branches, one of them active. */
+/** Opens the tree and expects this number of branches, one of them active. */
 async function branches({ page }: DemoPage, count: number): Promise<void> {
   await page.getByRole('tab', { name: 'Branches' }).click()
   const all = page.getByTestId('branch')

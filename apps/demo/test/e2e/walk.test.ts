@@ -3,7 +3,7 @@ import { describeInBrowser } from './browser.ts'
 import type { DemoPage } from './demo-page.ts'
 import { eventually } from './eventually.ts'
 
-/** More than there are things to focus on the page. */
+/** More than the number of focusable elements on the page. */
 const mostTabs = 150
 
 describeInBrowser('a reader without a mouse', ({ visit }) => {
@@ -40,7 +40,7 @@ describeInBrowser('a reader without a mouse', ({ visit }) => {
       await keyboard.type('{ "report": "q1-final", "forever": false }')
       await go(tab, 'Approve with these')
       await keyboard.press('a')
-      // The answer comes below what the reader looks at.
+      // The answer appears below the visible part.
       await tab.tool('delete_report', 'result').waitFor()
       await tab.reaches('completed')
 
@@ -72,7 +72,7 @@ describeInBrowser('a reader without a mouse', ({ visit }) => {
     }))
 })
 
-/** Presses the key until what has this name has the focus, and expects that the focus can be seen at each stop. */
+/** Presses the key until the element of this name has the focus, and expects a visible focus at each stop. */
 async function go(tab: DemoPage, name: string, key = 'Tab'): Promise<void> {
   const passed: string[] = []
   for (let pressed = 0; pressed < mostTabs; pressed++) {
@@ -88,7 +88,7 @@ async function go(tab: DemoPage, name: string, key = 'Tab'): Promise<void> {
 async function type(tab: DemoPage, text: string): Promise<void> {
   await tab.page.keyboard.type(text)
   await tab.page.keyboard.press('Enter')
-  // Until it is read, the page tells of the run before.
+  // Until the input is read, the page shows the state of the previous run.
   await tab.main.getByTestId('user').filter({ hasText: text }).last().waitFor()
 }
 
@@ -96,7 +96,7 @@ async function focused(tab: DemoPage): Promise<string> {
   return (await focus(tab)).name
 }
 
-/** Returns the name of the element that has the focus, and whether a ring or a frame shows it. */
+/** Returns the name of the focused element, and whether a ring or a frame shows the focus. */
 function focus({ page }: DemoPage): Promise<{ readonly name: string; readonly visible: boolean }> {
   return page.evaluate(() => {
     const element = document.activeElement

@@ -1,2 +1,2 @@
-// The theme with fonts asks another host for a style sheet.
+// The theme with fonts requests a style sheet from another host.
 export { default } from 'vitepress/theme-without-fonts'

@@ -37,7 +37,7 @@ const CommandMenu = lazy(() => import('./commands/command-menu.tsx').then(({ Com
 
 const noPhrases: readonly Phrase[] = []
 const timelineFold = { empty: emptyTimeline, add: foldTimeline }
-/** The run that the first screen kills: one tool ends soon and is kept, the other one is hit. */
+/** Input of the run that the first screen kills: one tool ends early and its result is kept, the other one is interrupted. */
 const crashPhrase = 'what is the weather in Oslo and Lima'
 
 export function App() {
@@ -47,7 +47,7 @@ export function App() {
   const { view, connection, error } = session
   const log = useLog(pageClient, sessionId, session.events)
   const past = usePast(sessionId, log, session)
-  // Earlier events that are read later change the picture from its beginning.
+  // If earlier events are loaded later, the timeline is folded again from its beginning.
   const timeline = useFold(`${sessionId}/${log[0]?.seq}`, log, timelineFold)
   const word = useConnectionWord(connection.state)
   const agents = useAgents(pageClient, word === 'resumed' ? 'resumed' : 'start')
@@ -60,7 +60,7 @@ export function App() {
   const { theme, next: nextTheme } = useTheme()
   const [menu, setMenu] = useState(false)
   const [keys, setKeys] = useState(false)
-  /** Why deleting a session or stopping a subagent failed. */
+  /** Error of deleting a session or stopping a subagent. */
   const [fault, setFault] = useState<Advice>()
   const { show } = past
   const fork = async (entryId: string | undefined): Promise<void> => {
@@ -78,7 +78,7 @@ export function App() {
     }
     sessions.refresh()
   }
-  /** A moment at which the server is to die was meant for this input. */
+  /** Sends an input. If it is not accepted, a kill that was scheduled for it is cancelled. */
   const send: typeof activity.send = async (text, delivery) => {
     const isAccepted = await activity.send(text, delivery)
     if (!isAccepted && info?.canKill) await killServer({ at: null }, sessionId)
@@ -123,7 +123,7 @@ export function App() {
   const childActions = useCallback(
     (childRunId: string) => {
       const child = findChild(childRunId)
-      // Work that was handed over a bridge has no session here.
+      // Work that was delegated through a bridge has no session here.
       if (child === undefined) return undefined
       return { onOpen: () => steady.pick(child), ...(mayWrite && { onStop: () => steady.stopChild(childRunId) }) }
     },
@@ -143,7 +143,7 @@ export function App() {
   useKeys({ 'Ctrl+k': () => setMenu(true), '?': () => setKeys(true), '[': () => step(-1), ']': () => step(1), Escape: () => show(undefined) })
   const { runs } = past.moment.spending
   const total = useMemo(() => sumSpent(runs), [runs])
-  // The error of a turn stands below its last message.
+  // The error of a turn is shown below its last message.
   const trouble = error === undefined || error === view.error ? undefined : error
   return (
     <>
@@ -196,13 +196,13 @@ function needsScope(scope: Scope): string {
   return `Your token may not do this: it needs the scope ${scope}.`
 }
 
-/** The number of the last event that says that nothing is under way. */
+/** Returns the number of the last event if it says that no work is running. */
 function restedAt(log: readonly DurableEvent[]): number | undefined {
   const last = log.at(-1)
   return last?.type === 'settled' || last?.type === 'save-point' ? last.seq : undefined
 }
 
-/** Returns the id of the newest message that a branch may begin after: none between a call and its result. */
+/** Returns the id of the newest message after which a branch may begin: not between a call and its result. */
 function lastEntry({ view }: Moment): string | undefined {
   return view.messages.findLast((message) => message.role === 'user' || (message.role === 'assistant' && message.content.every((part) => part.type !== 'tool-call')))?.id
 }

@@ -26,8 +26,8 @@ interface PageShellProps {
 }
 
 /**
- * The panels: beside each other on a wide window, with the timeline below; on a narrower one the inspector and the timeline, and
- * on a phone the sessions too, take the place of the conversation. A panel out of sight keeps its state.
+ * Panels of the page: next to each other in a wide window, with the timeline below. In a narrower one, the inspector and the
+ * timeline replace the conversation; on a phone, the sessions too. A hidden panel keeps its state.
  */
 export function PageShell({ header, sessions, conversation, announcer, timeline, scrubber, inspector }: PageShellProps) {
   const [panel, setPanel] = useState<PanelName>('conversation')
@@ -66,14 +66,14 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
             </TimelinePanel>
           </Guarded>
         </div>
-        {/* Outside of the panels: what is out of sight is not read out. */}
+        {/* Outside the panels, because screen readers ignore hidden elements. */}
         <Announcer key={sessionId} {...announcer} />
       </main>
     </div>
   )
 }
 
-/** An error in one panel leaves the others as they are. */
+/** Error boundary: an error in one panel does not affect the others. */
 function Guarded({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   return (
     <ErrorBoundary

@@ -2,7 +2,7 @@ import type { AgentEvent } from '@bowline/agent-loop/events'
 
 export type Facts = { readonly type: AgentEvent['type']; readonly [field: string]: unknown }
 
-/** A log: `commit` gives its events one time and the next numbers, `delta` has a time only. */
+/** Creates a log: `commit` gives its events one time and the next numbers, `delta` gives only a time. */
 export function log() {
   const events: AgentEvent[] = []
   let at = 1000

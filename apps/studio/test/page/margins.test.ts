@@ -45,7 +45,7 @@ describe('what stands beside the messages', () => {
     events.commit(0, retryStart(3))
     expect(stateOf()).toEqual([[2, 'failed'], [3, 'announced']])
     events.commit(2000, messageStart('m3'))
-    // The end of the message comes before that of the retry, and the next message after both is no retry's.
+    // The message ends before its retry does. The message after both is not a retry.
     events.commit(5, { type: 'message-end', messageId: 'm3', message: { stopReason: 'stop' } }, { type: 'retry-end', attempt: 3, success: true })
     events.commit(5, messageStart('m4'))
     expect(stateOf()).toEqual([[2, 'failed'], [3, 'answered']])

@@ -26,7 +26,7 @@ tie(knot)
 
 const chapters = (count: number): string => Array.from({ length: count }, (_, number) => chapter(number)).join('')
 
-/** The sections of a text that grows by so many characters each time. */
+/** Returns the sections of a text that grows by this number of characters each time. */
 function growing(text: string, characters: number): readonly string[] {
   const sectionsOf = createSections()
   for (let length = characters; length < text.length; length += characters) sectionsOf(text.slice(0, length))

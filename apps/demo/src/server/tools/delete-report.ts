@@ -8,7 +8,7 @@ import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 900
 
-/** Writes the book before it deletes: after a crash in between the next attempt finds its key there and finishes. */
+/** Records the effect before it deletes: after a crash in between, the next attempt finds its key and finishes. */
 export function deleteReport({ pace, clock, dataFolder }: ToolSurroundings) {
   return defineTool({
     name: 'delete_report',

@@ -2,7 +2,7 @@ import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
 
-/** Without `execute`: the run suspends until somebody's browser answers. */
+/** Has no `execute`: the run is suspended until a browser answers. */
 export function getLocation() {
   return defineTool({
     name: 'get_location',

@@ -16,7 +16,7 @@ const known: Readonly<Record<string, Weather>> = {
 
 const skies = ['clear sky', 'drifting clouds', 'steady rain', 'fog', 'a good breeze'] as const
 
-/** Made up, and always the same for the same city. */
+/** The weather is invented, and always the same for a city. */
 export function getWeather({ pace }: ToolSurroundings) {
   return defineTool({
     name: 'get_weather',

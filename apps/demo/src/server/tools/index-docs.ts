@@ -18,7 +18,7 @@ const documents = [
 
 const delayMs = 380
 
-/** Runs as often as it must: whoever indexes twice has one index. */
+/** Idempotent: a second run results in the same index. */
 export function indexDocs({ pace, dataFolder }: ToolSurroundings) {
   return defineTool({
     name: 'index_docs',

@@ -7,8 +7,8 @@ import type { ToolSurroundings } from './surroundings.ts'
 const delayMs = 4500
 
 /**
- * Pays at once and takes a while to hear back: the moment in which a crash leaves the outcome unknown. It has no
- * `reconcile` on purpose, so that somebody must look.
+ * Pays at once and waits for the confirmation: a crash during the wait leaves the outcome unknown. It has no `reconcile` on
+ * purpose, so that a person must decide.
  */
 export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
   return defineTool({
@@ -19,7 +19,7 @@ export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
     effect: 'once',
     async execute(input, { idempotencyKey }) {
       await bookEffect(dataFolder, 'payments', { ...input, at: clock.now(), key: idempotencyKey })
-      // Not to be called off: the money is on its way, and to say that it failed would be a lie.
+      // Ignores the abort signal: the money is on its way, so reporting a failure would be wrong.
       await pace.wait(delayMs)
       return { output: { paid: true, receipt: `R-${input.invoice}` } }
     },

@@ -9,12 +9,12 @@ import type { ToolSurroundings } from './surroundings.ts'
 
 const delayMs = 700
 
-/** A background task may end in the middle of a plan. */
+/** A background task may end during a plan. */
 const always = 'background_*'
 
 const planning = [{ type: 'step_is', value: 'look' }, { type: 'step_is', value: 'write' }, { type: 'step_is', value: 'review' }] as const
 
-/** Which tools of the plan there are in which step. A message about something else ends a plan that was left half done. */
+/** Tools of each step of the plan. A message about another topic ends an unfinished plan. */
 export const planSteps: OrchestrationConfig = {
   steps: [
     {

@@ -14,7 +14,7 @@ const notes = [
   'taught the boy the bowline, who tied it forty times and dropped it once',
 ] as const
 
-/** Long enough to fill the context in three calls. */
+/** Returns a text so long that three calls fill the context. */
 export function readLogbook({ pace }: ToolSurroundings) {
   return defineTool({
     name: 'read_logbook',

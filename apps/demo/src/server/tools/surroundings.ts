@@ -1,10 +1,10 @@
 import type { Clock } from '@bowline/llm'
 import type { Pace } from '../../pace.ts'
 
-/** What the demo's tools need of the world. */
+/** Environment of the demo's tools. */
 export interface ToolSurroundings {
   readonly pace: Pace
   readonly clock: Clock
-  /** Must exist. The only folder that the tools write to. */
+  /** Must exist. The tools write only to this folder. */
   readonly dataFolder: string
 }

@@ -7,12 +7,12 @@ import type { Step } from '@bowline/llm/testing'
 
 export const hostileName = 'hostile'
 
-/** A host that nothing may be loaded from. */
+/** Host from which nothing may be loaded. */
 const elsewhere = 'http://elsewhere.example'
-/** Sets the name by which a test knows that a script has run. */
+/** Returns code that sets the variable by which a test sees that a script has run. */
 const run = (by: string): string => `window.ran = '${by}'`
 
-/** Texts that run or load something if a page takes them for HTML. */
+/** Texts that run code or load resources if a page treats them as HTML. */
 export const hostileHtml = [
   `<script>${run('script')}</script>`,
   `<img src="x" onerror="${run('picture')}">`,
@@ -35,13 +35,13 @@ const hostileMarkdown = [
   'The end of it.',
 ].join('\n\n')
 
-/** Half a tag after the other, while it is written. */
+/** Half a tag in each piece while it is written. */
 const hostileStream = `First **bold words**, then <b>tags</b> and <img src="x" onerror="${run('stream')}">, a [link](https://example.org/long/page) and <script>${run('stream script')}</script> the end.`
 
-/** So slow that a test can look at each piece. */
+/** So slow that a test can check each piece. */
 export const streamDelayMs = 20
 
-/** Says and does what a page must stand. What it does is what the last user message says. */
+/** Creates an agent with harmful output. The last user message selects the output. */
 export function hostileAgent(clock: Clock): Agent {
   return defineAgent({
     name: hostileName,

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 
 /**
- * Returns what of the page as it is cannot be reached: controls of which a part stays outside of the window, or of a box that
- * does not scroll, wherever the reader scrolls to; and the page itself, if it scrolls sideways.
+ * Returns the parts of the current page that cannot be reached: controls that stay partly outside the window, or outside a box that
+ * does not scroll, at every scroll position; and the page itself if it scrolls sideways.
  */
 export function outOfReach(page: Page): Promise<readonly string[]> {
   return page.evaluate(() => {
@@ -14,7 +14,7 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
       const { overflowX, overflowY } = getComputedStyle(element)
       return overflowX !== 'visible' || overflowY !== 'visible'
     }
-    /** Returns whether a script has scrolled a box that a reader cannot scroll. */
+    /** Returns true if a script has scrolled a box that a user cannot scroll. */
     const isForced = (element: Element): boolean => {
       const { overflowX, overflowY } = getComputedStyle(element)
       const hides = (overflow: string): boolean => overflow === 'hidden' || overflow === 'clip'
@@ -32,7 +32,7 @@ export function outOfReach(page: Page): Promise<readonly string[]> {
       }
       const seenWidth = Math.min(right, ...boxes.map((box) => box.right)) - Math.max(left, ...boxes.map((box) => box.left))
       const seenHeight = Math.min(bottom, ...boxes.map((box) => box.bottom)) - Math.max(top, ...boxes.map((box) => box.top))
-      // The reader scrolls to see a control that is taller than its box.
+      // If a control is taller than its box, the user scrolls to see it.
       const tallest = Math.min(...boxes.map((box) => box.height))
       const fits = seenWidth >= width - roundingPixels && seenHeight >= Math.min(height, tallest) - roundingPixels
       return fits ? undefined : `${nameOf(control)} shows ${Math.round(seenWidth)} of ${Math.round(width)} by ${Math.round(seenHeight)} of ${Math.round(height)} px`

@@ -4,7 +4,7 @@ import { sessionKeyOf } from '../../../src/server/session-key.ts'
 import { hostileHtml, hostileName } from './hostile.ts'
 import type { World } from './world.ts'
 
-/** The sessions of a recording, by the id under which a test opens them. */
+/** Sessions of a recording, by the id with which a test opens them. */
 export const recorded = {
   crash: 'what is the weather in Oslo and Lima',
   recovery: 'pay the invoice',
@@ -23,7 +23,7 @@ export const recorded = {
   hostile: hostileHtml,
   unknown: 'tell me a tale',
   huge: 'one megabyte',
-  // In their middle, for as long as the clock stands still.
+  // Sessions with work in progress, as long as the clock stands still.
   streaming: 'tell me a long story',
   tool: 'index all the docs',
   child: 'research the sheet bend',
@@ -33,7 +33,7 @@ export const recorded = {
 
 export type RecordedId = keyof typeof recorded
 
-/** Records each session. Returns the process that goes on with those that are in their middle. */
+/** Records each session. Returns the process that executes the sessions with work in progress. */
 export async function record(world: World): Promise<Runtime> {
   const runtime = await recordDeath(world)
   const recorder = recorderOf(world, runtime)
@@ -60,7 +60,7 @@ function recorderOf(world: World, runtime: Runtime) {
   return {
     session,
     reach,
-    /** Until nothing is under way, in the background neither. */
+    /** Runs a session until no work is left, including background work. */
     async finish(id: RecordedId, agent?: string): Promise<Session> {
       const opened = session(id, agent)
       await opened.send(recorded[id])
@@ -72,7 +72,7 @@ function recorderOf(world: World, runtime: Runtime) {
 
 type Recorder = ReturnType<typeof recorderOf>
 
-/** One process is at work on two sessions and dies: one tool is done, two are in their middle. */
+/** Lets a process die during two sessions: one tool has ended, two are running. */
 async function recordDeath(world: World): Promise<Runtime> {
   const { runtime: mortal, die } = world.mortal
   await mortal.start()
@@ -100,7 +100,7 @@ async function recordStop(world: World, { session }: Recorder): Promise<void> {
   await receipt
 }
 
-/** Two branches in one log, and a session that was forked from the older one. */
+/** Records two branches in one log, and a session that was forked from the older one. */
 async function recordBranches(world: World, { session, finish }: Recorder): Promise<void> {
   const branches = session('branches')
   const { items } = await branches.messages()
@@ -111,7 +111,7 @@ async function recordBranches(world: World, { session, finish }: Recorder): Prom
   await finish('fork')
 }
 
-/** As a newer runtime might write it: events and a part of a message that this page does not know. */
+/** Records a log of a newer runtime: events and a part of a message that this page does not know. */
 async function recordUnknown(world: World, { finish }: Recorder): Promise<void> {
   const session = await finish('unknown')
   const at = world.now()
@@ -126,14 +126,14 @@ async function recordUnknown(world: World, { finish }: Recorder): Promise<void> 
     { type: 'save-point', ...facts },
   ]
   const entry = { id: message.id, parentId: leaf, at, type: 'message', message }
-  // The store takes what it is given, as it would from a newer process.
+  // The store accepts the data, as it would from a newer process.
   const batch = { id: 'batch_newer', key: session.key, expect: [], writes: [{ op: 'entry.append', entries: [entry] }, { op: 'event.append', events: events.map((event) => ({ event })) }] }
   await world.store.commit(batch as unknown as Parameters<typeof world.store.commit>[0])
 }
 
 const middleMs = 2600
 
-/** All at once, and the clock stops in the middle of each. */
+/** Starts all sessions at once, and stops the clock while each has work in progress. */
 async function recordMiddle(world: World, { session }: Recorder): Promise<void> {
   const ids = ['streaming', 'tool', 'child', 'retrying'] as const
   for (const id of ids) {
@@ -147,7 +147,7 @@ async function recordMiddle(world: World, { session }: Recorder): Promise<void> 
   await world.settle()
 }
 
-/** The log of a session; empty without one. */
+/** Returns the log of a session. Empty if it does not exist. */
 export async function eventsOf(session: Session): Promise<readonly AgentEvent[]> {
   const events: AgentEvent[] = []
   if (!(await session.info())) return events
@@ -159,7 +159,7 @@ function has(events: readonly AgentEvent[], type: AgentEvent['type']): boolean {
   return events.some((event) => event.type === type)
 }
 
-/** Each child that was started has ended, and the runtime says that it has come to rest. */
+/** Returns true if each child has ended and the last event says that no work is left. */
 function endsWithRest(events: readonly AgentEvent[]): boolean {
   const count = (type: AgentEvent['type']): number => events.filter((event) => event.type === type).length
   return events.at(-1)?.type === 'settled' && count('child-start') === count('child-end') && count('settled') >= (has(events, 'child-start') ? 2 : 1)

@@ -18,27 +18,27 @@ const scopes = ['agents:read', 'sessions:read', 'sessions:write', 'sessions:dele
 export interface Recording {
   readonly url: string
   readonly world: World
-  /** The time at which the clock stands. */
+  /** Time at which the clock stands. */
   readonly now: number
-  /** The address of a session. */
+  /** Returns the address of a session. */
   at(id: RecordedId): string
-  /** All logs as text, without the ids of background tasks, which are drawn. */
+  /** Returns all logs as text, without the ids of background tasks, which are random. */
   logs(): Promise<string>
-  /** Changes the token of the page: the one that it has is refused from now on. */
+  /** Changes the token of the page: its current one is refused from now on. */
   expireToken(): void
   close(): Promise<void>
 }
 
 let loading: Promise<void> | undefined
 
-/** Records once for nothing: code that is loaded in the middle would change the times. */
+/** Records once without using the result: loading code during a recording would change its times. */
 async function loadCode(): Promise<void> {
   const dataFolder = await makeDataFolder()
   await record(await createWorld(dataFolder))
   await removeDataFolder(dataFolder)
 }
 
-/** The page before a server in this process, whose sessions are recorded first. */
+/** Starts a server in this process with the page and newly recorded sessions. */
 export async function openRecording(pageFolder: string): Promise<Recording> {
   await (loading ??= loadCode())
   const dataFolder = await makeDataFolder()

@@ -5,25 +5,25 @@ import pixelmatch from 'pixelmatch'
 import { PNG } from 'pngjs'
 import { expect } from 'vitest'
 
-/** The accepted pictures, in the repository. */
+/** Accepted screenshots in the repository. */
 const keptFolder = join(import.meta.dirname, '../screenshots')
-/** The pictures of this run and their differences. CI publishes this folder. */
+/** Screenshots of this run and their differences. CI publishes this folder. */
 const drawnFolder = resolve(import.meta.dirname, '../../../../../node_modules/.cache/bowline/screenshots')
 
-/** Each pixel of a kept picture is the mean of so many by so many: how a machine draws the edge of a letter does not matter. */
+/** Each stored pixel is the mean of a square of this size, so that anti-aliasing does not matter. */
 const scale = 2
-/** The greatest difference of two colours, from 0 to 1, that still counts as the same pixel. */
+/** Maximum difference of two colours, from 0 to 1, that counts as equal. */
 const colourTolerance = 0.2
 /**
- * So much of a picture may differ. If half of each pixel is that of its neighbour, it is 0.09 %; if one card has moved by two
- * pixels, 0.32 %.
+ * Maximum share of a picture that may differ. If each pixel has half of its neighbour, the share is 0.09 %. If a card has moved by
+ * two pixels, it is 0.32 %.
  */
 export const areaTolerance = 0.002
 
-/** Writes what was drawn in place of what was kept: to be asked for by a person who has looked at it. */
+/** Replaces the stored screenshots by the new ones. Only to be set by a person who has checked them. */
 const accepts = process.env.ACCEPT_SCREENSHOTS === '1'
 
-/** Expects a screenshot to look as the kept one of this name. */
+/** Expects that a screenshot equals the stored one of this name. */
 export async function expectSameLook(name: string, screenshot: Buffer): Promise<void> {
   await mkdir(drawnFolder, { recursive: true })
   await writeFile(join(drawnFolder, `${name}.png`), screenshot)
@@ -40,7 +40,9 @@ export async function expectSameLook(name: string, screenshot: Buffer): Promise<
   expect(share, advice).toBeLessThan(areaTolerance)
 }
 
-/** Returns how much of the picture differs, from 0 to 1, and a picture of where. Pictures of other sizes differ wholly. */
+/**
+ * Returns the share of the picture that differs, from 0 to 1, and a picture of the differences. For different sizes the share is 1.
+ */
 export function differenceOf(kept: PNG, drawn: PNG): { readonly share: number; readonly picture: PNG } {
   const { width, height } = drawn
   if (kept.width !== width || kept.height !== height) return { share: 1, picture: drawn }
@@ -49,7 +51,7 @@ export function differenceOf(kept: PNG, drawn: PNG): { readonly share: number; r
   return { share: count / (width * height), picture }
 }
 
-/** Returns the picture at a part of its size, each pixel the mean of those that it stands for. */
+/** Returns the picture at reduced size. Each pixel is the mean of the pixels that it replaces. */
 export function reduced(picture: PNG): PNG {
   const width = Math.floor(picture.width / scale)
   const height = Math.floor(picture.height / scale)

@@ -1,14 +1,14 @@
 import type { DemoPage } from '../demo-page.ts'
 import type { RecordedId } from './record.ts'
 
-/** A state of the page: a session, what is opened in it, and the words by which a reader knows it without colours. */
+/** State of the page: a session, its open parts, and the words by which a user recognizes it without colours. */
 export interface PageState {
-  /** '' is the first page. */
+  /** The empty id is the first page. */
   readonly id: RecordedId | ''
   readonly words: readonly string[]
 }
 
-/** By what the reader can do: in a test of each, one tab shows one after the other. */
+/** States by what the user can do. In each group, one tab shows them one after the other. */
 export const states: Readonly<Record<string, readonly PageState[]>> = {
   'that wait for the reader': [
     { id: '', words: ['A run that holds.', 'ready'] },
@@ -42,11 +42,11 @@ export const states: Readonly<Record<string, readonly PageState[]>> = {
   ],
 }
 
-/** A dialog, menu, tab or panel that a reader opens in a state. */
+/** Dialog, menu, tab or panel that a user opens in a state. */
 export interface Opening {
   readonly name: string
   readonly id: RecordedId | ''
-  /** The panel that it is in, where there is no room for all. */
+  /** Panel that contains it, if there is not enough room for all. */
   readonly panel?: 'Sessions' | 'Timeline' | 'Inspector'
   open(tab: DemoPage): Promise<void>
 }
@@ -101,7 +101,7 @@ export const openings: readonly Opening[] = [
   { name: 'the past', id: 'crash', panel: 'Timeline', open: async ({ page }) => (await page.getByRole('slider', { name: 'Event' }).fill('8'), page.getByTestId('scrubber').getByRole('button', { name: 'Fork from here' }).waitFor()) },
 ]
 
-/** Brings a panel into sight where it is not. */
+/** Shows a panel if it is hidden. */
 export async function showPanel({ page }: DemoPage, panel: 'Sessions' | 'Conversation' | 'Timeline' | 'Inspector'): Promise<void> {
   const button = page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name: panel })
   if (await button.isVisible()) await button.press('Enter')

@@ -16,15 +16,15 @@ import { hostileAgent } from './hostile.ts'
 
 /** 14 March 2026, 09:26:53 UTC. */
 const beginMs = Date.UTC(2026, 2, 14, 9, 26, 53)
-/** So long the server of a killed run is away. */
+/** Time in ms that the server of a killed run is away. */
 const leaseMs = 2000
 const longestWaitMs = 120_000
 /** Longer than any pause between two pieces of an answer. */
 const shortWaitMs = 50
 
 /**
- * The agents of the demo with a clock that stands still unless a test moves it, and with ids that are counted: each time the same
- * logs. Starts no process: nothing can be handed to the worker.
+ * Creates the agents of the demo with a manual clock and counted ids, so that all logs are reproducible. Starts no process: nothing
+ * can be delegated to the worker.
  */
 export async function createWorld(dataFolder: string) {
   await writeReports(dataFolder)
@@ -36,7 +36,7 @@ export async function createWorld(dataFolder: string) {
   const orchestration = createOrchestration({ store, config: planSteps, clock })
   const requests = recordRequests({ store, clock })
 
-  /** One process with all agents. */
+  /** Creates one process with all agents. */
   const open = (over: SessionStore): Runtime => {
     const pace = createPace(1, clock)
     const choice = { model: offlineModel({ pace }), spare: offlineModel({ pace, isSpare: true }), offline: true }
@@ -45,16 +45,16 @@ export async function createWorld(dataFolder: string) {
     return createRuntime({ agents: [...agents, hostileAgent(clock)], store: over, lease: { ttlMs: leaseMs, heartbeatMs: leaseMs / 4 }, ...{ clock, ids, requests } })
   }
 
-  /** Lets all that is due happen. */
+  /** Lets all due work finish. */
   const settle = async (): Promise<void> => {
     for (let round = 0; round < 8; round++) await time.settle()
   }
-  /** Lets what waits for files end, too: a file that is written takes three turns of the threads that do it. */
+  /** Also lets file operations finish: writing a file takes three turns of the thread pool. */
   const settleFiles = async (): Promise<void> => {
     for (let round = 0; round < 6; round++) await stat(dataFolder)
     await settle()
   }
-  /** The time to which the clock may go next: that of the next timer, but not beyond this one. */
+  /** Returns the time to which the clock may advance: the next timer, or `end` if that is earlier. */
   const nextAt = async (end: number): Promise<number> => {
     await settle()
     const next = (): number => Math.ceil(Math.max(clock.now(), Math.min(end, time.nextAt() ?? clock.now())))
@@ -68,7 +68,7 @@ export async function createWorld(dataFolder: string) {
     mortal: mortalRuntime(store, open),
     open: () => open(store),
     session: (runtime: Runtime, id: string, title: string, agent?: string): Session => runtime.session(sessionKeyOf(id), { metadata: { title }, ...(agent !== undefined && { agent }) }),
-    /** Moves the clock from timer to timer until `done`. */
+    /** Advances the clock from timer to timer until `done`. */
     async until(done: () => unknown): Promise<void> {
       const last = clock.now() + longestWaitMs
       for (let next = await nextAt(last); !(await done()); next = await nextAt(last)) {
@@ -76,7 +76,7 @@ export async function createWorld(dataFolder: string) {
         time.advance(next - clock.now())
       }
     },
-    /** Moves the clock by so much, from timer to timer. */
+    /** Advances the clock by this time, from timer to timer. */
     async pass(ms: number): Promise<void> {
       const end = clock.now() + ms
       for (let next = await nextAt(end); clock.now() < end; next = await nextAt(end)) time.advance(time.nextAt() === undefined ? end - clock.now() : next - clock.now())

@@ -5,22 +5,21 @@ import { describeNext } from '../conversation/describe-retry.ts'
 import type { Margins } from '../conversation/margins.ts'
 import { speakable } from './speakable.ts'
 
-/** A text for screen readers. `assertive` interrupts the current one: use it only for a question to the user. */
+/** Text for screen readers. `assertive` interrupts the current one: use it only for a question to the user. */
 export interface Announcement {
   readonly text: string
   readonly urgency: 'polite' | 'assertive'
 }
 
-/** All that announcements are made from. */
+/** State from which announcements are made. */
 export interface Heard {
   readonly view: RunView
   readonly margins: Margins
 }
 
 /**
- * Returns what is to be said when the page goes from one state to another: answers when they are complete, never their
- * deltas; questions; retries; and how the run stands. Without `before`, as after a load, only what waits for the reader.
- * Errors are alerts on the page and announce themselves.
+ * Returns the announcements for a change of state: complete answers (never deltas), questions, retries, and the status of the run.
+ * Without `before`, as after a load, returns only open questions. Errors are alerts in the page and announce themselves.
  */
 export function announcementsBetween(before: Heard | undefined, now: Heard): readonly Announcement[] {
   const questions = questionsOf(now.view).filter(({ id }) => !before || !questionsOf(before.view).some((known) => known.id === id))

@@ -2,11 +2,11 @@ import { useEffect, useRef, useState } from 'react'
 import { announcementsBetween } from './announcements.ts'
 import type { Announcement, Heard } from './announcements.ts'
 
-/** So many stay: a screen reader that is behind finds what it has not said yet. */
+/** Number of announcements in the page, so that a slow screen reader finds those that it has not read yet. */
 const keptAnnouncements = 6
 
 interface AnnouncerProps extends Heard {
-  /** The log is not all here yet: what arrives now is old. */
+  /** True while the log is being loaded: the events are then old. */
   readonly loading: boolean
 }
 
@@ -14,7 +14,7 @@ interface Said extends Announcement {
   readonly id: number
 }
 
-/** The live regions of a conversation. They are on the page before anything is put into them, or it would not be heard. */
+/** Live regions of a conversation. They must be in the page before they get text, or screen readers ignore it. */
 export function Announcer({ view, margins, loading }: AnnouncerProps) {
   const before = useRef<Heard>(undefined)
   const [said, setSaid] = useState<readonly Said[]>([])

@@ -1,4 +1,4 @@
-/** The text of Markdown without its marks, as it is to be read aloud. */
+/** Returns the text of Markdown without its marks, for reading aloud. */
 export function speakable(markdown: string): string {
   return markdown
     .replace(/^\s*```.*$/gm, '')

@@ -13,7 +13,7 @@ interface CommandMenuProps {
   readonly onClose: () => void
 }
 
-/** A searchable list of commands. Mounted while it is open; gives the focus back. */
+/** Searchable list of commands. Mounted while it is open. It restores the focus when it closes. */
 export function CommandMenu({ commands, onClose }: CommandMenuProps) {
   const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (

@@ -14,7 +14,7 @@ const keys: readonly (readonly [keys: string, meaning: string])[] = [
   ['Escape', 'back to now'],
 ]
 
-/** Mounted while it is open; gives the focus back. */
+/** List of keyboard shortcuts. Mounted while it is open. It restores the focus when it closes. */
 export function KeysDialog({ onClose }: { readonly onClose: () => void }) {
   const [opener] = useState(() => document.activeElement as HTMLElement | null)
   return (

@@ -1,6 +1,6 @@
 import { useEffect, useEffectEvent } from 'react'
 
-/** Calls what belongs to a key that was pressed outside of a field. Keyed as `Ctrl+k`, `?`, `[`. */
+/** Calls the action of a key that is pressed outside a text field. Keys are named `Ctrl+k`, `?`, `[`. */
 export function useKeys(actions: Readonly<Record<string, () => void>>): void {
   const onKey = useEffectEvent((event: KeyboardEvent): void => {
     const isCommand = event.ctrlKey || event.metaKey

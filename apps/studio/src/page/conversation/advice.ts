@@ -1,7 +1,7 @@
 import type { TurnNote } from './margins.ts'
 
 export interface Advice {
-  /** The code, as the API gives it. */
+  /** Error code of the API. */
   readonly code: string
   readonly message: string
   readonly whatToDo: string

@@ -6,7 +6,7 @@ import { toolLabel } from '../parts/tool-label.ts'
 
 export interface Decision {
   readonly decision: 'approve' | 'deny'
-  /** Arguments to run with instead. */
+  /** Arguments with which the call runs instead. */
   readonly input?: unknown
   readonly inputHash: string
 }
@@ -16,7 +16,7 @@ interface ApprovalCardProps {
   readonly onDecide: (approvalId: string, decision: Decision) => Promise<unknown>
 }
 
-/** Shows exactly what the agent wants to do, and takes the reader's decision: `A` approves, `D` denies. */
+/** Shows exactly what the agent wants to do, and takes the decision of the user: `A` approves, `D` denies. */
 export function ApprovalCard({ request, onDecide }: ApprovalCardProps) {
   const { approvalId, toolName, input, inputHash, reason, agent, about } = request
   const [edited, setEdited] = useState<string>()
@@ -32,7 +32,7 @@ export function ApprovalCard({ request, onDecide }: ApprovalCardProps) {
   }
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
-      // The first of several questions is asked first.
+      // If there are several questions, the keys answer the first one.
       const first = document.querySelector('[data-testid=approval]') === card.current
       if (!first || card.current?.closest('fieldset:disabled') || isTyping(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
       if (event.key.toLowerCase() === 'a') decide('approve')

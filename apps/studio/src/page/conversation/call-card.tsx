@@ -13,19 +13,19 @@ import { ToolCard } from './tool-card.tsx'
 interface CallCardProps {
   readonly toolCallId: string
   readonly view: RunView
-  /** What it has said so far. */
+  /** Output so far. */
   readonly progress: string | undefined
   readonly connected: boolean
   readonly childActions: (childRunId: string) => ChildActions | undefined
-  /** Absent where nothing may be done. */
+  /** Absent if no action is allowed. */
   readonly actions: Pick<ConversationActions, 'denied' | 'onAnswer' | 'onResolve' | 'onDecide'> | undefined
 }
 
-/** The card of one call with what the reader can do about it. */
+/** Card of one call and its actions. */
 export function CallCard({ toolCallId, view, progress, connected, childActions, actions }: CallCardProps) {
   const call = toolCallOf(view, toolCallId) ?? callBeingWritten(view.open, toolCallId)
   if (!call) return null
-  // Questions of the agents that it has started are asked here, too.
+  // Questions of agents that the call started are shown here too.
   const isHere = (asked: { readonly toolCallId: string; readonly path: readonly string[] }): boolean => (asked.path[0] ?? asked.toolCallId) === toolCallId
   const pending = view.pendingToolCalls.filter(isHere)
   const approvals = view.pendingApprovals.filter(isHere)

@@ -5,10 +5,10 @@ import type { LucideIcon } from 'lucide-react'
 import { useState } from 'react'
 import { speakable } from '../announce/speakable.ts'
 
-/** Actions of a reader on the work of a subagent that has a conversation of its own. */
+/** Actions on the work of a subagent that has its own conversation. */
 export interface ChildActions {
   readonly onOpen: () => void
-  /** Absent where nothing may be done. */
+  /** Absent if no action is allowed. */
   readonly onStop?: () => Promise<unknown>
 }
 
@@ -31,7 +31,7 @@ function lookOf({ status, outcome, taskId }: ChildView): Look {
   return { icon: Pause, word: status.replaceAll('-', ' '), tone: 'text-warn' }
 }
 
-/** The work of another agent for this run. */
+/** Card for the work of another agent for this run. */
 export function ChildCard({ child, actions }: ChildCardProps) {
   const [stopping, setStopping] = useState(false)
   const onStop = isEnded(child.status) ? undefined : actions?.onStop

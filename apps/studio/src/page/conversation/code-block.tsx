@@ -1,7 +1,7 @@
 import { isValidElement, useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 
-/** Code of an answer, coloured once it can be. It scrolls sideways on a phone, also by keyboard. */
+/** Code block of an answer. Colours are added when they are ready. On a phone it scrolls sideways, also by keyboard. */
 export function CodeBlock({ children }: { readonly children?: ReactNode }) {
   const { language, code } = read(children)
   const [coloured, setColoured] = useState<{ readonly code: string; readonly lines: readonly ColouredLine[] }>()
@@ -29,7 +29,7 @@ export function CodeBlock({ children }: { readonly children?: ReactNode }) {
   )
 }
 
-/** While code is being written it is not coloured anew for each piece. */
+/** While code is still being written, it is not highlighted for every piece. */
 const settledMs = 150
 
 export type ColouredLine = readonly { readonly content: string; readonly style?: Readonly<Record<string, string>> }[]

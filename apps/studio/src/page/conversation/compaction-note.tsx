@@ -2,7 +2,7 @@ import type { Compaction } from '@bowline/agent-loop/events'
 import { ChevronRight, FoldVertical } from 'lucide-react'
 import { Markdown } from './markdown.tsx'
 
-/** Says that the model sees a summary from here on. The messages above stay readable. */
+/** States that from here on the model sees a summary. The messages above can still be read. */
 export function CompactionNote({ compaction }: { readonly compaction: Compaction }) {
   const { tokensBefore, tokensAfter, summary, facts } = compaction
   return (

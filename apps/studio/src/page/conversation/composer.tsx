@@ -4,15 +4,15 @@ import type { Phrase } from '../../info.ts'
 import type { Delivery } from '../session/use-activity.ts'
 
 interface ComposerProps {
-  /** A run is open: it can be stopped, and what is sent steers it or waits for its end. */
+  /** True if a run is open: it can be stopped, and an input steers it or waits for its end. */
   readonly busy: boolean
   readonly stopping: boolean
-  /** The run waits for an approval: what is typed instead interrupts it. */
+  /** True if the run waits for an approval: a new input interrupts it. */
   readonly asking: boolean
-  /** To be offered above the field. */
+  /** Phrases offered above the field. */
   readonly phrases: readonly Phrase[]
   readonly hint: string
-  /** False: it was not accepted, and the text comes back. */
+  /** Sends an input. Resolves with false if it was not accepted: the text is then put back. */
   readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
   readonly onStop: () => void
 }

@@ -31,49 +31,49 @@ import { describeSpent } from './spend-line.tsx'
 import { AdviceBox, TurnNoteLine } from './turn-note.tsx'
 
 export interface ConversationActions {
-  /** Why the reader may not use some of them: not what changes the session, or not what decides for a person. */
+  /** Reasons why actions are disabled: `write` for those that change the session, `decide` for those that decide for a person. */
   readonly denied: { readonly write?: string; readonly decide?: string }
   readonly onSend: (text: string, delivery: Delivery) => Promise<boolean>
   readonly onStop: () => void
   readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
   readonly onResolve: (toolCallId: string, resolution: Resolution) => Promise<unknown>
   readonly onDecide: (approvalId: string, decision: Decision) => Promise<unknown>
-  /** From the message of this id. */
+  /** Forks the session at the message of this id. */
   readonly onFork: (entryId: string) => void
 }
 
 export interface ConversationProps {
   readonly sessionId: string
-  /** The present, or a moment of the past. The same object as long as no event is stored: deltas are in `live`. */
+  /** Moment that is shown, present or past. It stays the same object until an event is stored: deltas are in `live`. */
   readonly moment: Moment
-  /** The view of the moment, with the message that is being written. */
+  /** View of the moment and the message that is being written. */
   readonly live: RunView
-  /** It is a moment of the past: nothing can be done in it. */
+  /** True if the moment is in the past: no action is possible. */
   readonly past: boolean
   readonly onLeavePast: () => void
   readonly timeline: Timeline
-  /** What stands in the log is not all here yet. */
+  /** True while the log is still being loaded. */
   readonly loading: boolean
   readonly connected: boolean
-  /** Sent, and not yet in the log. */
+  /** Inputs that were sent and are not yet in the log. */
   readonly sent: readonly SentInput[]
   readonly stopping: boolean
   readonly trouble: Advice | undefined
   readonly keyVariable: string | undefined
   readonly phrases: readonly Phrase[]
-  /** Absent if the server has one agent only. */
+  /** Absent if the server has only one agent. */
   readonly agents: AgentChoice | undefined
   readonly effects: Readonly<Record<string, number>> | undefined
   readonly servers: readonly ServerInfo[] | undefined
-  /** Names of the tools that may be used in the present step of the orchestration. */
+  /** Names of the tools that may be used in the current step of the orchestration. */
   readonly planTools: readonly string[] | undefined
   readonly onCrash: (() => void) | undefined
   readonly childActions: (childRunId: string) => ChildActions | undefined
-  /** It is the conversation of a subagent. */
+  /** True for the conversation of a subagent. */
   readonly isChild: boolean
-  /** The token may only read. */
+  /** True if the token may only read. */
   readonly readOnly: boolean
-  /** Absent where nothing can be done, or it is not known yet what the token may do. */
+  /** Absent if no action is possible, or until the rights of the token are known. */
   readonly actions: ConversationActions | undefined
 }
 
@@ -128,7 +128,7 @@ export function ConversationPanel(props: ConversationProps) {
   )
 }
 
-/** The messages, with the end in sight while they grow. */
+/** Messages of a conversation. While they grow, it scrolls with their end. */
 function Talk(props: ConversationProps) {
   const { moment, live, past, loading, connected, sent, trouble, timeline, effects, servers, keyVariable, childActions, actions } = props
   const { view, margins } = moment
@@ -172,7 +172,7 @@ function ToTheEnd() {
   )
 }
 
-/** Output so far of the running tools. Kept apart from the moment, so that new output draws only the cards again. */
+/** Output so far of the running tools. It is separate from the moment, so that new output renders only the cards again. */
 const Progress = createContext<RunView['progress']>({})
 
 interface CallProps extends Pick<ConversationProps, 'past' | 'connected' | 'childActions' | 'actions'> {

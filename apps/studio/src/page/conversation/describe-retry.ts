@@ -1,7 +1,7 @@
 import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Retry } from './margins.ts'
 
-/** Which attempt comes after the one that failed, and how it stands. */
+/** Describes the attempt after the failed one, and its state. */
 export function describeNext(retry: Retry): string {
   const { attempt, maxAttempts, delayMs, notBefore, cause, model } = retry
   const name = `Attempt ${attempt} of ${Math.max(attempt, maxAttempts)}${cause === 'fallback' && model ? ` with ${model.modelId}` : ''}`

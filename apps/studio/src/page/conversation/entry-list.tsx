@@ -5,14 +5,14 @@ import { Virtualizer } from 'virtua'
 
 interface EntryListProps {
   readonly messages: readonly ViewMessage[]
-  /** Must be the same function as long as it draws the same. */
+  /** Renders a message. It must be the same function as long as it renders the same. */
   readonly render: (message: ViewMessage) => ReactNode
 }
 
-/** Up to so many stand in the page as they are: it can be searched, and read from end to end. */
+/** Number of messages up to which all are in the page, so that it can be searched and read completely. */
 const mostAtOnce = 120
 
-/** The messages in order. Of a long conversation only those near the window are in the page. */
+/** Messages in order. In a long conversation, only those near the window are in the page. */
 export const EntryList = memo(function EntryList({ messages, render }: EntryListProps) {
   const shown = useMemo(() => messages.filter(({ role }) => role !== 'tool-result'), [messages])
   const place = useRef<HTMLDivElement>(null)

@@ -10,7 +10,7 @@ interface LocationCardProps {
   readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
 }
 
-/** The browser's half of `get_location`: nothing leaves it unless the reader says so, and the places are made up. */
+/** Card for the browser tool `get_location`. No data leaves the browser unless the user allows it, and the places are invented. */
 export function LocationCard({ call: { toolCallId }, onAnswer }: LocationCardProps) {
   const [place, setPlace] = useState<string>(places[0])
   const [answering, setAnswering] = useState(false)

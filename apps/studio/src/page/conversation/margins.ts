@@ -1,29 +1,29 @@
 import { isDelta, isSuspended } from '@bowline/agent-loop/events'
 import type { AgentEvent, CallReceipt, Compaction, RetryStartEvent, TurnEndEvent, TurnStatus } from '@bowline/agent-loop/events'
 
-/** Notes that the conversation shows beside its messages. Built from events only, so that a reload shows the same. */
+/** Notes that the conversation shows next to its messages. Built only from events, so that a reload shows the same. */
 export interface Margins {
-  /** How turns ended that did not simply complete, under the id of their last message. */
+  /** Outcomes of turns that were not simply completed, by the id of their last message. */
   readonly notes: Readonly<Record<string, TurnNote>>
-  /** Attempts that failed and those that came after them, under the id of the message that was to be answered. */
+  /** Failed attempts and their retries, by the id of the message to answer. */
   readonly retries: Readonly<Record<string, readonly Retry[]>>
-  /** Inputs that have been accepted as runs of their own and have not started, oldest first. */
+  /** Inputs accepted as their own runs that have not started, oldest first. */
   readonly queued: readonly QueuedInput[]
-  /** Inputs whose run ended before it started, under the id of the message before them; under '' without one. */
+  /** Inputs whose run ended before it started, by the id of the previous message, or '' if there is none. */
   readonly withdrawn: Readonly<Record<string, readonly string[]>>
-  /** Compactions that were made, under the id of the message that stood last. */
+  /** Compactions, by the id of the message that was the last one. */
   readonly compactions: Readonly<Record<string, readonly Compaction[]>>
-  /** Ids of messages that no reader wrote: they tell of background work, or of a mistake in an answer. */
+  /** Ids of messages that no user wrote: they report background work or a mistake in an answer. */
   readonly notices: readonly string[]
-  /** Ids of messages that came into a turn while it was under way. */
+  /** Ids of messages that were added to a running turn. */
   readonly steered: readonly string[]
-  /** Inputs of the user, in the order of the log. */
+  /** Inputs of the user in the order of the log. */
   readonly inputs: readonly LoggedInput[]
   readonly lastSeq: number
   readonly lastMessageId?: string
-  /** Runs of subagents that are at work, each with the run that it works for. */
+  /** Running subagents: the parent run by child run. */
   readonly atWork: Readonly<Record<string, string>>
-  /** The key in `retries` of the one that has not ended. */
+  /** Key in `retries` of the retry that has not ended. */
   readonly openRetry?: string
 }
 
@@ -31,7 +31,7 @@ export interface TurnNote {
   readonly status: Exclude<TurnStatus, 'completed'>
   readonly reason: string
   readonly receipt?: readonly CallReceipt[]
-  /** Runs of the subagents that were at work until then. */
+  /** Runs of the subagents that were running at the end. */
   readonly agents: readonly string[]
   readonly error?: NonNullable<TurnEndEvent['error']>
 }
@@ -97,7 +97,7 @@ function queued(margins: Margins, { runId, input }: Extract<AgentEvent, { type: 
   return text === undefined ? {} : { queued: [...margins.queued, { runId, text }], inputs: [...margins.inputs, { seq, text }] }
 }
 
-/** For inputs that this page has sent. */
+/** Returns the text of an input that this page has sent. */
 function textOf(input: unknown): string | undefined {
   const content = typeof input === 'object' && input !== null && 'content' in input ? input.content : input
   return typeof content === 'string' ? content : undefined
@@ -121,7 +121,7 @@ function ended(margins: Margins, event: TurnEndEvent): Partial<Margins> {
   return {
     ...started(margins, event.runId),
     withdrawn: { ...withdrawn, [lastMessageId]: [...(withdrawn[lastMessageId] ?? []), unread.text] },
-    // A stop is that of the input alone: the message before it may be complete.
+    // The stop concerns only the input: the message before it may be complete.
     ...(event.status !== 'aborted' && note(margins, event)),
   }
 }
@@ -150,7 +150,7 @@ function announced({ retries, lastMessageId = '' }: Margins, event: RetryStartEv
   return { retries: { ...retries, [lastMessageId]: [...(retries[lastMessageId] ?? []), retry] }, openRetry: lastMessageId }
 }
 
-/** Sets what has become of the retry that is open, if there is one. Its end comes after that of its message. */
+/** Sets the outcome of the open retry, if there is one. The retry ends after its message. */
 function retried({ retries, openRetry = '' }: Margins, state: Retry['state']): Partial<Margins> {
   const list = retries[openRetry]
   const last = list?.at(-1)

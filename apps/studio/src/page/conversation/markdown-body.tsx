@@ -12,9 +12,9 @@ const components: NonNullable<StreamdownProps['components']> = {
       {children}
     </a>
   ),
-  // Loading a picture tells its host that somebody reads this.
+  // Loading an image would tell its host that the text is being read.
   img: ({ alt, src }) => <span className="text-ink-soft">[picture: {alt || String(src)}]</span>,
-  // Of a list of tasks.
+  // Checkbox of a task list.
   input: ({ checked }) => <input type="checkbox" disabled checked={checked === true} readOnly aria-label={checked === true ? 'done' : 'to do'} className="mr-1.5 accent-accent" />,
   // Tables and code scroll sideways on a phone, also by keyboard.
   table: ({ children }) => (
@@ -33,10 +33,10 @@ export interface MarkdownProps {
   readonly streaming?: boolean
 }
 
-/** Up to so much text is drawn as one when it is complete and its parts need each other. */
+/** Length up to which a complete text is rendered as a whole if its parts depend on each other. */
 const mostAsOne = 60_000
 
-/** The sections of a text. Of a long one those that are far from the window are not drawn as Markdown yet. */
+/** Sections of a text. In a long text, sections far from the window are not rendered as Markdown yet. */
 export function MarkdownBody({ text, streaming = false }: MarkdownProps) {
   const [sectionsOf] = useState(createSections)
   const { settled, open } = useMemo(() => sectionsOf(text), [sectionsOf, text])
@@ -52,13 +52,13 @@ export function MarkdownBody({ text, streaming = false }: MarkdownProps) {
 }
 
 interface SectionProps extends MarkdownProps {
-  /** It is all of the text, and complete. */
+  /** True if it is the whole text and complete. */
   readonly whole?: boolean
-  /** It is one of several. */
+  /** True if it is one of several sections. */
   readonly part?: boolean
 }
 
-/** Drawn again only if its own text has changed. */
+/** Rendered again only if its own text has changed. */
 const Section = memo(function Section({ text, streaming = false, whole = false, part = false }: SectionProps) {
   const place = useRef<HTMLDivElement>(null)
   const near = useNearness(place, streaming || !part)
@@ -78,7 +78,7 @@ const Section = memo(function Section({ text, streaming = false, whole = false, 
 const noLinkSafety = { enabled: false }
 const nearPixels = 1000
 
-/** Returns whether this part of the conversation has come near the window once. */
+/** Returns true once the element has come near the window. */
 function useNearness(place: RefObject<HTMLElement | null>, fromTheStart: boolean): boolean {
   const [near, setNear] = useState(fromTheStart)
   useEffect(() => {

@@ -3,10 +3,10 @@ import { speakable } from '../announce/speakable.ts'
 import type { MarkdownProps } from './markdown-body.tsx'
 import { PlainText } from './plain-text.tsx'
 
-/** The half of the page's code that only an answer needs. */
+/** Part of the page's code that only answers need. It is loaded on demand. */
 const Body = lazy(() => import('./markdown-body.tsx').then(({ MarkdownBody }) => ({ default: MarkdownBody })))
 
-/** Text of a model. Half-finished Markdown is shown as it will look; HTML in it is sanitised. */
+/** Text of a model. Incomplete Markdown is shown as it will look; its HTML is sanitized. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: MarkdownProps) {
   return (
     <Suspense

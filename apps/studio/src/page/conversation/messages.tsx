@@ -26,7 +26,7 @@ export function UserBubble({ message, steered }: { readonly message: UserMessage
   )
 }
 
-/** A message that no reader wrote: the word of background work, for example. What the model was told folds out. */
+/** Message that no user wrote, such as a report of background work. It expands to show the text for the model. */
 export function Notice({ message }: { readonly message: UserMessage }) {
   const text = textOf(message)
   const task = /<background-task\b[^>]*\bagent="([^"]*)"[^>]*\bstatus="([^"]*)"/.exec(text)
@@ -43,7 +43,7 @@ export function Notice({ message }: { readonly message: UserMessage }) {
   )
 }
 
-/** An input that is not in the conversation yet. */
+/** Input that is not in the conversation yet. */
 export function PendingBubble({ text, fate }: { readonly text: string; readonly fate?: string | undefined }) {
   return (
     <div data-testid="pending-input">
@@ -66,11 +66,11 @@ const bubble = 'max-w-[85%] rounded-2xl rounded-br-md bg-accent-soft px-4 py-2 b
 const caption = 'mt-1 flex items-center justify-end gap-1.5 text-xs text-ink-soft'
 
 interface AnswerProps {
-  /** One card per call that the answer asks for, in order. */
+  /** Renders the card of a call. There is one card per call of the answer, in order. */
   readonly renderCall: (toolCallId: string) => ReactNode
 }
 
-/** An answer that is complete. */
+/** Complete answer. */
 export function Answer({ message, renderCall }: AnswerProps & { readonly message: AssistantMessage }) {
   const calls = message.content.flatMap((part) => (part.type === 'tool-call' ? [part.toolCallId] : []))
   return (
@@ -84,7 +84,7 @@ export function Answer({ message, renderCall }: AnswerProps & { readonly message
   )
 }
 
-/** An answer that is arriving. */
+/** Answer that is being received. */
 export function OpenAnswer({ open, renderCall }: AnswerProps & { readonly open: OpenMessage }) {
   const calls = open.blocks.flatMap((block) => (block.type === 'tool-call' ? [block.toolCallId] : []))
   return (

@@ -5,7 +5,7 @@ import { PendingBubble } from './messages.tsx'
 interface PendingInputsProps {
   readonly sent: readonly SentInput[]
   readonly queued: readonly QueuedInput[]
-  /** A run is open before those that are queued. */
+  /** True if a run is open before the queued ones. */
   readonly behind: boolean
 }
 
@@ -15,13 +15,13 @@ const fates: Readonly<Record<Exclude<Delivery, 'start'>, string>> = {
   interrupt: 'Interrupts the run: that stops, and this is the next message.',
 }
 
-/** The server must have accepted an input before the page says what the agent will do with it. */
+/** Returns what the agent will do with an input, once the server has accepted it. */
 function fateOf({ delivery, accepted }: SentInput): string | undefined {
   if (delivery === 'start') return undefined
   return accepted ? fates[delivery] : 'Being sent.'
 }
 
-/** Shows what has been said and is not in the conversation yet, in the order in which the agent will read it. */
+/** Shows inputs that are not in the conversation yet, in the order in which the agent will read them. */
 export function PendingInputs({ sent, queued, behind }: PendingInputsProps) {
   const onTheirWay = (steers: boolean): readonly SentInput[] => sent.filter(({ delivery }) => (delivery === 'steer') === steers)
   return (
@@ -35,7 +35,7 @@ export function PendingInputs({ sent, queued, behind }: PendingInputsProps) {
   )
 }
 
-/** Shows what has been said and was stopped, or has failed, before the agent read it. */
+/** Shows inputs that were stopped, or that failed, before the agent read them. */
 export function WithdrawnInputs({ texts = [] }: { readonly texts?: readonly string[] | undefined }) {
   return texts.map((text, index) => <PendingBubble key={index} text={text} fate="Not sent: the agent has not read it." />)
 }

@@ -1,12 +1,12 @@
 import { useId, type ReactNode } from 'react'
 
 interface PermittedProps {
-  /** Why the token of the reader does not do. */
+  /** Reason why the token of the user is not sufficient. */
   readonly denied: string | undefined
   readonly children: ReactNode
 }
 
-/** Shows a question. If the token may not answer it, all of its controls are disabled and the reason stands below. */
+/** Shows a question. If the token may not answer it, its controls are disabled and the reason is shown below. */
 export function Permitted({ denied, children }: PermittedProps) {
   const reason = useId()
   if (denied === undefined) return children

@@ -4,7 +4,7 @@ const chunkCharacters = 4000
 const lineCharacters = 90
 const linePixels = 24
 
-/** A text as it is. The parts of a long one that are out of sight are not laid out. */
+/** Plain text. Parts of a long text that are out of sight are not laid out. */
 export const PlainText = memo(function PlainText({ text }: { readonly text: string }) {
   const chunks = useMemo(() => chunksOf(text), [text])
   if (chunks.length === 1) return text
@@ -15,7 +15,7 @@ export const PlainText = memo(function PlainText({ text }: { readonly text: stri
   ))
 })
 
-/** The style of a part of a long text that is laid out only near the window. Until then it is taken to be as high as it looks. */
+/** Returns the style of a part of a long text that is laid out only near the window. Until then its height is estimated. */
 export function laidOutInSight(text: string): { readonly contentVisibility: 'auto'; readonly containIntrinsicBlockSize: string } {
   const lines = text.split('\n').reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / lineCharacters)), 0)
   return { contentVisibility: 'auto', containIntrinsicBlockSize: `auto ${lines * linePixels}px` }

@@ -3,11 +3,11 @@ import type { PlanStep } from '../past/moment.ts'
 
 interface PlanTrackProps {
   readonly plan: readonly PlanStep[]
-  /** The tools of the active step. Absent if they are not known. */
+  /** Tools of the active step. Absent if they are not known. */
   readonly tools: readonly string[] | undefined
 }
 
-/** The steps of the orchestration: those that were taken, and the one that is active. */
+/** Steps of the orchestration: those already taken, and the active one. */
 export function PlanTrack({ plan, tools }: PlanTrackProps) {
   const active = plan.at(-1)
   return (

@@ -1,13 +1,13 @@
 export interface Progress {
   readonly lines: readonly string[]
-  /** From lines of the form `3/24 …`. */
+  /** Numbers from lines of the form `3/24 …`. */
   readonly done?: number
   readonly total?: number
 }
 
 const shownLines = 5
 
-/** What a running tool said so far, as a bar and the last lines of its log. */
+/** Returns the output so far of a running tool as a progress bar and the last lines of its log. */
 export function readProgress(text: string): Progress {
   const lines = text.split('\n').filter((line) => line !== '')
   const counted = lines.findLast((line) => countPattern.test(line))

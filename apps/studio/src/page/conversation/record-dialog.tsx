@@ -13,7 +13,7 @@ interface RecordDialogProps {
   readonly onRecord: () => void
 }
 
-/** Says what will be recorded. The second click of a double click records nothing. */
+/** States what will be recorded. The second click of a double click records nothing. */
 export function RecordDialog({ ref, call, label, choice, text, onRecord }: RecordDialogProps) {
   const title = useId()
   const close = (): void => ref.current?.close()

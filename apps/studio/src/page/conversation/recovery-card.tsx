@@ -12,7 +12,7 @@ interface RecoveryCardProps {
   readonly onResolve: (resolution: Resolution) => Promise<unknown>
 }
 
-/** Nothing is chosen for the reader, and a choice is recorded only after the dialog has said what that means. */
+/** Asks for the outcome of a call. No choice is preselected, and it is recorded only after the dialog has explained it. */
 export function RecoveryCard({ call, onResolve }: RecoveryCardProps) {
   const [chosen, setChosen] = useState<string>()
   const [text, setText] = useState('')
@@ -39,7 +39,7 @@ export function RecoveryCard({ call, onResolve }: RecoveryCardProps) {
         onSubmit={(event) => {
           event.preventDefault()
           dialog.current?.showModal()
-          // The way back, not the arguments, which come first and can be scrolled.
+          // Focuses the button to cancel. The arguments come before it and can be scrolled.
           dialog.current?.querySelector('button')?.focus()
         }}
       >

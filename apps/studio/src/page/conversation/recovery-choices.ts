@@ -3,9 +3,9 @@ import type { Resolution } from '../session/actions.ts'
 export interface RecoveryChoice {
   readonly name: string
   readonly meaning: string
-  /** Given where the reader must say something to the model. */
+  /** Example of the text for the model. Present if the user must enter one. */
   readonly example?: string
-  /** Returns a sentence that says what will be recorded about the tool with this label. */
+  /** Returns a sentence that states what will be recorded about the tool with this label. */
   record(label: string): string
   resolution(text: string): Resolution
 }

@@ -10,7 +10,7 @@ interface RemoteCardProps {
   readonly onAnswer: (answer: ToolAnswer) => Promise<unknown>
 }
 
-/** A tool that runs outside of the agent: the reader gives its result, as text or as JSON. */
+/** Card of a tool that runs outside the agent: the user enters its result, as text or JSON. */
 export function RemoteCard({ call, onAnswer }: RemoteCardProps) {
   const [text, setText] = useState('')
   const [answering, setAnswering] = useState(false)

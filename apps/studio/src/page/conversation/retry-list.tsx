@@ -2,7 +2,7 @@ import { RotateCw } from 'lucide-react'
 import { describeNext } from './describe-retry.ts'
 import type { Retry } from './margins.ts'
 
-/** The attempts at one answer that failed, and what came after each. */
+/** Failed attempts at one answer and what followed each. */
 export function RetryList({ retries }: { readonly retries: readonly Retry[] }) {
   return (
     <ol data-testid="retries" aria-label="Attempts" className="mt-3 space-y-2 text-sm text-ink-soft">

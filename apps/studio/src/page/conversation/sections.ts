@@ -1,22 +1,25 @@
 import { parseMarkdownIntoBlocks } from 'streamdown'
 
-/** A text of Markdown in parts that can be drawn one by one. Joined they are the text, apart from what a cut inside of a block needs. */
+/**
+ * Markdown text in parts that can be rendered separately. Joined, they equal the text, except for additions where a block was
+ * split.
+ */
 export interface Sections {
-  /** They will not change any more. */
+  /** Sections that will not change any more. */
   readonly settled: readonly string[]
-  /** The end of the text, which may grow. */
+  /** End of the text, which may grow. */
   readonly open: string
 }
 
-/** A section ends with the first block that makes it so long. */
+/** Length after which a section ends with its current block. */
 const usualCharacters = 4000
-/** A block that is longer than this is cut between two lines: a frame must not draw more than so much anew. */
+/** A longer block is split between two lines, because a frame must not render more than this again. */
 export const mostCharacters = 12_000
 
-/** Returns the sections of a text that grows. What is settled is not read again, so a longer text costs no more. */
+/** Returns a function that splits a growing text. Settled sections are not parsed again, so a longer text costs no more. */
 export function createSections(): (text: string) => Sections {
   let settled: readonly string[] = []
-  /** How much of the text is settled, how that ends, and what the open section begins with because a block was cut. */
+  /** Length of the settled text, its last characters, and the text that the open section repeats because a block was split. */
   let length = 0
   let ending = ''
   let repeated = ''
@@ -37,18 +40,18 @@ export function createSections(): (text: string) => Sections {
 
 interface End {
   readonly at: number
-  /** Follows the section: the end of a block that was cut. */
+  /** Text appended to the section to close a block that was split. */
   readonly closing: string
-  /** Begins the next section: the beginning of that block. */
+  /** Text that begins the next section: the first line of that block. */
   readonly repeated: string
 }
 
-/** Returns the end of the first section of this text. Undefined while more may belong to it. */
+/** Returns the end of the first section of this text. Returns undefined while more text may belong to it. */
 function endOf(text: string): End | undefined {
   if (text.length < usualCharacters) return undefined
   let at = 0
   for (const block of parseMarkdownIntoBlocks(text)) {
-    // A first line that is not complete may still belong to the block before it: `1` may become `1. an item`.
+    // An incomplete first line may still belong to the block before it: `1` may become `1. an item`.
     const isSafe = block.trim() !== '' && block.trimStart().includes('\n')
     if (isSafe && (at >= usualCharacters || (at > 0 && at + block.length >= mostCharacters))) return { at, closing: '', repeated: '' }
     at += block.length
@@ -56,7 +59,7 @@ function endOf(text: string): End | undefined {
   return text.length < mostCharacters ? undefined : cutInside(text.slice(0, mostCharacters))
 }
 
-/** Cuts a block after a line. Code is closed and opened again; the next rows of a table get its head. */
+/** Splits a block after a line. Code is closed and opened again. The remaining rows of a table get its head again. */
 function cutInside(block: string): End {
   const fence = /^\s*(`{3,}|~{3,}).*\n/.exec(block)
   const head = /^.*\|.*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t:|-]*)?\n/.exec(block)
@@ -66,7 +69,7 @@ function cutInside(block: string): End {
   return { at, closing: fence ? `${at === line ? '' : '\n'}${fence[1]}\n` : '', repeated }
 }
 
-/** Links and footnotes that are defined elsewhere in the text. They are known only where all of it is drawn as one. */
+/** Returns true if the text defines links or footnotes. They only work if the whole text is rendered together. */
 export function hasDefinitions(text: string): boolean {
   return /^ {0,3}\[[^\]\n]+\]:/m.test(text)
 }

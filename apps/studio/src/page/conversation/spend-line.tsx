@@ -1,6 +1,6 @@
 import type { Spent } from '../past/spending.ts'
 
-/** `1,204 → 86 tokens · ~$0.0021`. A `~` marks what is estimated. */
+/** Formats tokens and cost: `~1,204 in, 86 out · ~$0.0021`. A `~` marks an estimate. */
 export function describeSpent({ inputTokens, outputTokens, cost, currency, estimated }: Spent): string {
   const about = estimated ? '~' : ''
   const tokens = `${about}${inputTokens.toLocaleString('en')} in, ${outputTokens.toLocaleString('en')} out`

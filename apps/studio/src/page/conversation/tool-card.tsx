@@ -11,10 +11,10 @@ interface ToolCardProps {
   readonly call: ToolCallView
   readonly progress?: string | undefined
   readonly lost?: boolean
-  /** It waits for the reader's approval. */
+  /** True if it waits for the approval of the user. */
   readonly asked?: boolean
   readonly unreachable?: boolean
-  /** What the reader can do about a call that waits. */
+  /** Controls for a waiting call. */
   readonly children?: ReactNode
 }
 

@@ -8,7 +8,7 @@ export interface ToolState {
   readonly tone: string
 }
 
-/** Every state by icon and by word, so that none is told by colour alone. */
+/** Icon and word of every state, so that colour alone never carries the meaning. */
 const toolStates: Readonly<Record<ToolCallView['state'], ToolState>> = {
   pending: { word: 'waiting', icon: CircleDashed, tone: 'text-ink-soft' },
   running: { word: 'running', icon: LoaderCircle, tone: 'text-model' },
@@ -25,11 +25,11 @@ const asked: ToolState = { word: 'asks you', icon: Hand, tone: 'text-warn' }
 const unreachable: ToolState = { word: 'goes on without this page', icon: WifiOff, tone: 'text-ink-soft' }
 
 interface Circumstances {
-  /** Its process died in the middle. */
+  /** True if its process died during the call. */
   readonly lost: boolean
-  /** It waits for an approval. */
+  /** True if it waits for an approval. */
   readonly asked: boolean
-  /** The page has no contact to the server. */
+  /** True if the page has no connection to the server. */
   readonly unreachable: boolean
 }
 

@@ -7,11 +7,11 @@ import type { TurnNote } from './margins.ts'
 interface TurnNoteLineProps {
   readonly note: TurnNote
   readonly keyVariable: string | undefined
-  /** The agents that the calls of the conversation started. */
+  /** Agents that the calls of the conversation started. */
   readonly agents: readonly ChildView[]
 }
 
-/** How a turn ended that did not simply complete. */
+/** Outcome of a turn that was not simply completed. */
 export function TurnNoteLine({ note, keyVariable, agents }: TurnNoteLineProps) {
   switch (note.status) {
     case 'aborted':

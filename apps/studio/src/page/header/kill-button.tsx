@@ -3,7 +3,7 @@ import { Dialog } from 'radix-ui'
 import { useState } from 'react'
 import type { ServerInfo } from '../../info.ts'
 
-/** When the server is killed: after a delay, or at a moment of the session's run. */
+/** Time at which the server is killed: after a delay, or at a point of the session's run. */
 export type KillRequest = { readonly delayMs: number } | { readonly at: KillMoment }
 export type KillMoment = 'before-commit' | 'after-commit' | 'in-tool' | 'after-result'
 
@@ -18,7 +18,7 @@ const moments: readonly { readonly value: string; readonly text: string; readonl
 interface KillTexts {
   readonly label: string
   readonly question: string
-  /** What happens then. */
+  /** Consequence of the kill. */
   readonly outlook: string
 }
 
@@ -26,7 +26,7 @@ interface KillButtonProps extends KillTexts {
   readonly onKill: (request: KillRequest) => Promise<void>
 }
 
-/** Names what is killed: of several servers the one that runs the session. */
+/** Returns texts that name what is killed. If there are several servers, it is the one that runs the session. */
 export function killTexts(servers: readonly ServerInfo[] | undefined): KillTexts {
   if (!servers) {
     return {
@@ -45,7 +45,7 @@ export function killTexts(servers: readonly ServerInfo[] | undefined): KillTexts
   }
 }
 
-/** Ends a server process by SIGKILL, after a question. The supervisor starts the next one. */
+/** Kills a server process with SIGKILL, after a confirmation. The supervisor starts the next one. */
 export function KillButton({ label, question, outlook, onKill }: KillButtonProps) {
   const [value, setValue] = useState('0')
   const request = moments.find((moment) => moment.value === value)?.request ?? { delayMs: 0 }

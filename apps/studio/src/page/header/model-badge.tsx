@@ -1,7 +1,7 @@
 import { Cloud, Cpu } from 'lucide-react'
 import type { StudioInfo } from '../../info.ts'
 
-/** Which model answers. */
+/** Name of the model that answers. */
 export function ModelBadge({ info }: { readonly info: StudioInfo | undefined }) {
   if (!info) return null
   const { model, server } = info

@@ -13,7 +13,7 @@ interface PageHeaderProps {
   readonly info: StudioInfo | undefined
   readonly connection: ConnectionWord
   readonly theme: Theme
-  /** The cost of the session, as text. */
+  /** Cost of the session, as text. */
   readonly spent: string | undefined
   readonly onTheme: () => void
   readonly onCommands: () => void

@@ -12,7 +12,7 @@ const panels: readonly { readonly name: PanelName; readonly label: string; reado
   { name: 'inspector', label: 'Inspector', where: '' },
 ]
 
-/** Chooses what is in sight where there is no room for all panels. */
+/** Selects the visible panel if there is not enough room for all. */
 export function PanelSwitch({ shown, onShow }: PanelSwitchProps) {
   return (
     <nav aria-label="Panels" className="col-span-full flex gap-1 border-b border-line bg-surface px-2 py-1.5 sm:px-3 xl:hidden">

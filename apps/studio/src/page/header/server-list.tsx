@@ -10,7 +10,7 @@ const looks: Readonly<Record<State, { readonly icon: LucideIcon; readonly text: 
   down: { icon: ServerOff, text: 'down', tone: 'border-line border-dashed text-bad' },
 }
 
-/** The server processes: which are up, and which one executes the run that is on the screen. */
+/** List of server processes: which are up, and which one executes the visible run. */
 export function ServerList({ servers }: { readonly servers: readonly ServerInfo[] }) {
   return (
     <ul aria-label="Server processes" className="flex flex-wrap items-center gap-1.5 text-sm">

@@ -9,7 +9,7 @@ import { titleOf } from '../sessions/group-sessions.ts'
 
 interface BranchesTabProps {
   readonly sessionId: string
-  /** Read again when it changes. */
+  /** Number of the newest event. The tree is read again when it changes. */
   readonly seq: number
   readonly onSwitch: ((leaf: string) => Promise<unknown>) | undefined
   readonly onPick: (sessionId: string) => void
@@ -21,7 +21,7 @@ interface Loaded {
   readonly forks: readonly SessionSummary[]
 }
 
-/** The tree of the conversation: its branches, and the sessions that were forked from it. */
+/** Tree of the conversation: its branches, and the sessions that were forked from it. */
 export function BranchesTab({ sessionId, seq, onSwitch, onPick }: BranchesTabProps) {
   const [loaded, setLoaded] = useState<Loaded>()
   const [fault, setFault] = useState<string>()

@@ -1,6 +1,6 @@
 import type { RequestView } from '@bowline/client'
 
-/** One place of two prompts beside each other. */
+/** Messages at one position of two prompts. */
 export interface PromptRow {
   readonly before?: unknown
   readonly now?: unknown
@@ -9,14 +9,14 @@ export interface PromptRow {
 
 export interface Comparison {
   readonly rows: readonly PromptRow[]
-  /** How many leading messages are the same. */
+  /** Number of leading messages that are equal. */
   readonly shared: number
   readonly toolsAdded: readonly string[]
   readonly toolsRemoved: readonly string[]
   readonly settingsChanged: readonly string[]
 }
 
-/** Compares a request with the one before it. */
+/** Compares a request with the previous one. */
 export function compareRequests(now: RequestView, before: RequestView | undefined): Comparison {
   const count = Math.max(now.prompt.length, before?.prompt.length ?? 0)
   const rows = Array.from({ length: count }, (_, place): PromptRow => {

@@ -14,7 +14,7 @@ interface EventTabProps {
 
 const around = 6
 
-/** One event whole, between its neighbours, with the commit that it came with. */
+/** One complete event, the events around it, and its commit. */
 export function EventTab({ log, event, servers, onShow }: EventTabProps) {
   const commits = useMemo(() => commitsOf(log), [log])
   const place = event ? log.indexOf(event) : -1

@@ -13,11 +13,11 @@ interface InspectorPanelProps {
   readonly sessionId: string
   readonly moment: Moment
   readonly log: readonly DurableEvent[]
-  /** The last event that `moment` holds. */
+  /** Last event that `moment` includes. */
   readonly event: DurableEvent | undefined
   readonly servers: readonly ServerInfo[] | undefined
   readonly onShow: (count: number) => void
-  /** Absent where the token may only read. */
+  /** Absent if the token may only read. */
   readonly onSwitch: ((leaf: string) => Promise<unknown>) | undefined
   readonly onPick: (sessionId: string) => void
 }
@@ -29,7 +29,7 @@ const tabs = [
   ['branches', 'Branches'],
 ] as const
 
-/** Tabs for the state, the event, the request and the branches at the event that is shown. */
+/** Tabs for the state, the event, the request and the branches at the selected event. */
 export const InspectorPanel = memo(function InspectorPanel({ sessionId, moment, log, event, servers, onShow, onSwitch, onPick }: InspectorPanelProps) {
   return (
     <section aria-label="Inspector" className="grid min-h-0 min-w-0 grid-cols-1 border-line bg-surface xl:border-l">

@@ -13,7 +13,7 @@ interface RequestTabProps {
   readonly event: DurableEvent | undefined
 }
 
-/** What the model was sent in the call at the event that is shown, and with what that differs from the call before. */
+/** Request to the model at the selected event, and its difference to the previous request. */
 export function RequestTab({ sessionId, log, event }: RequestTabProps) {
   const { now, before, problem } = useRequests(sessionId, log, event ? log.indexOf(event) : -1)
   if (problem !== undefined) return <p className="p-4 text-sm text-ink-soft">{problem}</p>

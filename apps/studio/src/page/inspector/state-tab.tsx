@@ -10,7 +10,7 @@ import type { Moment } from '../past/moment.ts'
 import { spentOf, sumSpent } from '../past/spending.ts'
 import type { Spent } from '../past/spending.ts'
 
-/** The state of the session at the event that is shown. */
+/** State of the session at the selected event. */
 export function StateTab({ moment }: { readonly moment: Moment }) {
   const { view, spending, starts, plan, margins } = moment
   const questions = [

@@ -6,19 +6,19 @@ import { pageAdmin } from '../session/page-admin.ts'
 export interface LoadedRequests {
   readonly now?: RequestView
   readonly before?: RequestView
-  /** Why there is none. */
+  /** Reason why there is no request. */
   readonly problem?: string
 }
 
 const loading: LoadedRequests = {}
 
-/** Returns the place of the event that began the latest model call up to this event. */
+/** Returns the position of the event that began the latest model call up to this event. */
 function callBefore(log: readonly DurableEvent[], place: number): number {
   for (let at = place; at >= 0; at--) if (idOf(log[at]) !== undefined) return at
   return -1
 }
 
-/** What the model was sent in the call that was under way at this event or was the last before it, and in the call before that one. */
+/** Reads the model request at this event, or the last one before it, and the request before that one. */
 export function useRequests(sessionId: string, log: readonly DurableEvent[], place: number): LoadedRequests {
   const at = callBefore(log, place)
   const id = idOf(log[at])
@@ -29,7 +29,7 @@ export function useRequests(sessionId: string, log: readonly DurableEvent[], pla
     if (id === undefined) return
     const leaving = new AbortController()
     const { requests } = pageAdmin.session(sessionId)
-    // Without the one before there is nothing to compare with: the call itself is shown.
+    // Without the previous request there is no comparison: the request is shown alone.
     const get = (wanted: string): Promise<RequestView> => requests.get(wanted, { abortSignal: leaving.signal })
     Promise.all([get(id), beforeId === undefined ? undefined : get(beforeId).catch(() => undefined)]).then(
       ([now, before]) => setLoaded({ key, requests: { now, ...(before && { before }) } }),

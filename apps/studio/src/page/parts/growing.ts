@@ -1,12 +1,12 @@
 /**
- * An immutable record that grows by one entry per event of a long log. Its oldest entries are in the first part: a new entry
- * copies the newest part only, so that it costs the same in a long conversation.
+ * Immutable record that grows by one entry per event of a long log. Its oldest entries are in the first part. A new entry copies
+ * only the newest part, so that it costs the same in a long conversation.
  */
 export type Growing<Value> = readonly Readonly<Record<string, Value>>[]
 
 const entriesPerPart = 64
 
-/** Sets the entry of this key, which may be there already. */
+/** Sets the entry of this key, or replaces an existing one. */
 export function withEntry<Value>(parts: Growing<Value>, key: string, value: Value): Growing<Value> {
   const place = parts.findLastIndex((part) => Object.hasOwn(part, key))
   const part = parts[place]

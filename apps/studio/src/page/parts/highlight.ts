@@ -22,11 +22,11 @@ const aliases: Readonly<Record<string, Language>> = { js: 'javascript', py: 'pyt
 
 let highlighter: Promise<HighlighterCore> | undefined
 
-/** Returns the lines of the code with their colours for light and dark; undefined for a language that the page does not know. */
+/** Returns the lines of the code with colours for light and dark. Returns undefined for an unknown language. */
 export async function highlight(code: string, name: string): Promise<readonly ColouredLine[] | undefined> {
   const language = aliases[name] ?? name
   if (!Object.hasOwn(languages, language)) return undefined
-  // The engine that needs no WebAssembly: the page forbids what is not its own script.
+  // This engine needs no WebAssembly, which the content security policy of the page forbids.
   highlighter ??= createHighlighterCore({
     themes: [import('shiki/themes/github-light-high-contrast.mjs'), import('shiki/themes/github-dark-high-contrast.mjs')],
     engine: createJavaScriptRegexEngine({ forgiving: true }),

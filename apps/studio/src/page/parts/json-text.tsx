@@ -1,14 +1,14 @@
 interface JsonTextProps {
   readonly label: string
   readonly value: unknown
-  /** Without a height of its own. */
+  /** True if its height is not limited. */
   readonly tall?: boolean
 }
 
-/** So much of a text is shown: a page must not hang on one long value. */
+/** Number of characters that are shown: one long value must not block the page. */
 const mostCharacters = 50_000
 
-/** A labelled value, as text when it is text and as JSON otherwise. */
+/** Labelled value: a text as text, other values as JSON. */
 export function JsonText({ label, value, tall = false }: JsonTextProps) {
   const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'undefined')
   const cut = text.length - mostCharacters

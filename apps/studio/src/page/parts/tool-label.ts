@@ -1,4 +1,4 @@
-/** What people call a tool that has no label, or whose label is not known yet: `get_location` is `Get location`. */
+/** Returns a label for a tool without a known label: `get_location` becomes `Get location`. */
 export function toolLabel(toolName: string): string {
   const words = toolName.replace(/[_-]+/g, ' ').trim()
   return words === '' ? toolName : words[0]?.toUpperCase() + words.slice(1)

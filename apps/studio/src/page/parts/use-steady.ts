@@ -3,8 +3,8 @@ import { useLayoutEffect, useMemo, useRef } from 'react'
 type Actions = Readonly<Record<string, (...args: never[]) => unknown>>
 
 /**
- * Returns the same functions in every render; each calls that of the newest one. So a panel is not drawn anew only because the
- * page is. The names must be the same every time.
+ * Returns the same functions in every render. Each calls the function of the newest render, so that a panel is not rendered again
+ * only because the page is. The names must be the same every time.
  */
 export function useSteady<Steady extends Actions>(actions: Steady): Steady {
   const newest = useRef(actions)

@@ -4,13 +4,13 @@ import type { Moment } from './moment.ts'
 
 const checkpointEvery = 100
 
-/** The moments of one log, which may grow at its end. A look costs the events since the checkpoint before it. */
+/** Moments of a log that may grow at its end. A read folds only the events after the previous checkpoint. */
 export interface History {
   /** Returns the moment after the first `count` events of the log. */
   at(log: readonly DurableEvent[], count: number): Moment
 }
 
-/** `copied`: what the session began with, if that is not in its log. */
+/** Creates the history. `copied` holds the first messages of the session if they are not in its log. */
 export function createHistory(copied: readonly ViewMessage[] = []): History {
   const checkpoints: Moment[] = [momentBefore(copied)]
   let last: { readonly count: number; readonly moment: Moment } | undefined

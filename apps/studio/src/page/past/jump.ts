@@ -2,7 +2,7 @@ import type { DurableEvent } from '@bowline/agent-loop/events'
 
 export type JumpTarget = 'commit' | 'tool' | 'error' | 'crash'
 
-/** Returns how many events of the log are shown after the jump: those up to the next one of this kind, or `undefined` without one. */
+/** Returns the number of shown events after the jump: up to the next one of this kind. Returns undefined if there is none. */
 export function jump(log: readonly DurableEvent[], shown: number, target: JumpTarget): number | undefined {
   for (let count = shown + 1; count <= log.length; count++) {
     const event = log[count - 1]

@@ -11,7 +11,7 @@ import type { Growing } from '../parts/growing.ts'
 import { emptySpending, foldSpending } from './spending.ts'
 import type { Spending } from './spending.ts'
 
-/** The state of a session after one event of its log. */
+/** State of a session after one event of its log. */
 export interface Moment {
   readonly seq: number
   readonly at: number
@@ -19,11 +19,11 @@ export interface Moment {
   readonly margins: Margins
   readonly spending: Spending
   readonly crashes: Crashes
-  /** How each call was started, by its id. */
+  /** Start of each call, by call id. */
   readonly starts: Growing<CallStarts>
-  /** The steps of the orchestration so far, newest last. */
+  /** Steps of the orchestration so far, newest last. */
   readonly plan: readonly PlanStep[]
-  /** The message that came last, on whichever branch. */
+  /** Newest message on any branch. */
   readonly newest?: TreeNode
 }
 
@@ -35,22 +35,22 @@ export interface CallStarts {
 
 export interface PlanStep {
   readonly seq: number
-  /** null after the last step. */
+  /** Name of the step. Null after the last step. */
   readonly name: string | null
   readonly because: string
   readonly sequenceIndex: number
 }
 
-/** A message of the tree of the conversation. A list, so that one more costs the same in a long conversation. */
+/** Message in the tree of the conversation, as a linked list: one more message costs the same in a long conversation. */
 interface TreeNode {
   readonly message: ViewMessage
-  /** The id of the message before it on its branch. */
+  /** Id of the previous message on its branch. */
   readonly parent?: string
-  /** The one that came before it, on whichever branch. */
+  /** Previous message on any branch. */
   readonly older?: TreeNode
 }
 
-/** `copied`: the messages that a fork or an import began with, which no event of its log tells. */
+/** Returns the moment before the first event. `copied` holds the messages of a fork or import, which no event contains. */
 export function momentBefore(copied: readonly ViewMessage[] = []): Moment {
   const view = { ...emptyView, messages: copied }
   return {
@@ -59,7 +59,7 @@ export function momentBefore(copied: readonly ViewMessage[] = []): Moment {
   }
 }
 
-/** Pure. `copied` as for `momentBefore`. */
+/** Returns the moment after an event. Pure. */
 export function foldMoment(before: Moment, event: DurableEvent): Moment {
   const { seq = 0, at } = event
   if (seq <= before.seq) return before
@@ -79,24 +79,24 @@ export function foldMoment(before: Moment, event: DurableEvent): Moment {
 
 function foldView(before: Moment, event: DurableEvent): RunView {
   const seq = event.seq ?? 0
-  // A prefix that is not here is no gap: the page shows what it has.
+  // A missing beginning of the log is not a gap: the page shows the events that it has.
   const sofar = before.seq === 0 ? { ...before.view, seq: seq - 1 } : before.view
   if (event.type === 'branch-switched') return viewOfPath(sofar, seq, pathTo(before.newest, event.to))
   const view = reduceEvents(sofar, event)
   return event.type === 'session-start' && event.copied ? viewOfPath(view, seq, before.view.messages) : view
 }
 
-/** Returns the view of a session at rest with these messages. */
+/** Returns the view of an idle session with these messages. */
 function viewOfPath(view: RunView, seq: number, messages: readonly ViewMessage[]): RunView {
   const state = { cursor: String(seq), messages, pendingToolCalls: [], pendingApprovals: [], usage: {}, ...(view.status && { status: view.status }), ...(view.outcome && { outcome: view.outcome }) }
-  // A state of the server that holds what a view is made of.
+  // Server state that holds the parts of a view.
   return foldEvent(view, { type: 'resync', state: state as unknown as SessionView })
 }
 
 function pathTo(newest: TreeNode | undefined, id: string | null): readonly ViewMessage[] {
   const path: ViewMessage[] = []
   let wanted = id ?? undefined
-  // A message is younger than the one before it.
+  // A message is newer than its parent, so the parent comes later in this list.
   for (let node = newest; node && wanted !== undefined; node = node.older) {
     if (node.message.id !== wanted) continue
     path.push(node.message)
@@ -105,7 +105,7 @@ function pathTo(newest: TreeNode | undefined, id: string | null): readonly ViewM
   return path.reverse()
 }
 
-/** Messages come at the end; one in the middle may go. */
+/** Returns the list with the new messages, which are at the end. A message in the middle may have been removed. */
 function grown(newest: TreeNode | undefined, before: readonly ViewMessage[], messages: readonly ViewMessage[]): TreeNode | undefined {
   let from = messages.length
   while (from > 0 && messages[from - 1] !== before[from - 1] && !before.includes(messages[from - 1] as ViewMessage)) from--

@@ -9,10 +9,10 @@ import type { JumpTarget } from './jump.ts'
 
 interface ScrubberProps {
   readonly log: readonly DurableEvent[]
-  /** The number of events shown. Absent at the present, which grows. */
+  /** Number of shown events. Absent in the present, which grows. */
   readonly shown: number | undefined
   readonly onShow: (count: number | undefined) => void
-  /** Absent where nothing may be started. */
+  /** Absent if no session may be started. */
   readonly onFork: (() => void) | undefined
 }
 
@@ -24,7 +24,7 @@ const targets: readonly { readonly target: JumpTarget; readonly text: string }[]
   { target: 'crash', text: 'Next crash' },
 ]
 
-/** Goes back to any event of the log, and forward again. */
+/** Moves back to any event of the log, and forward again. */
 export const Scrubber = memo(function Scrubber({ log, shown, onShow, onFork }: ScrubberProps) {
   const [playing, setPlaying] = useState(false)
   const at = Math.min(shown ?? log.length, log.length)
@@ -96,7 +96,7 @@ function JumpMenu({ log, at, onJump }: { readonly log: readonly DurableEvent[]; 
         Jump
         <ChevronDown className="size-3.5" aria-hidden="true" />
       </DropdownMenu.Trigger>
-      {/* In its place and not modal: the rest of the page is not hidden, and it stays in its landmark. */}
+      {/* Rendered in place and not modal: the rest of the page stays accessible, and it stays in its landmark. */}
       <DropdownMenu.Content side="top" align="end" className="menu">
         {targets.map(({ target, text }) => {
           const count = jump(log, at, target)

@@ -3,10 +3,10 @@ import type { Cost, Usage } from '@bowline/llm'
 import { withEntry } from '../parts/growing.ts'
 import type { Growing } from '../parts/growing.ts'
 
-/** What was spent, by run and by step, in the order of the log. */
+/** Tokens and cost by run and by step, in the order of the log. */
 export interface Spending {
   readonly runs: readonly RunSpending[]
-  /** Keyed by the id of the answer. */
+  /** Values by the id of the answer. */
   readonly steps: Growing<Spent>
 }
 
@@ -17,7 +17,7 @@ export interface RunSpending extends Spent {
 export interface Spent {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Absent if a part of it is not known. */
+  /** Cost. Absent if the price of a part is unknown. */
   readonly cost?: number
   readonly currency?: string
   readonly estimated: boolean
@@ -26,7 +26,7 @@ export interface Spent {
 export const emptySpending: Spending = { runs: [], steps: [] }
 const nothingSpent: Spent = { inputTokens: 0, outputTokens: 0, cost: 0, estimated: false }
 
-/** `view`: with the event. */
+/** Returns the spending after an event. `view` includes the event. */
 export function foldSpending(spending: Spending, event: DurableEvent, view: RunView): Spending {
   switch (event.type) {
     case 'message-end':
@@ -35,7 +35,7 @@ export function foldSpending(spending: Spending, event: DurableEvent, view: RunV
         steps: withEntry(spending.steps, event.messageId, spentOf(event.message)),
       }
     case 'usage':
-      // The usage of a turn is without that of a compaction after it.
+      // The usage of a turn excludes a compaction after it.
       if (view.phase === 'compaction') return { ...spending, runs: [...spending.runs, { runId: event.runId, ...spentOf(event) }] }
       return view.runId === event.runId ? { ...spending, runs: withRun(spending.runs, event.runId, view) } : spending
     case 'turn-end':

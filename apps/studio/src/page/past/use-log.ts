@@ -7,7 +7,7 @@ type Numbered = DurableEvent & { readonly seq: number }
 
 interface Log {
   readonly events: readonly Numbered[]
-  /** The stream has left events out: those after the one of number `after` up to that of `upTo`. Absent if it never did. */
+  /** Events that the stream left out: after number `after`, up to number `upTo`. Absent if there are none. */
   readonly hole?: { readonly after: number; readonly upTo: number }
 }
 
@@ -18,8 +18,8 @@ interface Read {
 }
 
 /**
- * The durable events of a session, oldest first. What the stream did not bring, because the page went on from a later state, is
- * read. Until then the log ends before it, so that it only ever grows at its end; but it may begin late.
+ * Returns the durable events of a session, oldest first. If the stream resumed from a later state, the missing events are read.
+ * Until then the log ends before them, so that it only grows at its end. But it may begin late.
  */
 export function useLog(client: Client, sessionId: string, events: readonly ClientEvent[]): readonly DurableEvent[] {
   const grow = useMemo(createLog, [sessionId])
@@ -32,7 +32,7 @@ export function useLog(client: Client, sessionId: string, events: readonly Clien
     const leaving = new AbortController()
     readUntil(client, sessionId, upTo, leaving.signal).then(
       (events) => setLatest({ sessionId, upTo, events }),
-      // The page shows what it has. What is wrong with the connection is told by the conversation's own.
+      // The page shows the events that it has. The conversation reports errors of the connection.
       () => !leaving.signal.aborted && setLatest({ sessionId, upTo, events: [] }),
     )
     return () => leaving.abort()
@@ -45,7 +45,7 @@ export function useLog(client: Client, sessionId: string, events: readonly Clien
   }, [read, live, after, upTo])
 }
 
-/** Events that come again, after a reconnect, are known by their number. */
+/** Returns a function that collects events. Repeated events after a reconnect are recognized by their number. */
 function createLog(): (events: readonly ClientEvent[]) => Log {
   let log: Log = { events: [] }
   let last: ClientEvent | undefined
@@ -74,7 +74,7 @@ function isNumbered(event: ClientEvent): event is Numbered {
   return isDurable(event) && event.seq !== undefined
 }
 
-/** Reads up to the event of this number, whether the page knows it or not. */
+/** Reads up to the event of this number, even if its type is unknown to the page. */
 async function readUntil(client: Client, sessionId: string, last: number, abortSignal: AbortSignal): Promise<readonly Numbered[]> {
   const found: Numbered[] = []
   for await (const event of client.session(sessionId).attach({ from: 'start', abortSignal })) {

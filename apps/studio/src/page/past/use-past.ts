@@ -5,20 +5,20 @@ import { createHistory } from './history.ts'
 import type { Moment } from './moment.ts'
 
 export interface Past {
-  /** The moment after the newest event. */
+  /** Moment after the newest event. */
   readonly present: Moment
-  /** The present or the moment that was chosen. It stays the same object while a message is being written. */
+  /** Present or selected moment. It stays the same object while a message is being written. */
   readonly moment: Moment
-  /** The view of the moment with what is being written just now. */
+  /** View of the moment and the message that is being written. */
   readonly live: RunView
-  /** The number of events shown. Absent at the present. */
+  /** Number of shown events. Absent in the present. */
   readonly shown: number | undefined
-  /** The last event that the moment holds. */
+  /** Last event that the moment includes. */
   readonly event: DurableEvent | undefined
   readonly show: (count: number | undefined) => void
 }
 
-/** The session at any event of its log. */
+/** Returns the session at any event of its log. */
 export function usePast(sessionId: string, log: readonly DurableEvent[], { view, status }: UseSessionResult): Past {
   const [chosen, setChosen] = useState<{ readonly sessionId: string; readonly count: number }>()
   const copied = useMemo(() => copiedMessages(log, view.messages), [log[0]?.seq, sessionId, status === 'loading'])
@@ -37,7 +37,7 @@ export function usePast(sessionId: string, log: readonly DurableEvent[], { view,
   }
 }
 
-/** The view without what deltas change, and the same object as long as nothing else changes. */
+/** Returns the view without parts that deltas change. It stays the same object until another part changes. */
 function useQuietView(view: RunView): RunView {
   const before = useRef<RunView>(undefined)
   const { open: _open, output: _output, ...rest } = view
@@ -50,7 +50,7 @@ function useQuietView(view: RunView): RunView {
 
 const noProgress: RunView['progress'] = {}
 
-/** Messages that no event of the log tells: those that a fork or an import began with. */
+/** Returns the messages of a fork or import, which no event of the log contains. */
 function copiedMessages(log: readonly DurableEvent[], messages: readonly ViewMessage[]): readonly ViewMessage[] {
   if (!log.some((event) => event.type === 'session-start' && event.copied)) return none
   const told = new Set(log.flatMap((event) => ('messageId' in event ? [event.messageId] : event.type === 'tool-execution-end' ? [event.message.id] : [])))

@@ -1,10 +1,10 @@
 export type ConnectionState = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed'
 export type ConnectionWord = 'idle' | 'connected' | 'lost' | 'waiting' | 'resumed' | 'closed'
 
-/** What happened to the connection, or that the present word has been there long enough to be read. */
+/** Change of the connection, or `time-passed` if the current word was shown long enough. */
 export type ConnectionSignal = ConnectionState | 'time-passed'
 
-/** The way of a connection in words for people: lost, then waiting, then resumed. */
+/** Returns the next word for the state of the connection: lost, then waiting, then resumed. */
 export function nextWord(word: ConnectionWord, signal: ConnectionSignal): ConnectionWord {
   const down = word === 'lost' || word === 'waiting' || word === 'closed'
   switch (signal) {

@@ -1,9 +1,9 @@
 import type { StudioInfo } from '../../info.ts'
 import type { KillRequest } from '../header/kill-button.tsx'
 
-/** What the host of the page offers besides the API, and which process executes the run of this session. */
+/** Reads the features of the host in addition to the API, and the process that executes the run of this session. */
 export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Promise<StudioInfo> {
-  // The run of a subagent is that of the session that it works for.
+  // The run of a subagent is executed with its parent session.
   const [root = sessionId] = sessionId.split('~')
   const response = await fetch(`/studio/info?session=${root}`, { signal: abortSignal })
   if (!response.ok) throw new Error(`/studio/info: ${response.status}`)
@@ -11,8 +11,8 @@ export async function loadInfo(sessionId: string, abortSignal: AbortSignal): Pro
 }
 
 /**
- * Kills a server. Of several servers it is the one that executes the run of this session by then. `at: null` takes back the moment
- * that was set for the session. Never rejects: a server that dies before it answers has done its part.
+ * Kills a server. If there are several, it is the one that executes the run of this session at that time. `at: null` cancels a
+ * scheduled kill of the session. Never rejects: the server may die before it answers.
  */
 export async function killServer(request: KillRequest | { readonly at: null }, sessionId: string): Promise<void> {
   await fetch('/studio/kill', {

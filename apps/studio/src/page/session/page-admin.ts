@@ -1,4 +1,4 @@
 import { createAdmin } from '@bowline/client/admin'
 
-/** Looks after sessions; the page's cookie says who it is. */
+/** Admin client of the page. The cookie of the page authenticates it. */
 export const pageAdmin = createAdmin({ baseUrl: '' })

@@ -1,4 +1,4 @@
 import { createClient } from '@bowline/client'
 
-/** The page's cookie says who it is. A server that was killed is back in a moment, so the page asks often. */
+/** Client of the page. The cookie of the page authenticates it. It retries often, because a killed server is back quickly. */
 export const pageClient = createClient({ baseUrl: '', reconnect: { baseMs: 150, maxMs: 2000 } })

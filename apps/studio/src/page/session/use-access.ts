@@ -2,15 +2,15 @@ import type { Scope } from '@bowline/client'
 import { useEffect, useState } from 'react'
 import { pageAdmin } from './page-admin.ts'
 
-/** What the reader's token may do, besides reading. */
+/** Rights of the user's token, besides reading. */
 export interface Access {
   readonly write: boolean
-  /** Approvals, and what became of a call that was lost. */
+  /** May decide approvals and the outcome of lost calls. */
   readonly decide: boolean
   readonly delete: boolean
 }
 
-/** Read again for every `reason`. Undefined until it is known: then nothing is offered. */
+/** Reads the rights, again for each new `reason`. Returns undefined until they are known: no action is then offered. */
 export function useAccess(reason: string): Access | undefined {
   const [access, setAccess] = useState<Access>()
   useEffect(() => {
@@ -20,7 +20,7 @@ export function useAccess(reason: string): Access | undefined {
         const may = (scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
         setAccess({ write: may('sessions:write'), decide: may('approvals'), delete: may('sessions:delete') })
       },
-      // The conversation tells what is wrong with the connection.
+      // The conversation reports errors of the connection.
       () => undefined,
     )
     return () => leaving.abort()

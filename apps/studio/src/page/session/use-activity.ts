@@ -4,26 +4,26 @@ import type { LoggedInput, Margins } from '../conversation/margins.ts'
 
 const titleCharacters = 80
 
-/** The way of an input: a new run, a steer of the open run, a run after it, or a run in its place. */
+/** Delivery of an input: as a new run, as a steer of the open run, as a run after it, or as a run instead of it. */
 export type Delivery = 'start' | 'steer' | 'queue' | 'interrupt'
 
 export interface SentInput {
   readonly id: string
   readonly text: string
   readonly delivery: Delivery
-  /** The end of the log when it was sent. */
+  /** Number of the last event when it was sent. */
   readonly after: number
   readonly accepted: boolean
 }
 
-/** What is under way in one session. */
+/** Inputs and stops in progress in one session. */
 interface Activity {
   readonly sessionId: string
   readonly sent: readonly SentInput[]
   readonly stopping: boolean
 }
 
-/** Inputs that the server has accepted. Kept across a reload, because the log names a steer only after the run has read it. */
+/** Inputs that the server has accepted. They survive a reload, because the log contains a steer only after the run has read it. */
 const accepted = {
   read: (sessionId: string): readonly SentInput[] => JSON.parse(sessionStorage.getItem(`sent/${sessionId}`) ?? '[]') as SentInput[],
   add: (sessionId: string, input: SentInput): void =>
@@ -33,21 +33,21 @@ const accepted = {
 const nothing = (sessionId: string): Activity => ({ sessionId, sent: accepted.read(sessionId), stopping: false })
 
 export interface ActivityOptions {
-  /** Gets the session, if the input begins it. Undefined: the server's default agent. */
+  /** Agent of the session if the input starts it. Undefined: the default agent of the server. */
   readonly agent: string | undefined
   readonly onAccepted: () => void
 }
 
 export interface UsedActivity {
-  /** Sent, and not yet in the log. */
+  /** Inputs that were sent and are not yet in the log. */
   readonly sent: readonly SentInput[]
   readonly stopping: boolean
-  /** Resolves to false if it was not accepted. */
+  /** Sends an input. Resolves with false if it was not accepted. */
   readonly send: (text: string, delivery: Delivery) => Promise<boolean>
   readonly stop: () => void
 }
 
-/** The moments between a click and the event that tells of it. */
+/** Returns the actions between a click and the event that confirms it. */
 export function useActivity(sessionId: string, session: UseSessionResult, { inputs, lastSeq }: Margins, { agent, onAccepted }: ActivityOptions): UsedActivity {
   const [latest, setLatest] = useState(() => nothing(sessionId))
   const here = (activity: Activity): Activity => (activity.sessionId === sessionId ? activity : nothing(sessionId))
@@ -79,7 +79,7 @@ export function useActivity(sessionId: string, session: UseSessionResult, { inpu
   }
 }
 
-/** The server names inputs in the log by ids of its own: each is known by its text and by when it was sent. */
+/** Returns the inputs that are not in the log yet. The server gives inputs its own ids, so they are matched by text and time. */
 function withoutLogged(sent: readonly SentInput[], inputs: readonly LoggedInput[]): readonly SentInput[] {
   if (sent.length === 0) return sent
   const logged = [...inputs]

@@ -3,12 +3,12 @@ import { useEffect, useState } from 'react'
 
 export interface AgentChoice {
   readonly list: readonly AgentSummary[]
-  /** The id of the agent that a new session gets. */
+  /** Id of the agent for a new session. */
   readonly chosen: string
   readonly onChoose: (id: string) => void
 }
 
-/** The agents of the server, read again for every `reason`. Undefined if there is nothing to choose. */
+/** Returns the agents of the server, read again for each new `reason`. Returns undefined if there is no choice. */
 export function useAgents(client: Client, reason: string): AgentChoice | undefined {
   const [list, setList] = useState<readonly AgentSummary[]>([])
   const [chosen, setChosen] = useState<string>()
@@ -16,7 +16,7 @@ export function useAgents(client: Client, reason: string): AgentChoice | undefin
     const leaving = new AbortController()
     client.agents({ abortSignal: leaving.signal }).then(
       setList,
-      // A token without `agents:read` gets the default agent. The conversation tells what is wrong with the connection.
+      // A token without `agents:read` uses the default agent. The conversation reports errors of the connection.
       () => undefined,
     )
     return () => leaving.abort()

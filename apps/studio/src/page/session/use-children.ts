@@ -2,10 +2,10 @@ import type { ChildView } from '@bowline/agent-loop/events'
 import type { Client, SessionSummary } from '@bowline/client'
 import { useCallback, useEffect, useState } from 'react'
 
-/** Finds the session of a child run. */
+/** Returns the session of a child run. */
 export type FindChild = (childRunId: string) => string | undefined
 
-/** The sessions in which the subagents of this one work. Returns the same function as long as it finds the same. */
+/** Returns a function that finds the sessions of subagents. It stays the same as long as its results are the same. */
 export function useChildren(client: Client, sessionId: string, children: readonly ChildView[]): FindChild {
   const [found, setFound] = useState<readonly SessionSummary[]>([])
   const count = children.length
@@ -21,7 +21,9 @@ export function useChildren(client: Client, sessionId: string, children: readonl
   return useCallback((childRunId) => sessionOf(children, found.filter(({ parent }) => parent === sessionId), childRunId), [children, found, sessionId])
 }
 
-/** A child in the background tells the end of its session's id. Others are known by their agent and by their order. */
+/**
+ * Returns the session of a child run. A background child knows the end of its session id. Others are matched by agent and order.
+ */
 function sessionOf(children: readonly ChildView[], sessions: readonly SessionSummary[], childRunId: string): string | undefined {
   const child = children.find((candidate) => candidate.childRunId === childRunId)
   if (!child) return undefined

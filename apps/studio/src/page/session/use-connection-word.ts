@@ -5,7 +5,7 @@ import type { ConnectionState, ConnectionWord } from './connection-word.ts'
 const lostMs = 300
 const resumedMs = 4000
 
-/** Each word stands long enough to be read. */
+/** Returns the word for the connection. Each word is shown long enough to be read. */
 export function useConnectionWord(state: ConnectionState): ConnectionWord {
   const [word, signal] = useReducer(nextWord, 'idle')
   useEffect(() => signal(state), [state])

@@ -4,13 +4,13 @@ import { useMemo } from 'react'
 
 interface Fold<State> {
   readonly empty: State
-  /** Must leave the state as it is for a numbered event that it has seen. */
+  /** Must return the state unchanged for a numbered event that it already includes. */
   readonly add: (state: State, event: AgentEvent) => State
 }
 
-/** The fold of a session's events, gone on with from where the last render was. `fold` must be the same object every time. */
+/** Returns the fold of a session's events. It continues from the last render. `fold` must be the same object every time. */
 export function useFold<State>(sessionId: string, events: readonly ClientEvent[], fold: Fold<State>): State {
-  // Another session begins with an empty state.
+  // Another session starts with an empty state.
   const foldOn = useMemo(() => createFold(fold), [sessionId, fold])
   return useMemo(() => foldOn(events), [foldOn, events])
 }
@@ -19,7 +19,7 @@ function createFold<State>({ empty, add }: Fold<State>): (events: readonly Clien
   let state = empty
   let last: ClientEvent | undefined
   return (events) => {
-    // Not found, all are folded: numbered ones that are in the state already change nothing.
+    // If it is not found, all events are folded: numbered events that the state already includes change nothing.
     const known = last === undefined ? -1 : events.lastIndexOf(last)
     for (const event of events.slice(known + 1)) {
       if (event.type !== 'unknown' && event.type !== 'resync') state = add(state, event)

@@ -7,13 +7,13 @@ const retryMs = 1000
 
 export interface Info {
   readonly info: StudioInfo | undefined
-  /** The server does not answer, and is asked again. */
+  /** True if the server does not answer and is being retried. */
   readonly waiting: boolean
 }
 
 /**
- * Which model answers, and which servers there are. Read again for every `reason`, because a server that was started anew may
- * have another model; if there are several servers, also every now and then, because they come and go without a word.
+ * Returns the model and the servers. They are read again for each new `reason`, because a restarted server may have another model.
+ * If there are several servers, they are also polled, because they come and go without notice.
  */
 export function useInfo(reason: string, sessionId: string): Info {
   const [info, setInfo] = useState<StudioInfo>()
@@ -29,7 +29,7 @@ export function useInfo(reason: string, sessionId: string): Info {
         setInfo((before) => (isSame(before, loaded) ? before : loaded))
         isLoaded = true
       } catch {
-        // Without an answer the header has gaps, and says that it waits.
+        // Without an answer, the header has gaps and shows that it waits.
       }
       if (leaving.signal.aborted) return
       setWaiting(!isLoaded)

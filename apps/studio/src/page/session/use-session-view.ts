@@ -1,7 +1,7 @@
 import type { Client, SessionView } from '@bowline/client'
 import { useEffect, useState } from 'react'
 
-/** What the server says of the session beside its log: read for every `reason`, and not at all without one. */
+/** Returns the state of the session that is not in its log. It is read for each new `reason`, and not without one. */
 export function useSessionView(client: Client, sessionId: string, reason: string | undefined): SessionView | undefined {
   const [loaded, setLoaded] = useState<SessionView>()
   useEffect(() => {
@@ -10,7 +10,7 @@ export function useSessionView(client: Client, sessionId: string, reason: string
     client
       .session(sessionId)
       .state({ limit: 1, abortSignal: leaving.signal })
-      // The conversation tells what is wrong with the connection.
+      // The conversation reports errors of the connection.
       .then(setLoaded, () => undefined)
     return () => leaving.abort()
   }, [client, sessionId, reason])

@@ -5,7 +5,7 @@ export type Theme = 'system' | 'light' | 'dark'
 const key = 'theme'
 const themes: readonly Theme[] = ['system', 'light', 'dark']
 
-/** Light and dark follow the system, unless the reader has chosen. */
+/** Returns the theme: that of the system, unless the user has selected one. */
 export function useTheme(): { readonly theme: Theme; readonly next: () => void } {
   const [theme, setTheme] = useState<Theme>(read)
   useEffect(() => {

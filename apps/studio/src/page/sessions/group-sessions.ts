@@ -7,7 +7,7 @@ export interface SessionGroup {
 
 const dayMs = 86_400_000
 
-/** Returns the sessions whose title has the wanted text, by when something last happened: those that others come from with these below them. */
+/** Returns the sessions whose title contains the text, grouped by last activity. Children and forks are below their origin. */
 export function groupSessions(sessions: readonly SessionSummary[], wanted: string, now: number): readonly SessionGroup[] {
   const text = wanted.trim().toLowerCase()
   const found = sessions.filter((session) => titleOf(session).toLowerCase().includes(text))

@@ -10,7 +10,7 @@ interface SessionsPanelProps {
   readonly current: string
   readonly onPick: (sessionId: string) => void
   readonly onNew: () => void
-  /** Absent where the token may not delete. */
+  /** Absent if the token may not delete. */
   readonly onDelete: ((sessionId: string) => Promise<unknown>) | undefined
 }
 
@@ -61,7 +61,7 @@ export const SessionsPanel = memo(function SessionsPanel({ sessions, current, on
   )
 })
 
-/** The session that the reader is asked about, and the button that asked. */
+/** Session whose deletion is being confirmed, and the button that asked. */
 interface Leaving {
   readonly sessionId: string
   readonly title: string
@@ -79,7 +79,7 @@ interface SessionRowProps {
   readonly onLeave: ((leaving: Leaving) => void) | undefined
 }
 
-/** Takes plain values: the list is new each time that it is read, most of its rows are as before. */
+/** Takes plain values: each read returns a new list, but most of its rows are unchanged. */
 const SessionRow = memo(function SessionRow({ sessionId, title, word, updatedAt, depth, isCurrent, onPick, onLeave }: SessionRowProps) {
   return (
     <li className="group/row relative" style={{ paddingLeft: depth * 14 }}>

@@ -6,7 +6,7 @@ export interface Sessions {
   readonly refresh: () => void
 }
 
-/** The list of sessions, read again whenever `reason` changes and whenever the reader comes back to the page. */
+/** Returns the list of sessions. It is read again when `reason` changes and when the user returns to the page. */
 export function useSessions(client: Client, reason: string): Sessions {
   const [list, setList] = useState<readonly SessionSummary[]>([])
   const [wish, setWish] = useState(0)
@@ -15,7 +15,7 @@ export function useSessions(client: Client, reason: string): Sessions {
     const leaving = new AbortController()
     client.sessions({ limit: 100, abortSignal: leaving.signal }).then(
       ({ sessions }) => setList(sessions),
-      // The last list stays. Whatever is wrong shows in the conversation, which has a connection of its own.
+      // The last list stays. The conversation has its own connection and reports the error.
       () => undefined,
     )
     window.addEventListener('focus', refresh)

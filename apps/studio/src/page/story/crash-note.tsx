@@ -7,15 +7,15 @@ import type { Call, Crash } from './crashes.ts'
 
 interface CrashNoteProps {
   readonly crash: Crash
-  /** Outcomes that are gone, and effects that happened twice. */
+  /** Numbers of lost outcomes and of effects that happened twice. */
   readonly damage: { readonly lost: number; readonly doubled: number }
-  /** Counts of effects outside, from the host. */
+  /** Numbers of external effects, from the host. */
   readonly effects: Readonly<Record<string, number>> | undefined
   readonly timeline: Timeline
   readonly servers: readonly ServerInfo[] | undefined
 }
 
-/** Tells what the death of a process did to the run: when, what was kept, what ran again, and what it cost. */
+/** Explains what the death of a process did to the run: when it happened, what was kept, what ran again, and the cost. */
 export function CrashNote({ crash, damage, effects = {}, timeline, servers }: CrashNoteProps) {
   const [lost, back] = [crash.lostOwner, crash.backOwner].map((owner) => servers?.find(({ runtimeId }) => runtimeId !== undefined && runtimeId === owner)?.name)
   const other = servers && back !== undefined && crash.lostOwner !== crash.backOwner
@@ -70,7 +70,7 @@ function names(calls: readonly Call[]): string {
   return calls.map(({ name }) => name).join(', ')
 }
 
-/** The same run, as the process that died left it and as the next one ended it. */
+/** Shows the run as the dead process left it, and as the next one completed it. */
 function BeforeAndAfter({ crash, timeline }: Pick<CrashNoteProps, 'crash' | 'timeline'>) {
   const turn = timeline.turns.find(({ runId }) => runId === crash.runId)
   if (!turn) return null

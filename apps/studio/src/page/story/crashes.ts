@@ -2,36 +2,36 @@ import type { DurableEvent, RunView } from '@bowline/agent-loop/events'
 import { entryOf } from '../parts/growing.ts'
 import type { Growing } from '../parts/growing.ts'
 
-/** The processes that died in the middle of a run, and what became of its work, under the id of the message that stood last. */
+/** Processes that died during a run and the effect on its work, by the id of the message that was the last one. */
 export interface Crashes {
-  /** The runtime that wrote the newest commit. */
+  /** Runtime that wrote the newest commit. */
   readonly owner?: string
   readonly byMessage: Readonly<Record<string, readonly Crash[]>>
-  /** The key in `byMessage` of the newest one, while its run goes on. */
+  /** Key in `byMessage` of the newest crash, while its run continues. */
   readonly open?: string
-  /** Calls of the turn that is under way. */
+  /** Calls of the current turn. */
   readonly calls: readonly string[]
 }
 
 export interface Crash {
   readonly runId: string
-  /** The number of the event that took up the run. */
+  /** Number of the event that resumed the run. */
   readonly seq: number
-  /** The last sign of the process that died. */
+  /** Time of the last event of the dead process. */
   readonly lostAt: number
   readonly backAt: number
-  /** The runtime that died, and the one that took up the run, if the log names them. */
+  /** Runtime that died and runtime that took over, if the log names them. */
   readonly lostOwner?: string
   readonly backOwner?: string
   /** Calls of the turn whose outcome was stored. */
   readonly kept: readonly Call[]
-  /** Calls that were started once more under the key that they had. */
+  /** Calls that were started again with the same idempotency key. */
   readonly again: readonly Call[]
-  /** An answer was being written: the model was asked once more. */
+  /** True if an answer was being written: the model was called again. */
   readonly askedAgain: boolean
   /** Calls with an unknown outcome. They were not started again. */
   readonly unsure: readonly Call[]
-  /** How many messages stood in the conversation. */
+  /** Number of messages in the conversation. */
   readonly messages: number
 }
 
@@ -49,7 +49,7 @@ interface Before {
   readonly margins: { readonly lastMessageId?: string }
 }
 
-/** `before`: the moment without the event. */
+/** Returns the crashes after an event. `before` is the moment without the event. */
 export function foldCrashes(crashes: Crashes, event: DurableEvent, before: Before): Crashes {
   const next = foldEvent(crashes, event, before)
   const owner = event.commit?.epoch === undefined ? crashes.owner : event.commit.owner
@@ -103,7 +103,7 @@ function withCrash(crashes: Crashes, event: Extract<DurableEvent, { type: 'turn-
   return { ...crashes, open: key, byMessage: { ...crashes.byMessage, [key]: [...(crashes.byMessage[key] ?? []), crash] } }
 }
 
-/** Changes the newest crash, if its turn is still under way. */
+/** Changes the newest crash if its turn is still running. */
 function change(crashes: Crashes, next: (crash: Crash) => Partial<Crash>): Crashes {
   const { open, byMessage } = crashes
   const list = open === undefined ? undefined : byMessage[open]
@@ -116,14 +116,14 @@ function labelOf(view: RunView, toolCallId: string): string | undefined {
   return view.toolCalls.find((call) => call.toolCallId === toolCallId)?.label
 }
 
-/** `Weather (Oslo)`: the label with the first argument that is a short text. */
+/** Returns the label with the first argument that is a short text: `Weather (Oslo)`. */
 function nameOf(label: string, input: unknown): string {
   const values: readonly unknown[] = typeof input === 'object' && input !== null ? Object.values(input) : []
   const hint = values.find((value) => typeof value === 'string' && value !== '' && value.length <= 30)
   return typeof hint === 'string' ? `${label} (${hint})` : label
 }
 
-/** Counts the damage of a crash: outcomes and messages that are gone, and `once` calls that were started twice. */
+/** Counts the damage of a crash: lost outcomes and messages, and `once` calls that were started twice. */
 export function damageOf(crash: Crash, view: RunView, starts: Growing<{ readonly effect: string; readonly count: number }>, decidedByReader: (toolCallId: string) => boolean) {
   const lostCalls = crash.kept.filter(({ toolCallId }) => !view.toolCalls.some((call) => call.toolCallId === toolCallId && call.result))
   const doubled = [...crash.kept, ...crash.again].filter(

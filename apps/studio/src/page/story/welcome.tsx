@@ -6,12 +6,12 @@ import type { AgentChoice } from '../session/use-agents.ts'
 interface WelcomeProps {
   readonly agents: AgentChoice | undefined
   readonly phrases: readonly Phrase[]
-  /** Starts a run and kills its server in the middle. Absent where no server may be killed. */
+  /** Starts a run and kills its server during it. Absent if no server may be killed. */
   readonly onCrash: (() => void) | undefined
   readonly onSend: (text: string) => void
 }
 
-/** The first screen: one click shows what the project is for. */
+/** First screen: one click shows the purpose of the project. */
 export function Welcome({ agents, phrases, onCrash, onSend }: WelcomeProps) {
   return (
     <div className="py-8">

@@ -2,11 +2,11 @@ import { isDelta } from '@bowline/agent-loop/events'
 import type { AgentEvent, TurnStatus } from '@bowline/agent-loop/events'
 import { toolLabel } from '../parts/tool-label.ts'
 
-/** What the timeline draws. Made from the events only: the same log gives the same picture, live or after a reload. */
+/** Content of the timeline. Built only from events: the same log gives the same picture, live or after a reload. */
 export interface Timeline {
   readonly spans: readonly Span[]
   readonly turns: readonly Turn[]
-  /** Moments at which something became durable. */
+  /** Times at which data became durable. */
   readonly commits: readonly Commit[]
   readonly gaps: readonly Gap[]
   readonly lastSeq: number
@@ -18,9 +18,9 @@ export interface Span {
   readonly lane: 'model' | 'tools' | 'children'
   readonly name: string
   readonly startAt: number
-  /** The number of the event that started it. */
+  /** Number of the event that started it. */
   readonly startSeq: number
-  /** Absent while it goes on. */
+  /** Absent while it is running. */
   readonly endAt?: number
   readonly outcome?: string
   readonly withdrawn?: true
@@ -38,13 +38,13 @@ export interface Commit {
   readonly firstSeq: number
   readonly lastSeq: number
   readonly types: readonly string[]
-  /** The id of the runtime that wrote it, if the log says so. */
+  /** Id of the runtime that wrote it, if the log contains it. */
   readonly owner?: string
-  /** The number of its claim of the run. */
+  /** Fencing token of the claim: the number of the claim of the run. */
   readonly epoch?: number
 }
 
-/** The time between the last sign of a process that died and the first of the one that took over. */
+/** Time between the last event of a dead process and the first event of the one that took over. */
 export interface Gap {
   readonly startAt: number
   readonly endAt: number
@@ -113,7 +113,7 @@ function start(id: string, lane: Span['lane'], name: string, { at, seq = 0 }: Ag
   return { id, lane, name, startAt: at, startSeq: seq }
 }
 
-/** Ends the span of this id that is still open. */
+/** Ends the open span of this id. */
 function end(spans: readonly Span[], id: string, endAt: number, outcome: string, withdrawn = false): readonly Span[] {
   const place = spans.findLastIndex((span) => span.id === id && span.endAt === undefined)
   const span = spans[place]

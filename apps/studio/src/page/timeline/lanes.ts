@@ -1,6 +1,6 @@
 import type { Span } from './fold.ts'
 
-/** Spans that overlap stand side by side: each gets the first track that is free when it starts. */
+/** Assigns spans to tracks, so that overlapping spans are next to each other. Each gets the first free track. */
 export function assignTracks(spans: readonly Span[]): { readonly tracks: ReadonlyMap<Span, number>; readonly count: number } {
   const freeAt: number[] = []
   const tracks = new Map<Span, number>()

@@ -1,4 +1,4 @@
-/** Lights up what belongs to a mark: the answer or the card of the call with this id. Nothing is drawn anew for it. */
+/** Highlights the answer or card with this id. Renders nothing again. */
 export function light(id: string | undefined): void {
   for (const lit of document.querySelectorAll('[data-lit]')) lit.removeAttribute('data-lit')
   if (id === undefined) return

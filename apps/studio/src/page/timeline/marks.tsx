@@ -2,7 +2,7 @@ import { formatDuration, formatTime } from '../parts/duration.ts'
 import type { Commit, Gap, Span } from './fold.ts'
 import type { Scale } from './scale.ts'
 
-/** Actions of every mark: light up its part of the conversation, go to its event. */
+/** Actions of every mark: highlight its part of the conversation, and go to its event. */
 export interface MarkActions {
   readonly onLight: (id: string | undefined) => void
   readonly onGo: (seq: number) => void

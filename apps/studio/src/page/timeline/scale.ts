@@ -1,26 +1,26 @@
 import type { Timeline } from './fold.ts'
 
 const pixelsPerMs = 0.06
-/** Close moments stay apart, long waits are cut short: the order is exact, the distance a hint. */
+/** Bounds of the distance between two moments: close ones stay apart, long waits are shortened. The order is exact. */
 const shortestPixels = 6
 const longestPixels = 140
 
 export interface Scale {
   readonly width: number
-  /** Pixels from the left of the first event. */
+  /** Returns pixels from the left end, where the first event is. */
   at(time: number): number
-  /** Moments in their order, with those waits that are drawn shorter than they were. */
+  /** Moments in order, with the waits that are drawn shortened. */
   readonly moments: readonly ScaleMoment[]
 }
 
 interface ScaleMoment {
   readonly time: number
   readonly x: number
-  /** The wait before it, if it was cut short. */
+  /** Wait before the moment, in ms, if it was shortened. */
   readonly cutMs?: number
 }
 
-/** Time to the right. The moments are the commits and the present end of what still goes on. */
+/** Creates the scale from left to right in time. Moments are the commits and the current end of running work. */
 export function createScale(timeline: Timeline, zoom = 1): Scale {
   const times = [...new Set([...timeline.commits.map((commit) => commit.at), timeline.lastAt])].sort((a, b) => a - b)
   const moments: ScaleMoment[] = []
@@ -40,13 +40,13 @@ export function createScale(timeline: Timeline, zoom = 1): Scale {
 
 export interface AxisLabel {
   readonly x: number
-  /** Since the first event. */
+  /** Time since the first event. */
   readonly sinceMs: number
 }
 
 const labelPixels = 96
 
-/** Labels that have room: the first moment, and each next one that is far enough from the label before it. */
+/** Returns the labels that have room: the first moment, and each later one that is far enough from the previous label. */
 export function axisLabels({ moments }: Scale): readonly AxisLabel[] {
   const labels: AxisLabel[] = []
   const first = moments[0]?.time ?? 0

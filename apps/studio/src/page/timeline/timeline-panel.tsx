@@ -12,15 +12,15 @@ import { useWindow } from './use-window.ts'
 
 interface TimelinePanelProps extends MarkActions {
   readonly timeline: Timeline
-  /** The time of the event that is shown; absent at the present. */
+  /** Time of the selected event. Absent in the present. */
   readonly shownAt: number | undefined
-  /** The scrubber. */
+  /** Scrubber of the panel. */
   readonly children: ReactNode
 }
 
 const leastZoom = 1 / 8
 const mostZoom = 16
-/** A short log is drawn so much wider at most, to fill the panel. */
+/** Maximum factor by which a short log is stretched to fill the panel. */
 const mostStretch = 5
 const lanes = ['model', 'tools', 'children'] as const
 const laneNames: Readonly<Record<Span['lane'], string>> = { model: 'Model', tools: 'Tools', children: 'Subagents' }
@@ -62,7 +62,7 @@ interface DrawingProps extends MarkActions {
   readonly shownAt: number | undefined
 }
 
-/** Drawn anew only when the log has grown. */
+/** Rendered again only when the log has grown. */
 const Drawing = memo(function Drawing({ timeline, zoom, shownAt, onLight, onGo }: DrawingProps) {
   const box = useRef<HTMLDivElement>(null)
   const width = useWidth(box)
@@ -107,7 +107,7 @@ interface MarksProps extends MarkActions {
   readonly timeline: Timeline
   readonly scale: Scale
   readonly rows: readonly Row[]
-  /** The part in sight, in pixels. */
+  /** Visible range in pixels. */
   readonly from: number
   readonly to: number
 }
@@ -117,7 +117,7 @@ interface Row extends ReturnType<typeof assignTracks> {
   readonly spans: readonly Span[]
 }
 
-/** The axis and the marks that are in sight. They stay as they are when another moment is shown. */
+/** Axis and visible marks. They are not rendered again when another moment is selected. */
 const Marks = memo(function Marks({ timeline, scale, rows, from, to, onLight, onGo }: MarksProps) {
   const labels = useMemo(() => axisLabels(scale), [scale])
   const isInSight = (startAt: number, endAt: number): boolean => scale.at(endAt) >= from && scale.at(startAt) <= to
@@ -170,7 +170,7 @@ function useWidth(box: React.RefObject<HTMLElement | null>): number {
   return width
 }
 
-/** Keeps the end in sight while it grows, unless the reader has scrolled back; a moment of the past is brought into sight. */
+/** Keeps the end visible while it grows, unless the user has scrolled back. A moment in the past is scrolled into view. */
 function useFollowing(box: React.RefObject<HTMLDivElement | null>, width: number, shown: number | undefined): void {
   const atEnd = useRef(true)
   useEffect(() => {

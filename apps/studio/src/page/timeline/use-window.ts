@@ -3,7 +3,7 @@ import type { RefObject } from 'react'
 
 const marginPixels = 400
 
-/** The part of a wide drawing that is in sight, with a margin: only that is drawn. `width`: of the drawing. */
+/** Returns the visible part of a wide drawing with a margin: only that is rendered. `width` is the width of the drawing. */
 export function useWindow(box: RefObject<HTMLElement | null>, width: number): readonly [from: number, to: number] {
   const [range, setRange] = useState<readonly [number, number]>([-marginPixels, 2000])
   useEffect(() => {
