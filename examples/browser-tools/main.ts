@@ -1,4 +1,4 @@
-// A tool of the agent that runs in the browser of the user. The server has the agent, the page has the tool.
+// An agent with a tool that runs in the browser of the user. The server has the agent, and the page has the tool.
 //
 //   npm install @bowline/server @bowline/client @bowline/sessions @bowline/agent-loop @bowline/llm ai zod esbuild hono @hono/node-server @ai-sdk/openai
 //   node main.ts
@@ -17,7 +17,7 @@ import { z } from 'zod'
 /** Without `execute` the tool is remote: the run waits until a client answers. */
 const pageTitle = defineTool({ name: 'page_title', description: 'The title of the page that the user sees', inputSchema: z.object({}), effect: 'pure' })
 
-/** Without a key: asks the page for its title, and says it. */
+/** Model without a key: asks the page for its title and answers with it. */
 const offline = scriptedModel(({ prompt }) => {
   const title = /"title":"([^"]*)"/.exec(JSON.stringify(prompt.filter(({ role }) => role === 'tool')))?.[1]
   return title === undefined ? { toolCalls: [{ name: 'page_title', input: {} }] } : { text: `You see the page "${title}".` }
@@ -28,7 +28,7 @@ const runtime = createRuntime({
 })
 await runtime.start()
 
-// Every visitor is the same user here: see ../hono-server for a login.
+// Every visitor is the same user here. See ../hono-server for a login.
 const bowline = createServer({ runtime, auth: async () => ({ id: 'visitor', tenant: 'visitors', scopes: ['sessions:read', 'sessions:write'] }) })
 
 // ── The page, bundled at the start ───────────────────────────────────────────

@@ -1,4 +1,4 @@
-// The page: it has the tool that the agent asks for. The agent at the server waits until the page answers.
+// The page with the tool that the agent calls. The agent on the server waits until the page answers.
 
 import { createClient } from '@bowline/client'
 

@@ -1,5 +1,5 @@
-// One budget for an agent and its subagents. Each model call first reserves what it may use at most, so two calls at the same
-// time never spend the same money. What is left over is given back after the call.
+// One budget for an agent and its subagents. Each model call first reserves its maximum, so concurrent calls never spend the same
+// money. The unused part is released after the call.
 //
 //   npm install @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts
@@ -13,7 +13,7 @@ const reader = defineAgent({
   name: 'reader',
   description: 'Reads one chapter and sums it up',
   model: readerModel,
-  runtimeParams: { maxTokens: 2000 }, // what a call reserves besides its prompt
+  runtimeParams: { maxTokens: 2000 }, // reserved by each call, in addition to its prompt
 })
 const boss = defineAgent({
   name: 'boss',

@@ -1,4 +1,4 @@
-// A bot that survives `kill -9`. Kill it in the middle of a tool and start it again: it goes on, and pays once.
+// A bot that survives `kill -9`. If you kill it during a tool and start it again, it continues and pays only once.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts
@@ -35,7 +35,7 @@ const pay = defineTool({
     await transfer(idempotencyKey, sum)
     return `Paid ${sum}.`
   },
-  // Called after a crash between start and result: did it happen?
+  // Called after a crash between start and result: has the payment happened?
   reconcile: async ({ sum }, { idempotencyKey }) => {
     console.log('[bot] asks the bank what became of the payment')
     return isPaid(idempotencyKey) ? { happened: true, result: `Paid ${sum}.` } : { happened: false }
@@ -46,9 +46,9 @@ const runtime = createRuntime({
   agents: [defineAgent({ name: 'bot', model, instructions: 'Pay what the user owes.', tools: [pay] })],
   store: sqliteStore({ file: '.bowline/durable-bot.db' }),
 })
-await runtime.start() // continues what a dead process left
+await runtime.start() // resumes the runs of a dead process
 
-// The id makes the input idempotent: a second start joins the run of the first one.
+// The id makes the input idempotent: a second start attaches to the run of the first one.
 const run = await runtime.session('user:ada').send('Pay my bill of 80.', { id: 'bill-17' })
 for await (const event of run) {
   if (event.type === 'turn-start' && event.resumed) console.log('[bot] goes on after a crash')

@@ -1,5 +1,5 @@
-// A function on a host that runs it for one request and then freezes or ends its process. It stores what it is sent, works for
-// as long as it may, says when it must be called again, and leaves no connection, lock or lease behind.
+// A function on a host that runs it for one request and then freezes or ends its process. It stores each input, works until its
+// time limit, schedules the next call, and leaves no connection, lock or lease open.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
 //   DATABASE_URL=postgresql://user:password@host:5432/database node main.ts
@@ -10,7 +10,7 @@ import { postgresStore } from '@bowline/sessions/postgres'
 import { z } from 'zod'
 import { model } from './model.ts'
 
-/** Without `execute` the answer comes from outside, in another request. After five seconds the run goes on without it. */
+/** Without `execute` the answer comes from another request. After five seconds the run continues without it. */
 const askSupplier = defineTool({
   name: 'ask-supplier',
   description: 'Asks the supplier for a price',
@@ -23,31 +23,31 @@ const agents = [defineAgent({ name: 'buyer', model, tools: [askSupplier] })]
 // ── The function ─────────────────────────────────────────────────────────────
 
 interface Host {
-  /** How long a request may take, less what it takes to stop. */
+  /** Time limit of a request, minus the time to stop. */
   readonly budgetMs: number
-  /** Calls `POST /wake` then. A later alarm takes the place of an earlier one. */
+  /** Schedules `POST /wake` for this time. A later call replaces an earlier one. */
   setAlarm(atMs: number): Promise<void>
 }
 
-/** `POST /send` stores an input and works. `POST /wake` works on what is due. */
+/** Handles `POST /send`, which stores an input and works, and `POST /wake`, which works on due runs. */
 async function handle(request: Request, host: Host): Promise<Response> {
   const untilMs = Date.now() + host.budgetMs
   const alarms: Promise<void>[] = []
   const runtime = createRuntime({
     agents,
-    // One connection for as long as the request takes, and no lock: a frozen process could not keep it.
+    // One connection during the request, and no lock: a frozen process could not hold it.
     store: postgresStore({ connectionString: process.env['DATABASE_URL'] ?? '', listen: false, poolSize: 1 }),
     timers: false, // all work is done in `drain`
-    onWake: (atMs) => void alarms.push(host.setAlarm(atMs)), // called as soon as an input is stored, so none is lost
+    onWake: (atMs) => void alarms.push(host.setAlarm(atMs)), // called as soon as an input is stored, so that none is lost
   })
   try {
     if (new URL(request.url).pathname === '/send') {
       const { session, text } = (await request.json()) as { session: string; text: string }
-      // A host that repeats a request repeats its key: the input is stored once.
+      // A host that retries a request sends the same key: the input is stored once.
       const id = request.headers.get('idempotency-key') ?? undefined
       await runtime.session(session).send(text, id === undefined ? {} : { id })
     }
-    // Runs that are not done in time leave at their next boundary. The next call goes on with them.
+    // Runs that are not finished in time are released at their next boundary. The next call resumes them.
     return Response.json(await runtime.drain({ untilMs }))
   } finally {
     await runtime.stop()
@@ -69,7 +69,7 @@ async function call(path: string, budgetMs: number, body = {}): Promise<void> {
   console.log(`${path}: ran ${ran}, left ${left}, alarm ${alarm}`)
 }
 
-// The host gives no time at all: the input is stored, and the alarm does the work.
+// The host gives no time to this call: the input is stored, and the alarm does the work.
 await call('/send', 0, { session: 'order:1', text: 'Buy a lamp' })
 while (alarmAt !== Infinity) {
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, alarmAt - Date.now())))

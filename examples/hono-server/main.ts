@@ -1,4 +1,4 @@
-// A Bowline server inside of a Hono app, behind the login of that app.
+// A Bowline server inside a Hono app, with the login of that app.
 //
 //   npm install @bowline/server @bowline/sessions @bowline/agent-loop @bowline/llm ai zod hono @hono/node-server @ai-sdk/openai
 //   SECRET="a long random text" node main.ts
@@ -14,7 +14,7 @@ import { Hono } from 'hono'
 import { sign, verify } from 'hono/jwt'
 
 const secret = process.env['SECRET'] ?? crypto.randomUUID()
-const users: Readonly<Record<string, string>> = { ada: 'bowline', bob: 'reef' } // your own table of users
+const users: Readonly<Record<string, string>> = { ada: 'bowline', bob: 'reef' } // replace by your own users
 
 // ── Agents ───────────────────────────────────────────────────────────────────
 
@@ -32,7 +32,7 @@ async function principalOf(request: Request): Promise<Principal | null> {
   const token = request.headers.get('authorization')?.replace(/^Bearer /, '') ?? ''
   const claims = await verify(token, secret, 'HS256').catch(() => null)
   if (typeof claims?.['sub'] !== 'string') return null
-  // One tenant for each user: no user sees a session of another one.
+  // One tenant per user: no user sees the sessions of another one.
   return { id: claims['sub'], tenant: claims['sub'], scopes: ['sessions:read', 'sessions:write', 'approvals'] }
 }
 

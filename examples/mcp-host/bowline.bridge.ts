@@ -1,6 +1,6 @@
 import { defineBridgeConfig, workerExecutor } from '@bowline/bridge'
 
-// A worker gets only the variables that are named here, besides PATH and its like.
+// A worker gets only the variables listed here, in addition to PATH and similar ones.
 const key = process.env['OPENAI_API_KEY']
 const env = key ? { OPENAI_API_KEY: key } : {}
 

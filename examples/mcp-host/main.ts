@@ -1,5 +1,5 @@
-// An MCP host that hands work to an agent in a worker process. The host knows only MCP: `bowline-bridge` starts the worker,
-// which speaks the Agent Client Protocol, and offers it as tools.
+// An MCP host that delegates work to an agent in a worker process. The host only speaks MCP. `bowline-bridge` starts the worker,
+// communicates with it over the Agent Client Protocol, and offers it as tools.
 //
 //   npm install @bowline/bridge @bowline/agent-loop @bowline/llm ai zod @modelcontextprotocol/client @ai-sdk/openai
 //   node main.ts "A text to review"

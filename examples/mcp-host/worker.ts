@@ -1,4 +1,4 @@
-// The worker: an agent in a process of its own, which speaks the Agent Client Protocol on stdin and stdout.
+// The worker: an agent in its own process, which speaks the Agent Client Protocol on stdin and stdout.
 
 import { openai } from '@ai-sdk/openai'
 import { serveWorker } from '@bowline/bridge/worker'

@@ -1,7 +1,7 @@
 import { openai } from '@ai-sdk/openai'
 import { scriptedModel } from '@bowline/llm/testing'
 
-/** Without a key: saves what it is told, and answers a question with the note in its prompt. */
+/** Model without a key: saves a statement, and answers a question with the note in its prompt. */
 const offline = scriptedModel(({ prompt }) => {
   const [system, last] = [prompt[0], prompt.at(-1)]
   if (last?.role === 'tool') return { text: 'I will remember that.' }

@@ -1,4 +1,4 @@
-// A store of your own, and the tests that every state store must pass. The kit defines them with the test runner you have.
+// A store of your own, and the tests that every state store must pass. The kit defines them with your test runner.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod
 //   node main.ts

@@ -14,7 +14,7 @@ function textOf(value: JSONValue): string {
   }
 }
 
-/** Keeps what it is given in another store, encrypted with AES-256-GCM. Ids and times stay readable. */
+/** Stores values in another store, encrypted with AES-256-GCM. Ids and times stay readable. */
 export function encryptedStateStore(inner: StateStore, key: Uint8Array): StateStore {
   const seal = (value: JSONValue): string => {
     const nonce = randomBytes(12)
@@ -29,7 +29,7 @@ export function encryptedStateStore(inner: StateStore, key: Uint8Array): StateSt
       const text = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8')
       return { ...record, value: JSON.parse(text) as JSONValue }
     } catch (cause) {
-      // A record that cannot be read must not look like a missing one.
+      // A record that cannot be decrypted must not look like a missing one.
       throw new SessionError('store-corrupt', 'A record cannot be decrypted with this key.', { cause })
     }
   }

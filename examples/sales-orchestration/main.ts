@@ -1,5 +1,5 @@
-// A sales dialogue in steps. In each step the model is shown only the tools that the plan allows now, so it cannot quote a
-// price before it knows what is needed, nor take an order before there is a quote.
+// A sales dialogue in steps. In each step the model sees only the tools that the plan allows. So it cannot quote a price before it
+// knows the need of the customer, and cannot take an order before there is a quote.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts
@@ -34,9 +34,9 @@ const tools = [
 
 const store = memoryStore()
 const plan = createOrchestration({
-  store, // the state of the plan survives what the session survives
+  store, // the state of the plan is stored with the session
   config: {
-    pick: 'newest', // of the steps whose conditions hold, the one whose tool was used last
+    pick: 'newest', // if the conditions of several steps hold, the one whose tool was used last
     steps: [
       { name: 'qualify', isDefault: true, tools: { allow: ['save_need'] } },
       { name: 'offer', conditions: [{ type: 'tool_used', value: 'save_need' }], tools: { allow: ['quote', 'save_need'] } },

@@ -1,7 +1,7 @@
 import { openai } from '@ai-sdk/openai'
 import { scriptedModel } from '@bowline/llm/testing'
 
-/** Without a key: an eager seller, who tries to take the order at once and is told that this is not allowed yet. */
+/** Model without a key: an eager seller that tries to take the order at once and learns that this is not allowed yet. */
 const offline = scriptedModel(({ prompt }) => {
   const last = prompt.at(-1)
   if (last?.role === 'tool') {

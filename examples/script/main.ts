@@ -1,4 +1,4 @@
-// One model call with `@bowline/llm` alone: the text as it comes, why it stopped, what it cost.
+// One model call with `@bowline/llm` alone: streamed text, stop reason and cost.
 //
 //   npm install @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts "Why is the sky blue?"
@@ -9,7 +9,7 @@ import { scriptedModel } from '@bowline/llm/testing'
 
 const question = process.argv[2] ?? 'Why is the sky blue?'
 
-/** Without a key the same sentence is said each time, word by word. */
+/** Model without a key: says the same sentence each time, word by word. */
 const offline = scriptedModel(() => ({ text: 'Air scatters blue light more than red light.', chunk: 6, deltaDelayMs: 20 }))
 
 const stream = streamMessage({
@@ -19,7 +19,7 @@ const stream = streamMessage({
   price: { input: '1.25', output: '10' }, // US dollars per million tokens
 })
 
-// A slow reader slows the provider down. Leaving the loop cancels the call.
+// A slow reader slows down the provider. Leaving the loop cancels the call.
 for await (const event of stream) {
   if (event.type === 'text-delta') process.stdout.write(event.delta)
 }

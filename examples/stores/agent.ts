@@ -2,10 +2,10 @@ import { openai } from '@ai-sdk/openai'
 import { defineAgent } from '@bowline/agent-loop'
 import { scriptedModel } from '@bowline/llm/testing'
 
-/** Without a key: counts what the user has said in this conversation. */
+/** Model without a key: counts the messages of the user in this conversation. */
 const offline = scriptedModel(({ prompt }) => ({ text: `You have sent ${prompt.filter(({ role }) => role === 'user').length} messages.` }))
 
-/** The agent knows nothing of stores: it is the same on all of them. */
+/** The agent does not depend on a store. */
 export const counter = defineAgent({
   name: 'counter',
   model: process.env['OPENAI_API_KEY'] ? openai('gpt-5') : offline,

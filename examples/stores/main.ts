@@ -1,5 +1,5 @@
-// The same agent on three stores: memory while you try things out, SQLite for one machine, Postgres for many. Only the line
-// that makes the store changes.
+// The same agent on three stores: memory for trying things out, SQLite for one machine, Postgres for many. Only the line that
+// creates the store changes.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod pg @ai-sdk/openai
 //   node main.ts memory && node main.ts sqlite && DATABASE_URL=postgresql://… node main.ts postgres

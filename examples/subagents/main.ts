@@ -1,5 +1,5 @@
-// Work in the background: two subagents look something up while the agent has already answered. When both are done, the
-// runtime tells the agent, which reads their results and reports.
+// Background work: two subagents look something up after the agent has already answered. When both are done, the runtime notifies
+// the agent, which reads their results and reports.
 //
 //   npm install @bowline/sessions @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts
@@ -16,17 +16,17 @@ const agent = defineAgent({
   name: 'planner',
   model: bossModel,
   instructions: 'Hand research to your subagents with run_in_background, and say at once that you did. Report when you are told that they are done.',
-  subagents: [trains, hotels], // the tools delegate_to_trains and delegate_to_hotels
+  subagents: [trains, hotels], // adds the tools delegate_to_trains and delegate_to_hotels
 })
 
-// With `sqliteStore` the background work goes on after a crash too.
+// With `sqliteStore` the background work also continues after a crash.
 const runtime = createRuntime({ agents: [agent], store: memoryStore() })
 await runtime.start()
 
 const session = runtime.session('user:ada')
 await session.send('Plan my trip to Bergen.')
 
-// The report is a turn of its own, which no user has asked for. The log of the session has it.
+// The report is its own turn, without an input of a user. It is in the log of the session.
 const names = new Map<string, string>()
 let turns = 0
 for await (const event of session.events()) {

@@ -3,12 +3,12 @@ import { scriptedModel } from '@bowline/llm/testing'
 
 const online = process.env['OPENAI_API_KEY'] ? openai('gpt-5') : undefined
 
-/** Without a key: says the same each time, after a while. */
+/** Model without a key: gives the same answer each time, after a delay. */
 export const helperModel = (text: string, delayMs: number) => online ?? scriptedModel(() => ({ text, delayMs }))
 
 const inBackground = (agent: string, prompt: string) => ({ name: `delegate_to_${agent}`, input: { prompt, run_in_background: true } })
 
-/** Without a key: launches both, reads their results when it is told that they are done, and reports. */
+/** Model without a key: starts both, reads their results when it is notified, and reports. */
 const offline = scriptedModel(({ prompt }) => {
   const said = JSON.stringify(prompt)
   const last = prompt.at(-1)

@@ -20,7 +20,7 @@ it('durable-bot: killed in the middle of a payment it goes on, and pays once', a
   })
   expect(payments()).toHaveLength(1)
 
-  // A third start reads the finished run from the log: no call of a tool.
+  // A third start reads the finished run from the log and calls no tool.
   const third = await start('durable-bot/main.ts', { folder }).end()
   expect(third.lines).toEqual(['[bot] goes on after a crash', '[bot] pay: result', 'completed: Your bill is paid.'])
   expect(payments()).toHaveLength(1)

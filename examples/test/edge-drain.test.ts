@@ -15,7 +15,7 @@ it('S193: edge-drain works when it is called, and between calls holds nothing', 
   onTestFinished(() => pool.end())
   const rowsOf = async (text: string): Promise<unknown[]> => (await pool.query<Record<string, unknown>>(text)).rows
 
-  // The process is there for five seconds more.
+  // The process stays alive for five more seconds.
   await program.printed('in five seconds')
   expect(await rowsOf('select 1 from bowline.run_state where owner is not null or lease_until is not null')).toEqual([])
   expect(await rowsOf('select 1 from bowline.process')).toEqual([])

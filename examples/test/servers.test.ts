@@ -36,7 +36,7 @@ it('nextjs-chat: a page that is loaded again resumes the answer, and Stop ends i
   const first = await open()
   void first.sendMessage({ text: 'Tell me a story.' })
   await vi.waitFor(() => expect(textOf(first)).toContain('A ship lay'), { timeout: 20_000 })
-  await first.stop() // leaving the page: the answer goes on
+  await first.stop() // leaves the page: the answer continues
 
   const second = await open()
   expect(second.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])

@@ -6,20 +6,20 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { bundledFlags } from '../../scripts/programs.ts'
 
-/** A program that was started as a user starts it. */
+/** Program that was started like by a user. */
 export interface Program {
   readonly process: ChildProcess
-  /** Resolves with what fits once it is printed; rejects if the program ends before. */
+  /** Resolves with the match once it is printed. Rejects if the program ends before. */
   printed(text: string | RegExp): Promise<string>
-  /** Types a line in its terminal. */
+  /** Types a line in the terminal of the program. */
   type(line: string): void
-  /** Resolves at its end with all that it has printed. */
+  /** Resolves when the program has ended, with its whole output. */
   end(): Promise<{ readonly lines: readonly string[]; readonly faults: string; readonly code: number | null }>
 }
 
 export interface StartOptions {
   readonly arguments?: readonly string[]
-  /** Where it runs. Default: a new folder. */
+  /** Working folder. Default: a new folder. */
   readonly folder?: string
   readonly env?: Readonly<Record<string, string>>
 }

@@ -1,4 +1,4 @@
-// An agent with three tools: one answers, one streams its progress, one asks before it acts.
+// An agent with three tools: one answers, one streams its progress, and one asks before it acts.
 //
 //   npm install @bowline/agent-loop @bowline/llm ai zod @ai-sdk/openai
 //   node main.ts
@@ -25,7 +25,7 @@ const compare = defineTool({
   async *execute({ item }) {
     for (const supplier of ['North', 'South', 'West']) {
       await wait(100)
-      yield `asked ${supplier}\n` // progress: shown, and not sent to the model
+      yield `asked ${supplier}\n` // progress: shown, but not sent to the model
     }
     return `The cheapest ${item} costs 80 at South.`
   },
@@ -40,7 +40,7 @@ const order = defineTool({
 })
 
 const agent = defineAgent({ name: 'buyer', model, instructions: 'Buy what the user asks for, at the best price.', tools: [stock, compare, order] })
-const journal = createMemoryJournal() // keeps the conversation from run to run
+const journal = createMemoryJournal() // stores the conversation between runs
 const terminal = createInterface({ input: process.stdin, output: process.stdout })
 
 let input: AgentInput | undefined = process.argv[2] ?? 'Buy a lamp.'
@@ -55,7 +55,7 @@ while (input !== undefined) {
   const { pendingApprovals, error } = await run.result()
   if (error) throw new Error(error.message)
 
-  // A run that needs an approval ends. The decision starts the next run on the same journal, minutes or days later.
+  // A run that needs an approval ends. The decision starts the next run with the same journal, minutes or days later.
   const approvals: ApprovalDecision[] = []
   for (const { approvalId, toolName, input: asked } of pendingApprovals) {
     const answer = await terminal.question(`Allow ${toolName} ${JSON.stringify(asked)}? [y/n] `)

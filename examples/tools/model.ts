@@ -1,7 +1,7 @@
 import { openai } from '@ai-sdk/openai'
 import { scriptedModel } from '@bowline/llm/testing'
 
-/** Without a key: looks at the stock, compares prices, orders, and says what came of it. */
+/** Model without a key: checks the stock, compares prices, orders, and reports the result. */
 const offline = scriptedModel(({ prompt }) => {
   const last = prompt.at(-1)
   const [result] = last?.role === 'tool' ? last.content.filter((part) => part.type === 'tool-result') : []

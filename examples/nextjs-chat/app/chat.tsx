@@ -7,9 +7,9 @@ import type { assistant } from '../lib/bowline.ts'
 
 type Message = InferAgentUIMessage<typeof assistant>
 
-const chats = createChatClient<Message>({ baseUrl: '' }) // the page's own origin
+const chats = createChatClient<Message>({ baseUrl: '' }) // the origin of the page
 
-/** Loads what was said before, then shows the conversation. */
+/** Loads the earlier messages, then shows the conversation. */
 export function Chat({ id }: { readonly id: string }) {
   const [history, setHistory] = useState<ChatHistory<Message>>()
   useEffect(() => {
@@ -19,7 +19,7 @@ export function Chat({ id }: { readonly id: string }) {
 }
 
 function Conversation({ id, history }: { readonly id: string; readonly history: ChatHistory<Message> }) {
-  // `resume`: an answer that is being written goes on after a reload.
+  // With `resume`, an answer that is being written continues after a reload.
   const chat = useChat<Message>({ id, messages: history.messages, transport: chats.transport, resume: true })
   const send = (form: FormData): void => {
     const text = form.get('text')
@@ -37,7 +37,7 @@ function Conversation({ id, history }: { readonly id: string; readonly history: 
       <form action={send}>
         <input name="text" placeholder="Say something" required />
         <button disabled={isBusy}>Send</button>
-        {/* `chat.stop()` would end the reading only; this ends the answer. */}
+        {/* `chat.stop()` would only stop the reading; this stops the answer. */}
         <button type="button" disabled={!isBusy} onClick={() => void chats.stop(id)}>
           Stop
         </button>

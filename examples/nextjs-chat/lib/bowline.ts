@@ -5,12 +5,12 @@ import { createServer, type Principal, type Server } from '@bowline/server'
 import { createRuntime } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 
-/** Without a key the same story is told each time, slowly enough to stop it or to reload the page. */
+/** Model without a key: tells the same story each time, so slowly that you can stop it or reload the page. */
 const offline = scriptedModel(() => ({ text: 'A ship lay in the harbour. '.repeat(20), chunk: 9, deltaDelayMs: 50 }))
 
 export const assistant = defineAgent({ name: 'assistant', model: process.env['OPENAI_API_KEY'] ? openai('gpt-5') : offline })
 
-/** Who asks. Read your login here, from a cookie of `request`: this one takes every visitor for the same user. */
+/** Returns the caller. Replace it by your login, for example with a cookie of `request`: here every visitor is the same user. */
 async function auth(): Promise<Principal> {
   return { id: 'visitor', tenant: 'visitors', scopes: ['sessions:read', 'sessions:write'] }
 }
@@ -21,7 +21,7 @@ async function start(): Promise<Server> {
   return createServer({ runtime, auth })
 }
 
-// `next dev` loads this module again after each change: the server must be there once.
+// `next dev` loads this module again after each change, but there must be only one server.
 const global = globalThis as { bowline?: Promise<Server> }
 
 /** Starts the server with the first request. */
