@@ -28,7 +28,7 @@ export const bench: Bench = {
   },
 }
 
-/** As many deltas of warm-up for each size, else the small ones pay for the compiler. */
+/** The warm-up has the same number of deltas for each size. Otherwise small sizes would include the compilation. */
 function measureSize(contender: Contender, deltas: number): Promise<readonly Measurement[]> {
   const answers = [{ text: deltas }]
   const prepared = contender.prepare(answers)
@@ -40,7 +40,7 @@ function measureSize(contender: Contender, deltas: number): Promise<readonly Mea
   return measure(variants, { rounds: 5, warmups: Math.max(1, 400_000 / deltas) })
 }
 
-/** What any reader must pay that is not the writer: a promise per event. */
+/** Measures the minimum cost of a separate reader: one promise per event. */
 async function readThroughQueue(deltas: number): Promise<void> {
   const queue = bareQueue<MessageEvent>()
   const write = async (): Promise<void> => {

@@ -15,7 +15,7 @@ export const bench: Bench = {
     'the start, transcripts included, after a collection; then all go on to their end, are let go, and it is looked at again.',
   ].join('\n'),
   async run() {
-    // The first round loads what all later ones share.
+    // The first round loads code that all later ones share.
     await holdRuns()
     const { baseline, held, after } = await holdRuns()
     const kilobytes = (bytes: number) => (bytes / 1000).toFixed(1)
@@ -55,7 +55,7 @@ async function checkAll(ends: readonly Promise<AgentResult>[]): Promise<void> {
   if (texts.some((length) => length !== deltas * 4)) throw new Error('A text is not whole')
 }
 
-/** Ten messages of two thousand characters, no two runs with the same ones. */
+/** Returns ten messages of two thousand characters, different for every run. */
 function transcript(number: number): readonly Message[] {
   return Array.from({ length: 10 }, (_, place): Message => {
     const content = Buffer.from(`${number}/${place} `.padEnd(2_000, 'rope ')).toString('latin1')
@@ -68,7 +68,7 @@ function assistantMessage(id: string, text: string): Message {
   return { role: 'assistant', id, content: [{ type: 'text', text }], ...base }
 }
 
-/** Waits once, in the middle of its deltas. */
+/** Stream that waits once, in the middle of its deltas. */
 function gatedStream(stop: () => Promise<void>): MessageStream {
   const stream = streamAfter(answers, 0)
   return {

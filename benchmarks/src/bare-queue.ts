@@ -1,4 +1,4 @@
-/** The smallest queue between one writer and one reader: a promise per value and nothing else. What others are held against. */
+/** Smallest queue between one writer and one reader: one promise per value. It is the reference for others. */
 export interface BareQueue<Value> extends AsyncIterableIterator<Value, undefined> {
   push(value: Value): void
   end(): void

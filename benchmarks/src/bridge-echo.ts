@@ -3,7 +3,7 @@ import type { Bridge, BridgeAgent, BridgeLogger, BridgeOptions } from '@bowline/
 
 export const quiet: BridgeLogger = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-/** Says what it was asked. */
+/** Agent that returns its prompt. */
 export const echo = {
   specificationVersion: 'v1',
   info: { id: 'echo' },
@@ -12,7 +12,7 @@ export const echo = {
 
 const many = 1_000_000
 
-/** A running bridge with the echo in its own process. */
+/** Starts a bridge with the echo agent in its own process. */
 export async function startEcho(options: BridgeOptions = {}): Promise<Bridge> {
   const bridge = createBridge({ executors: [inProcessExecutor({ agents: [echo], maxSessions: many })], logger: quiet, ...options })
   await bridge.start()

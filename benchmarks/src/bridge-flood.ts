@@ -1,4 +1,4 @@
-// A worker that says so many megabytes, in pieces of 64 kB: as words of the answer, or as progress.
+// Worker that sends a number of megabytes in pieces of 64 kB, as answer text or as progress.
 import type { BridgeEvent } from '@bowline/bridge'
 import { serveWorker } from '@bowline/bridge/worker'
 

@@ -28,7 +28,7 @@ export const bench: Bench = {
   },
 }
 
-/** What a call takes over that of the agent. The first half of the calls is not counted. */
+/** Returns the time of a call minus the time of the agent. The first half of the calls is not counted. */
 async function overheadMs(call: (bridge: Bridge, sessionId: string) => BridgeRun): Promise<readonly number[]> {
   const bridge = await startEcho()
   const { sessionId } = await bridge.createSession()
@@ -54,7 +54,7 @@ async function promptsPerSecond(): Promise<number> {
   return load / seconds
 }
 
-/** One prompt after the other in each session, all sessions at once. */
+/** Sends prompts sequentially in each session, in all sessions concurrently. */
 async function promptAll(bridge: Bridge, ids: readonly string[], count: number): Promise<void> {
   const each = async (sessionId: string): Promise<void> => {
     for (let place = 0; place < count / ids.length; place += 1) await done(bridge.prompt({ sessionId, prompt }))

@@ -60,7 +60,7 @@ async function delegateAll(bridge: Bridge): Promise<{ readonly lost: number; rea
   return { lost, tookMs, most }
 }
 
-/** Asks at fixed times, however long the answers take. */
+/** Sends requests at fixed times, independent of the duration of the answers. */
 function watchControl(bridge: Bridge, sessionId: string): { readonly stop: () => Promise<readonly number[]> } {
   const tookMs: number[] = []
   const asked: Promise<void>[] = []

@@ -1,4 +1,4 @@
-// A worker that takes a while for everything: `serveWorker` around an agent that waits.
+// Worker that is slow in every call: `serveWorker` with an agent that waits.
 import { setTimeout } from 'node:timers/promises'
 import { serveWorker } from '@bowline/bridge/worker'
 

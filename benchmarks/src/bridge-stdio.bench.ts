@@ -53,7 +53,7 @@ async function promptLoad(call: Call): Promise<{ readonly perSecond: number; rea
   return { perSecond: (prompts / (performance.now() - startedAt)) * 1000, tookMs }
 }
 
-/** One prompt after the other in each session, all sessions at once. */
+/** Sends prompts sequentially in each session, in all sessions concurrently. */
 async function promptAll(call: Call, ids: readonly string[], count: number): Promise<readonly number[]> {
   const tookMs: number[] = []
   const each = async (sessionId: string): Promise<void> => {
@@ -68,7 +68,7 @@ async function promptAll(call: Call, ids: readonly string[], count: number): Pro
   return tookMs
 }
 
-/** Starts the command, greets it, and ends it after the work. */
+/** Starts the command, initializes it, and ends it after the work. */
 async function withBridge<T>(work: (call: Call) => Promise<T>): Promise<T> {
   const command = join(import.meta.dirname, '../../packages/bridge/dist/bin/bowline-bridge.js')
   if (!existsSync(command)) throw new Error('@bowline/bridge is not built: run npm run build first')

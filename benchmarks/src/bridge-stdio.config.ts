@@ -1,6 +1,6 @@
-// The configuration that the bridge of the stdio benchmark is started with.
+// Configuration of the bridge in the stdio benchmark.
 import { defineBridgeConfig, inProcessExecutor } from '@bowline/bridge'
 import { echo } from './bridge-echo.ts'
 
-// A configuration is a default export.
+// A configuration must be a default export.
 export default defineBridgeConfig({ executors: [inProcessExecutor({ agents: [echo] })] })

@@ -1,4 +1,4 @@
-// node --expose-gc bridge-stream-child.ts <kind> <megabytes>: streams from a worker to a slow reader, and prints what it took.
+// node --expose-gc bridge-stream-child.ts <kind> <megabytes>: streams from a worker to a slow reader and prints the figures.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { createBridge, workerExecutor } from '@bowline/bridge'
@@ -19,7 +19,7 @@ const lookEvery = 50
 const prompt = `${kind} ${megabytes}`
 const executor = workerExecutor({ workers: [{ id: 'flood', entry: join(import.meta.dirname, 'bridge-flood.ts') }] })
 
-/** Past the bridge, as the bridge itself reads: nothing is kept, and the worker must wait for the reader. */
+/** Reads the executor directly, like the bridge does: nothing is buffered, and the worker must wait for the reader. */
 async function* readExecutor(): AsyncGenerator<BridgeEvent> {
   await executor.start({ clock: systemClock, logger: quiet, sessionFailed: () => undefined, notify: () => undefined })
   const session = { sessionId: 's', conversationId: 's', agentId: 'flood', owner: 'local', metadata: {}, createdAt: 0, depth: 0, path: [] }

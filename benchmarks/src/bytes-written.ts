@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What this process has handed to the file system so far. NaN where the system does not count it. */
+/** Returns the bytes that this process has written to the file system. NaN if the system does not count them. */
 export function bytesWritten(): number {
   try {
     return Number(/^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? NaN)

@@ -1,10 +1,10 @@
-/** What a scripted model says in one step: so many text deltas, then one tool call whose arguments come in so many deltas. */
+/** Scripted answer of a model in one step: the number of text deltas, then one tool call with this number of argument deltas. */
 export interface Answer {
   readonly text?: number
   readonly arguments?: number
 }
 
-/** What a reader saw of one turn, event by event. */
+/** Number of events that a reader got in one turn. */
 export interface Seen {
   textDeltas: number
   argumentDeltas: number
@@ -12,49 +12,49 @@ export interface Seen {
 }
 
 export interface Watch {
-  /** Called at each text delta, in the reader. */
+  /** Called in the reader at each text delta. */
   readonly onText?: () => void
-  /** Called at each tool result, in the reader. */
+  /** Called in the reader at each tool result. */
   readonly onToolResult?: () => void
 }
 
-/** Why a contender cannot do some work. */
+/** Reason why a contender cannot do some work. */
 export interface Unable {
   readonly unable: string
 }
 
-/** An agent with one tool, `write`, whose model gives scripted answers. Made once, run any number of times, also at once. */
+/** Agent with one tool, `write`, whose model gives scripted answers. Created once, run any number of times, also concurrently. */
 export interface Prepared {
-  /** Must run one turn on a conversation of its own, from the input to its end, and read every event of it. */
+  /** Must run one turn in a new conversation from its input to its end, and read every event of it. */
   run(watch: Watch): Promise<Seen>
-  /** Must read the first answer of the same model to its end, with nothing around it. */
+  /** Must read the first answer of the same model to its end, without an agent. */
   bare(watch: Watch): Promise<void>
-  /** Must run one turn as `run` does, with so many readers who read every event of it each. */
+  /** Must run one turn like `run`, with this number of readers that each read every event. */
   readonly runWithReaders: ((readers: number) => Promise<readonly Seen[]>) | Unable
 }
 
-/** The same, with every turn in a file. Opened once, run any number of times, also at once. */
+/** Agent that stores every turn in a file. Opened once, run any number of times, also concurrently. */
 export interface Opened {
-  /** Must run one turn as `Prepared.run` does, on a new conversation with this id, and have stored it when it is over. */
+  /** Must run one turn like `Prepared.run` in a new conversation with this id, and must store it before it resolves. */
   run(id: string, watch: Watch): Promise<Seen>
-  /** Must count the tool results that the file has of this conversation. */
+  /** Must count the stored tool results of this conversation. */
   storedToolResults(id: string): Promise<number>
-  /** Must let go of the file. */
+  /** Must close the file. */
   close(): Promise<void>
 }
 
-/** Something that can run turns: one file per contender, which exports it as `contender`. */
+/** Library that runs turns. Each contender has one file, which exports it as `contender`. */
 export interface Contender {
-  /** The module that users import, as `import.meta.resolve` gives it. */
+  /** Module that users import, as returned by `import.meta.resolve`. */
   readonly packageUrl: string
   prepare(answers: readonly Answer[]): Prepared
 }
 
-/** Something that stores the turns that it runs: one file per contender, which exports it as `contender`. */
+/** Library that stores the turns that it runs. Each contender has one file, which exports it as `contender`. */
 export interface DurableContender {
   /**
-   * Opens the SQLite file, which need not be there, or the database of this URL, which need not have any tables. The tool
-   * answers with `storedResult`.
+   * Opens the SQLite file, which may not exist yet, or the database of this URL, which may have no tables. The tool must return
+   * `storedResult`.
    */
   open(answers: readonly Answer[], place: string): Promise<Opened>
 }
@@ -63,11 +63,11 @@ export const toolName = 'write'
 export const toolDescription = 'Writes a text'
 export const textDelta = 'knot'
 const argumentDeltaCharacters = 12
-/** A call whose arguments and result are 300 bytes together: 144 of twelve deltas, and the rest. */
+/** Call whose arguments and result have 300 bytes in total: 144 in twelve deltas, and the rest in the result. */
 export const storedCall: Answer = { arguments: 12 }
 export const storedResult = 'r'.repeat(156)
 
-/** The whole arguments of a call, `{"text":"…"}`, of twelve characters per delta. */
+/** Returns the complete arguments of a call, `{"text":"…"}`, with twelve characters per delta. */
 export function argumentsText(deltas: number): string {
   return `{"text":"${'x'.repeat(deltas * argumentDeltaCharacters - 11)}"}`
 }
@@ -80,7 +80,7 @@ export function nothingSeen(): Seen {
   return { textDeltas: 0, argumentDeltas: 0, toolResults: 0 }
 }
 
-/** What a reader that misses nothing must have seen of a turn. */
+/** Returns the events that a reader must have got of a complete turn. */
 export function allOf(answers: readonly Answer[]): Seen {
   const seen = nothingSeen()
   for (const answer of answers) {
@@ -91,21 +91,21 @@ export function allOf(answers: readonly Answer[]): Seen {
   return seen
 }
 
-/** The answer to a request whose prompt has so many tool results. */
+/** Returns the answer to a request whose prompt has this number of tool results. */
 export function answerAfter(answers: readonly Answer[], toolResults: number): Answer {
   const answer = answers[toolResults]
   if (answer === undefined) throw new Error(`The script has no answer after ${toolResults} tool results`)
   return answer
 }
 
-/** Counts the messages of one role: how a model without memory knows where in the script it is. */
+/** Counts the messages of one role. A stateless model uses it to find its position in the script. */
 export function countRole(messages: readonly { readonly role?: unknown }[], role: string): number {
   let count = 0
   for (const message of messages) if (message.role === role) count += 1
   return count
 }
 
-/** One value per read and nothing behind it: the cheapest source that a reader can have. */
+/** Returns one value per read without any buffer: the cheapest possible source of a reader. */
 export function valuesOf<Value>(length: number, valueAt: (position: number) => Value): AsyncIterableIterator<Value, undefined> {
   let next = 0
   return {
@@ -116,7 +116,7 @@ export function valuesOf<Value>(length: number, valueAt: (position: number) => V
   }
 }
 
-/** Offset 0 of a block is its start, then come its deltas, and its end is last. */
+/** Events of an answer by offset. Offset 0 of a block is its start, then its deltas follow, and its end is last. */
 export interface AnswerEvents<Event> {
   first(): Event
   text(offset: number): Event
@@ -124,7 +124,7 @@ export interface AnswerEvents<Event> {
   last(): Event
 }
 
-/** The events of an answer in their order, for seams that have start and end of a block. */
+/** Yields the events of an answer in order, for interfaces that have a start and an end of each block. */
 export function eventsOf<Event>(answer: Answer, events: AnswerEvents<Event>): AsyncIterableIterator<Event, undefined> {
   const textLength = answer.text === undefined ? 0 : answer.text + 2
   const callLength = answer.arguments === undefined ? 0 : answer.arguments + 2

@@ -12,7 +12,7 @@ const text = 'word '.repeat(60)
 interface Variant {
   readonly name: string
   readonly entries: number
-  /** How many messages a compaction at the end has kept. */
+  /** Number of messages that a compaction at the end has kept. */
   readonly kept?: number
 }
 

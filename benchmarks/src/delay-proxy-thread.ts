@@ -1,4 +1,4 @@
-// The thread of a proxy. Counts round trips in shared memory: a message would be too late.
+// Thread of the proxy. It counts round trips in shared memory, because a message would be too late.
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -19,7 +19,7 @@ function connectThrough(client: Socket): void {
   })
 }
 
-/** Timers of one length run in the order in which they were set: nothing is overtaken. */
+/** Passes data on after the delay. Timers of equal length fire in the order in which they were set, so the order is kept. */
 function pass(from: Socket, to: Socket, onData: () => void): void {
   from.setNoDelay(true)
   from.on('data', (part) => {

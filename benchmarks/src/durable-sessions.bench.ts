@@ -12,7 +12,7 @@ const answers = [{ arguments: 1 }, { text: 200 }]
 interface Sample {
   readonly totalMs: number
   readonly commits: number
-  /** How late timers were: for so long nothing else happened in the process. */
+  /** Lateness of timers: the time for which the process was blocked. */
   readonly late: { readonly p99Ms: number; readonly maxMs: number }
 }
 

@@ -41,7 +41,7 @@ interface Stored {
   readonly grownBytes: number
 }
 
-/** In a file of its own: what is measured starts with an empty one. */
+/** Runs turns in a separate file, so that the measurement starts with an empty one. */
 async function warmUpStored(contender: DurableContender, answers: readonly Answer[], turns: number): Promise<void> {
   await withTemporaryFolder((folder) =>
     whileOpen(contender, answers, join(folder, 'warm-up.sqlite'), (opened) =>
@@ -50,7 +50,7 @@ async function warmUpStored(contender: DurableContender, answers: readonly Answe
   )
 }
 
-/** Conversations at once, one turn each, in a file that has the tables and nothing in them. */
+/** Measures concurrent conversations of one turn each, in a file that has empty tables. */
 async function measureStored(contender: DurableContender, answers: readonly Answer[], turns: number): Promise<Stored> {
   return withTemporaryFolder(async (folder) => {
     const file = join(folder, 'store.sqlite')
@@ -68,7 +68,7 @@ async function measureStored(contender: DurableContender, answers: readonly Answ
   })
 }
 
-/** Opens the place, a file or a database, for this work. */
+/** Opens a file or a database for this work. */
 export async function whileOpen<Result>(
   contender: DurableContender,
   answers: readonly Answer[],
@@ -83,12 +83,12 @@ export async function whileOpen<Result>(
   }
 }
 
-/** Conversations at once, one turn each. */
+/** Runs concurrent conversations, one turn each. */
 export async function runStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
   await Promise.all(ids.map((id) => runWhole({ run: (watch) => opened.run(id, watch) }, answers)))
 }
 
-/** What was seen must have come to the disk as well. */
+/** Checks that everything that was read is also stored. */
 export async function checkStored(opened: Opened, answers: readonly Answer[], ids: readonly string[]): Promise<void> {
   const wanted = allOf(answers).toolResults
   for (const id of ids) {
@@ -98,8 +98,8 @@ export async function checkStored(opened: Opened, answers: readonly Answer[], id
 }
 
 /**
- * The size of the file when all that its write-ahead log holds is in it. A copy is looked at: another SQLite in the same
- * process does not see the locks of the one that the contender has.
+ * Returns the size of the file after its write-ahead log is merged into it. It uses a copy, because another SQLite in the same
+ * process does not see the locks of the contender.
  */
 async function checkpointedBytes(file: string): Promise<number> {
   return withTemporaryFolder((folder) => {

@@ -1,9 +1,9 @@
-/** Fewer and shorter trials, to try the benchmarks themselves: such figures are never written into the report. */
+/** Fewer and shorter trials, for trying out the benchmarks. Such figures are never written to the report. */
 export const isShort = process.env['BENCH_SHORT'] === '1'
 
 export interface Variant {
   readonly name: string
-  /** Does the work once. A variant that times only a part of its work gives the milliseconds itself. */
+  /** Runs the work once. A variant that times only a part of its work returns the milliseconds itself. */
   readonly run: () => Promise<number | void> | number | void
 }
 
@@ -14,11 +14,13 @@ export interface Measurement {
 }
 
 export interface MeasureOptions {
-  /** How often each variant is measured; odd, so that the median is a real sample. */
+  /** Number of measurements per variant. Odd, so that the median is a real sample. */
   readonly rounds?: number
-  /** Runs of each variant before measuring, so that the compiler has seen it. */
+  /** Number of runs per variant before measuring, for the compiler. */
   readonly warmups?: number
-  /** Collects garbage before each sample. The compiler then forgets much of what it knew: not for short calls. Default true. */
+  /**
+   * Collects garbage before each sample. The compiler then loses much of its work, so do not use it for short calls. Default true.
+   */
   readonly collect?: boolean
   readonly now?: () => number
 }
@@ -26,7 +28,7 @@ export interface MeasureOptions {
 /**
  * Measures variants against each other.
  *
- * Rounds are interleaved and each starts with another variant: what the machine does meanwhile hits all of them alike.
+ * Rounds are interleaved, and each starts with another variant, so that other load of the machine affects all variants equally.
  */
 export async function measure(
   variants: readonly Variant[],
@@ -58,7 +60,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2
 }
 
-/** What is held, and not what is only not yet collected. */
+/** Returns the size of the live heap, without uncollected garbage. */
 export function heapAfterCollection(): number {
   if (!globalThis.gc) throw new Error('Run with --expose-gc')
   globalThis.gc()
@@ -70,10 +72,10 @@ export interface Table {
   readonly rows: readonly (readonly string[])[]
 }
 
-/** One file `*.bench.ts` exports one of these as `bench`. */
+/** Benchmark. Each file `*.bench.ts` exports one as `bench`. */
 export interface Bench {
   readonly title: string
-  /** What is compared, in one or two sentences. */
+  /** Explains in one or two sentences what is compared. */
   readonly text: string
   run(): Promise<Table>
 }

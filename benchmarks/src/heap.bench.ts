@@ -12,7 +12,7 @@ export const bench: Bench = {
     'bound is four times the content and one megabyte.',
   ].join('\n'),
   async run() {
-    // The first call loads what all later ones share.
+    // The first call loads code that all later ones share.
     await heldBytes(sizes[0] ?? 0)
     const rows: string[][] = []
     for (const deltas of sizes) {

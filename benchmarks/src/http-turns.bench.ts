@@ -10,7 +10,7 @@ const turns = 200
 
 interface Load {
   readonly perSecond: number
-  /** Over which the turns begin: about as long as they last, so that all are open at once. */
+  /** Time over which the turns begin. It is about the duration of a turn, so that all are open at the same time. */
   readonly spreadMs: number
 }
 

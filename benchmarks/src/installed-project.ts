@@ -6,13 +6,16 @@ import { peersFolder } from './peers.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions']
 
-/** Installs our packages into an empty project as users get them. Their peers have the versions that the others are measured with. */
+/**
+ * Installs the Bowline packages into an empty project as users get them. Peer dependencies have the versions of the other
+ * contenders.
+ */
 export function installTarballs(project: string): void {
   const tarballs = packages.map((name) => [`@bowline/${name}`, `file:${tarballOf(name)}`] as const)
   const manifest = { private: true, type: 'module', dependencies: { ...peerVersions(), ...Object.fromEntries(tarballs) } }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock']
-  // The table alone goes to stdout.
+  // Only the table goes to stdout.
   execFileSync('npm', args, { cwd: project, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
 }
 

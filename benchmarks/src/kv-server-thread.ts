@@ -1,4 +1,4 @@
-// A KV server over the Redis whose URL it is given, in a thread of its own: its work is not that of its callers.
+// KV server on the Redis of the given URL, in its own thread, so that its work is not measured with that of its callers.
 import { parentPort, workerData } from 'node:worker_threads'
 import { startKvServer } from '@bowline/sessions/testing'
 

@@ -4,12 +4,12 @@ import { median } from './harness.ts'
 import { callsThenText, checkSeen, millisecondsOf, runWhole, warmUp, warmupMs } from './turns.ts'
 import type { Figures, Row, Workload } from './workload.ts'
 
-/** A workload whose figure depends on how long the process has been at work. */
+/** Workload whose figure depends on how long the process has been running. */
 interface TimedWorkload extends Omit<Workload, 'measure'> {
   readonly measure: (contender: Contender, size: number, warmMs: number) => Promise<Figures>
 }
 
-/** After so long all code of a process is compiled, as that of a server is. */
+/** After this time all code of a process is compiled, as in a server. */
 const longWarmupMs = 3_000
 
 const text: TimedWorkload = {
@@ -97,7 +97,7 @@ export const memoryWorkloads = {
     unit: 'ms',
     size: 1,
     async measure({ packageUrl }) {
-      // Brings the files into the memory of the system, from which another workload may have driven them.
+      // Loads the files into the page cache, from which another workload may have removed them.
       importMs(packageUrl)
       return { value: importMs(packageUrl) }
     },
@@ -129,7 +129,7 @@ async function runAtOnce(prepared: Prepared, answers: readonly Answer[], turns: 
   await Promise.all(Array.from({ length: turns }, () => runWhole(prepared, answers)))
 }
 
-/** The median of what one call after the other needed, less the same of the bare model. */
+/** Returns the median time of sequential calls, minus that of the bare model. */
 async function firstDeltaMicroseconds(contender: Contender, calls: number, warmMs: number): Promise<number> {
   const answers = [{ text: 1 }]
   const prepared = contender.prepare(answers)
@@ -153,7 +153,7 @@ async function firstTextMs(work: (watch: Watch) => Promise<void>): Promise<numbe
   return arrivedAt - startedAt
 }
 
-/** Compares the medians of three turns each. The turns with one reader and those with ten alternate. */
+/** Compares medians of three turns each. Turns with one reader and with ten readers alternate. */
 async function readersRatio(contender: Contender, size: number): Promise<Figures | Unable> {
   const small = contender.prepare([{ text: 500 }]).runWithReaders
   const large = contender.prepare([{ text: size }]).runWithReaders
@@ -173,7 +173,7 @@ async function readersRatio(contender: Contender, size: number): Promise<Figures
   return { value: median(tenMs) / median(oneMs) }
 }
 
-/** Times the import in a process that does nothing else and has no cache of compiled code. */
+/** Measures the import in a process that does nothing else and has no compile cache. */
 function importMs(url: string): number {
   const script = `const at = performance.now(); await import(${JSON.stringify(url)}); process.stdout.write('\\n' + (performance.now() - at), () => process.exit(0))`
   const { NODE_COMPILE_CACHE: _, ...env } = process.env

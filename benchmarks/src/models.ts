@@ -1,29 +1,29 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { answerAfter, argumentDelta, argumentsText, countRole, textDelta, toolName, type Answer, type Watch } from './contender.ts'
 
-/** How the parts reach the reader: `pull` makes one per read, `piped` adds the transform that provider clients have. */
+/** Source of the parts: `pull` creates one per read; `piped` adds the transform of provider clients. */
 export type SourceShape = 'pull' | 'piped'
 
-/** The parts between the start of the stream and its finish. */
+/** Parts between the start of the stream and its finish. */
 interface Script {
   readonly length: number
   readonly finishReason?: 'stop' | 'tool-calls'
   partAt(position: number): LanguageModelV4StreamPart
 }
 
-/** A model that answers with `deltas` text deltas of four characters, as fast as it is read. */
+/** Creates a model that answers with `deltas` text deltas of four characters, as fast as it is read. */
 export function textModel(deltas: number, shape: SourceShape): LanguageModelV4 {
   return scriptModel(`${shape}-${deltas}`, shape, () => textScript(deltas))
 }
 
-/** A model that answers with one tool call, whose arguments come in `deltas` deltas of eight characters. */
+/** Creates a model that answers with one tool call. Its arguments come in `deltas` deltas of eight characters. */
 export function toolCallModel(deltas: number): LanguageModelV4 {
   const input = `{"text":"${'x'.repeat(deltas * 8 - 10)}"}`
   const script = callScript('call', input, deltas, (position) => input.slice(position * 8, position * 8 + 8))
   return scriptModel(`arguments-${deltas}`, 'pull', () => script)
 }
 
-/** A model that gives these answers one after the other: which one is told by the tool results in the prompt. */
+/** Creates a model that gives these answers in order. The number of tool results in the prompt selects the answer. */
 export function answersModel(answers: readonly Answer[]): LanguageModelV4 {
   return scriptModel('answers', 'pull', ({ prompt }) => {
     const step = countRole(prompt, 'tool')
@@ -31,7 +31,7 @@ export function answersModel(answers: readonly Answer[]): LanguageModelV4 {
   })
 }
 
-/** What a model costs by itself: its stream read to the end, and nothing made of it. */
+/** Reads the stream of a model to its end without using it: the cost of the model alone. */
 export async function drain(model: LanguageModelV4, { onText }: Watch = {}): Promise<void> {
   const { stream } = await model.doStream({ prompt: [{ role: 'user', content: [{ type: 'text', text: 'go' }] }] })
   const reader = stream.getReader()

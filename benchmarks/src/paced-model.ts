@@ -2,23 +2,23 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { countRole, toolName } from './contender.ts'
 
-/** The user's message to this model is JSON of this form. */
+/** Form of the user's message to this model, as JSON. */
 export interface PacedAnswer {
   readonly deltas: number
-  /** As fast as they are taken, ten in each turn of the event loop, when absent. */
+  /** Deltas per second. If absent, as fast as they are read, ten per turn of the event loop. */
   readonly perSecond?: number
-  /** Length of a delta, if it is to be longer than the time that it tells. */
+  /** Length of a delta, if it should be longer than the time in it. */
   readonly characters?: number
-  /** Tool calls before the last answer; each is a step of its own, behind a text of the same length. */
+  /** Number of tool calls before the last answer. Each is its own step, after a text of the same length. */
   readonly calls?: number
 }
 
 const perTurn = 10
 
-/** Now, for all processes of a machine, in milliseconds. */
+/** Returns the current time in ms, comparable between the processes of a machine. */
 export const sharedNow = (): number => performance.timeOrigin + performance.now()
 
-/** Says when it said what: every delta begins with its time. */
+/** Model whose deltas each begin with the time at which they were sent. */
 export const pacedModel: LanguageModelV4 = {
   specificationVersion: 'v4',
   provider: 'benchmark',

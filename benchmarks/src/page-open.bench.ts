@@ -13,7 +13,7 @@ const sessions = [
   { sessionId: 'question', say: 'tell me a story', turns: 1, question: megabyte },
 ]
 
-/** The sessions to open, each with the target for its time. */
+/** Sessions to open, each with the target for its time. */
 const opened = [
   { sessionId: 'short', what: '2 messages', target: '1,500 (D34)' },
   { sessionId: 'messages', what: '2,000 messages', target: '1,000 (D32)' },

@@ -56,7 +56,7 @@ async function press(page: Page, key: string): Promise<void> {
 async function streaming({ url }: OpenDemo, page: Page, atOnce: number): Promise<Frames> {
   await page.goto(url)
   const box = messageBox(page)
-  // The code that draws Markdown and colours is loaded by the first answer.
+  // The first answer loads the code that renders Markdown and highlights code.
   await box.fill(JSON.stringify({ atOnce: 1000, deltas: 0, perSecond: 1, characters: 0 }))
   await box.press('Enter')
   await wholeLog(page)

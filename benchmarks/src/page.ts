@@ -14,16 +14,16 @@ import { chromiumOptions } from '../../scripts/chromium.ts'
 import { isShort, median } from './harness.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 
-/** Number of trials, each in a browser profile of its own. */
+/** Number of trials, each in its own browser profile. */
 export const trials = isShort ? 1 : 3
 
 export interface OpenDemo {
   readonly url: string
-  /** A tab of a new reader, closed after the work. */
+  /** Calls `work` with a tab of a new user, which is closed afterwards. */
   readonly withTab: <T>(work: (page: Page) => Promise<T>) => Promise<T>
 }
 
-/** The demo as `npm start` runs it, with these sessions in its store and a model that answers at a pace, and a browser before it. */
+/** Starts the demo like `npm start`, with these sessions in its store, a paced model, and a browser. */
 export async function withDemo<T>(sessions: readonly LongSession[], work: (demo: OpenDemo) => Promise<T>): Promise<T> {
   const pageFolder = await buildPage()
   return withTemporaryFolder(async (dataFolder) => {
@@ -59,7 +59,7 @@ export async function withDemo<T>(sessions: readonly LongSession[], work: (demo:
   })
 }
 
-/** Until `npm start` says that it is ready, in a folder that has been started in before. */
+/** Returns the times until `npm start` is ready, in a folder in which it was started before. */
 export async function secondStarts(): Promise<readonly number[]> {
   await buildPage()
   return withTemporaryFolder(async (dataFolder) => {
@@ -84,11 +84,11 @@ export async function secondStarts(): Promise<readonly number[]> {
 export interface Frames {
   readonly perSecond: number
   readonly worstMs: number
-  /** For each key, until the frame that was drawn with it. */
+  /** For each key, the time until the frame that shows it. */
   readonly inputMs: readonly number[]
 }
 
-// Texts, because these programs are checked with the types of Node.
+// As text, because these programs are checked with the types of Node.
 const startCounting = `
   window.counted = { stamps: [], inputMs: [], going: true }
   const frame = (at) => {
@@ -104,7 +104,7 @@ const startCounting = `
     })
   }, { capture: true })`
 
-/** The frames of the page, and its delay after each key, while the work is done. */
+/** Returns the frames of the page and its delay after each key during the work. */
 export async function framesDuring(page: Page, work: () => Promise<unknown>): Promise<Frames> {
   await page.evaluate(startCounting)
   await work()
@@ -115,7 +115,10 @@ export async function framesDuring(page: Page, work: () => Promise<unknown>): Pr
 
 const mostWaitMs = 60_000
 
-/** Resolves with the first frame in which this is true; rejects after a minute. Looked at in the page: the content policy forbids what Playwright's own wait needs. */
+/**
+ * Resolves with the first frame in which this is true, and rejects after a minute. It runs in the page, because the content
+ * security policy forbids the wait of Playwright.
+ */
 export async function untilFrame(page: Page, condition: string): Promise<void> {
   const isTrue = await page.evaluate<boolean>(`new Promise((resolve) => {
     const until = performance.now() + ${mostWaitMs}
@@ -131,12 +134,12 @@ export const newestAnswer = (page: Page): Promise<void> => page.locator('[data-t
 
 export const wholeLog = (page: Page): Promise<void> => page.locator('[data-testid=conversation][data-status=completed]').waitFor()
 
-/** A row of figures in milliseconds: what, the median, the worst one and the target. */
+/** Returns a table row of figures in ms: the name, the median, the worst one and the target. */
 export function row(what: string, valuesMs: readonly number[], target: string): string[] {
   return [what, median(valuesMs).toFixed(0), Math.max(...valuesMs).toFixed(0), target]
 }
 
 export const rowHead = ['what', 'median ms', 'worst ms', 'target']
 
-/** What the figures were taken on, beside the line of the section. */
+/** Returns the conditions of the figures, in addition to the first line of the section. */
 export const twoCores = (): string => `Browser, server and model share the cores; the machine's load was ${loadavg()[0]?.toFixed(1)} when it began.`

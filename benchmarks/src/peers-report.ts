@@ -5,18 +5,18 @@ import type { ChildResult } from './sample-child.ts'
 import { rowsOf, type Row, type Sample } from './workload.ts'
 import { workloads, type WorkloadName } from './workloads.ts'
 
-/** What one contender took for one workload. */
+/** Samples of one contender for one workload. */
 export interface Cell {
   readonly competitor: Competitor
   readonly workload: WorkloadName
   readonly samples: Sample[]
   spentMs: number
-  /** What came in the place of a sample. */
+  /** Result if there is no sample. */
   trouble?: Exclude<ChildResult, { kind: 'sample' }>
 }
 
 export interface PeersReport {
-  /** A table each: column by column, with the same rows in all columns. */
+  /** One table each, column by column, with the same rows in all columns. */
   readonly memory: readonly Cell[]
   readonly durable: readonly Cell[]
   readonly postgres: readonly Cell[]
@@ -89,7 +89,7 @@ function figures(cells: readonly Cell[], competitor: Competitor, timeoutMs: numb
   }
 }
 
-/** Compares one of ours with the reference, in a table that has it. */
+/** Returns the ratios of a Bowline contender to the reference, if the table has the reference. */
 function ratios(cells: readonly Cell[], competitor: Competitor): readonly Column[] {
   if (!ours.includes(competitor) || !cells.some((cell) => cell.competitor.name === reference)) return []
   const textOf = (row: Row, workload: WorkloadName): string => {
@@ -120,7 +120,7 @@ function valueIn(cell: Cell | undefined, { valueOf }: Row): number | undefined {
   return values.length === 0 ? undefined : median(values)
 }
 
-/** Three digits, as far as there are any behind the point. */
+/** Formats a figure with three digits. */
 function figure(value: number): string {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) || 1)))
   return value.toLocaleString('en', { minimumFractionDigits: Math.min(digits, 3), maximumFractionDigits: Math.min(digits, 3) })

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A column of the comparison. */
+/** Column of the comparison. */
 export interface Competitor {
   readonly name: string
   /** Path of the module that exports the contender. */
   readonly module: string
-  /** What its column is: package and version, seam. */
+  /** Description of the column: package, version and interface. */
   readonly about: string
 }
 
@@ -44,7 +44,7 @@ interface Peer {
   readonly seam: string
 }
 
-/** The column that ours are compared with. */
+/** Column with which Bowline is compared. */
 export const reference = 'pi 0.73'
 
 const langGraphPackages = ['@langchain/langgraph', '@langchain/core']
@@ -122,17 +122,17 @@ const postgresPeers: readonly Peer[] = [
   },
 ]
 
-/** Ours first, then the others with the versions that their workspace pins. */
+/** Returns Bowline first, then the others with the versions that their workspace pins. */
 export function competitors(): readonly Competitor[] {
   return [...ours, ...peers.map(competitorOf)]
 }
 
-/** Those that store what they do. */
+/** Returns the contenders that store their turns. */
 export function durableCompetitors(): readonly Competitor[] {
   return [durableOurs, ...durablePeers.map(competitorOf)]
 }
 
-/** Those that store what they do in Postgres. */
+/** Returns the contenders that store their turns in Postgres. */
 export function postgresCompetitors(): readonly Competitor[] {
   return [postgresOurs, ...postgresPeers.map(competitorOf)]
 }

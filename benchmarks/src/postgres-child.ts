@@ -1,4 +1,4 @@
-// node postgres-child.ts <options as JSON>: a process with a runtime over Postgres, which does what its parent says.
+// node postgres-child.ts <options as JSON>: a process with a runtime on Postgres, controlled by its parent.
 import { defineAgent } from '@bowline/agent-loop'
 import { createRuntime, type Session } from '@bowline/sessions'
 import { postgresStore } from '@bowline/sessions/postgres'
@@ -13,7 +13,7 @@ function report(what: Report): void {
   process.send?.(what)
 }
 
-/** Says when it is called, and answers as it is asked to. */
+/** Model that reports each call and answers at the requested pace. */
 const model: typeof pacedModel = {
   ...pacedModel,
   doStream(options) {
@@ -40,14 +40,14 @@ async function complete(session: Session): Promise<void> {
   completed += 1
 }
 
-/** A session takes so many runs, one after the other. */
+/** Number of sequential runs per session. */
 const runsOfSession = 20
 
 async function loop(name: string): Promise<void> {
   for (let count = 0; isLoaded; count += 1) await complete(runtime.session(`${name}:${Math.floor(count / runsOfSession)}`))
 }
 
-/** So many new sessions with a run each. */
+/** Completes this number of new sessions with one run each. */
 async function runSessions(name: string, count: number, atOnce: number): Promise<void> {
   let next = 0
   const work = async (): Promise<void> => {

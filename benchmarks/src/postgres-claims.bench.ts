@@ -36,7 +36,7 @@ export const bench: Bench = {
   },
 }
 
-/** How many sessions wait. */
+/** Queue with a known number of waiting sessions. */
 interface Queue {
   fillTo(count: number): Promise<void>
   took(count: number): void
@@ -59,7 +59,7 @@ async function waitingQueue(server: BenchServer): Promise<Queue> {
   }
 }
 
-/** From the level downwards, some at a time. */
+/** Measures claims from the level downwards, several at a time. */
 async function soloRow(server: BenchServer, queue: Queue, level: number): Promise<string[]> {
   const claimer = await openClaimer(server)
   const times: number[] = []

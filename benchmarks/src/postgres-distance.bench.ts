@@ -13,10 +13,10 @@ const turns = isShort ? 20 : 200
 const calls = isShort ? 20 : 100
 
 interface Distance {
-  /** Keeps the sessions of the distances apart. */
+  /** Namespace that separates the sessions of the distances. */
   readonly namespace: string
   readonly url: string
-  /** NaN: not counted. */
+  /** Returns the number of round trips. NaN if they are not counted. */
   readonly roundTrips: () => number
 }
 
@@ -112,7 +112,7 @@ async function withRuntime(distance: Distance, perCommit: number[], answers: Par
   }
 }
 
-/** One session after the other: most commits have the store for themselves. */
+/** Runs one session after the other, so that most commits are alone in the store. */
 function withCountedTrips(store: SessionStore, { roundTrips }: Distance, perCommit: number[]): SessionStore {
   return {
     ...store,

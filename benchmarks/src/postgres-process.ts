@@ -7,21 +7,21 @@ export interface ChildOptions {
   readonly concurrency: number
 }
 
-/** The name of the agent whose model answers as it is asked to. */
+/** Name of the agent whose model answers at the requested pace. */
 export const pacedAgent = 'paced'
 
 export type Order =
-  /** Completes so many runs of two steps in new sessions, and says how long it took. */
+  /** Completes this number of runs of two steps in new sessions, and reports the duration. */
   | { readonly kind: 'run'; readonly name: string; readonly count: number; readonly atOnce: number }
   /** Completes runs of two steps until `unload`. */
   | { readonly kind: 'load'; readonly name: string; readonly atOnce: number }
   | { readonly kind: 'unload' }
-  /** Says how many runs were completed so far. */
+  /** Reports the number of completed runs. */
   | { readonly kind: 'count' }
-  /** Says when each durable event of this session was seen. */
+  /** Reports when each durable event of this session was read. */
   | { readonly kind: 'watch'; readonly session: string }
 
-/** Times are those of `sharedNow`. */
+/** Report of a process. Times are those of `sharedNow`. */
 export type Report =
   | { readonly kind: 'started' }
   | { readonly kind: 'called'; readonly at: number }
@@ -34,14 +34,14 @@ type ReportOf<K extends Report['kind']> = Extract<Report, { readonly kind: K }>
 
 export interface PostgresProcess {
   order(order: Order): void
-  /** The next report of this kind that was not asked for yet. */
+  /** Resolves with the next report of this kind that was not returned yet. */
   next<K extends Report['kind']>(kind: K): Promise<ReportOf<K>>
   signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void
-  /** Stops the runtime, if the process lives. */
+  /** Stops the runtime, if the process is alive. */
   stop(): Promise<void>
 }
 
-/** Starts a process with a runtime, and waits until it claims. */
+/** Starts a process with a runtime, and waits until it claims runs. */
 export async function startProcess(options: ChildOptions): Promise<PostgresProcess> {
   const child = fork(join(import.meta.dirname, 'postgres-child.ts'), [JSON.stringify(options)], {
     execArgv: ['--disable-warning=ExperimentalWarning'],

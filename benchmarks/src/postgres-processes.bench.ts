@@ -34,7 +34,7 @@ export const bench: Bench = {
   },
 }
 
-/** A runtime that executes nothing. */
+/** Creates a runtime that executes no runs. */
 async function withAccepting<T>({ url }: BenchServer, work: (runtime: Runtime) => Promise<T>): Promise<T> {
   const agent = defineAgent({ name: pacedAgent, model: pacedModel })
   const runtime = createRuntime({ agents: [agent], store: postgresStore({ connectionString: url }), concurrency: 0 })
@@ -67,7 +67,7 @@ async function streamRows(runtime: Runtime, executing: PostgresProcess): Promise
     executing.order({ kind: 'watch', session: key })
     const seen: Seen[] = []
     const run = await runtime.session(key).send(JSON.stringify(streamed))
-    // From the first event of the run to its end.
+    // Reads from the first event of the run to its end.
     for await (const event of run) seen.push({ event, at: sharedNow() })
     deltas.push(...seen.flatMap(deltaTimes))
     events.push(...(await eventTimes(seen, executing)))
@@ -80,7 +80,7 @@ interface Seen {
   readonly at: number
 }
 
-/** A delta begins with its time; several may have been joined. */
+/** Returns the delays of a delta. It begins with its time; several deltas may have been joined. */
 function deltaTimes({ event, at }: Seen): readonly number[] {
   if (event.type !== 'text-delta') return []
   return event.delta.trim().split(' ').map((madeAt) => at - Number(madeAt))

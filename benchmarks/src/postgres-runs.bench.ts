@@ -32,7 +32,7 @@ export const bench: Bench = {
 async function sampled(server: BenchServer, count: number): Promise<readonly Sample[]> {
   const processes: PostgresProcess[] = []
   try {
-    // One after the other: the first one makes the tables.
+    // Sequential, because the first one creates the tables.
     while (processes.length < count) processes.push(await startProcess({ url: server.url, concurrency: 32 }))
     await runAll(processes, 'warm-up', atOnce * 5)
     const samples: Sample[] = []
@@ -47,7 +47,7 @@ async function sampled(server: BenchServer, count: number): Promise<readonly Sam
   }
 }
 
-/** Returns how many runs a second all of them together complete. */
+/** Returns the runs per second that all processes complete together. */
 async function runAll(processes: readonly PostgresProcess[], name: string, count: number): Promise<number> {
   for (const [place, each] of processes.entries()) each.order({ kind: 'run', name: `${name}:${place}`, count, atOnce })
   const reports = await Promise.all(processes.map((each) => each.next('ran')))
@@ -55,7 +55,7 @@ async function runAll(processes: readonly PostgresProcess[], name: string, count
   return (processes.length * count * 1000) / ms
 }
 
-/** Looks again and again, on a connection that is not counted. */
+/** Polls the number of connections, on a connection that is not counted. */
 function watchConnections({ query }: BenchServer): { end(): Promise<number> } {
   let most = 0
   let isOver = false

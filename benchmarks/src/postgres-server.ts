@@ -1,16 +1,16 @@
 import pg from 'pg'
 import { startPostgres } from '../../scripts/postgres/start-postgres.ts'
 
-/** A server whose commits wait for the disk, and a connection to it that no store uses. */
+/** Server whose commits wait for the disk, and a connection to it that no store uses. */
 export interface BenchServer {
-  /** Through a socket. */
+  /** Address with a socket. */
   readonly url: string
-  /** Through TCP, with a password. */
+  /** Address with TCP and a password. */
   readonly tcpUrl: string
   readonly query: <Row extends object = Readonly<Record<string, unknown>>>(text: string, values?: unknown[]) => Promise<readonly Row[]>
 }
 
-/** Starts a server for this work alone, and ends it after that. */
+/** Starts a server for this work and ends it afterwards. */
 export async function withPostgres<T>(work: (server: BenchServer) => Promise<T>): Promise<T> {
   const server = await startPostgres({ durable: true })
   try {
@@ -25,7 +25,7 @@ export async function withPostgres<T>(work: (server: BenchServer) => Promise<T>)
   }
 }
 
-/** Connects to a server that is there already. */
+/** Connects to a running server. */
 export async function connectTo(url: string, tcpUrl: string): Promise<BenchServer & { end(): Promise<void> }> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -37,7 +37,7 @@ export async function connectTo(url: string, tcpUrl: string): Promise<BenchServe
   }
 }
 
-/** Returns how many bytes of log the server has written so far. */
+/** Returns the bytes of write-ahead log so far. */
 export async function walBytes({ query }: Pick<BenchServer, 'query'>): Promise<number> {
   const [row] = await query<{ readonly bytes: string }>("select pg_current_wal_insert_lsn() - '0/0' as bytes")
   return Number(row?.bytes)

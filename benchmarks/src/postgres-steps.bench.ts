@@ -11,10 +11,10 @@ import { callsThenText } from './turns.ts'
 const places = isShort ? [10, 60] : [10, 100, 1_000]
 const steps = Math.max(...places) + 6
 const rounds = isShort ? 1 : 5
-/** Deltas of twelve characters that the model gives, and characters that the tool answers: 300 bytes in all. */
+/** Number of twelve-character deltas of the model, and number of characters of the tool result: 300 bytes in total. */
 const content = { arguments: 12, result: 156 }
 
-/** What was so far when the tool was called, and when it answered. */
+/** Counters at the time of the tool call and of its result. */
 interface Sample {
   readonly calledAt: number
   readonly answeredAt: number
@@ -46,7 +46,7 @@ async function postgresRun(server: BenchServer): Promise<readonly Sample[]> {
   return sampledRun(postgresStore({ connectionString: server.url }), () => walBytes(server))
 }
 
-/** Of every step, the bytes at those around the places alone: asking for them takes a round trip. */
+/** Runs a turn and samples every step. The bytes are read only around the reported steps, because reading takes a round trip. */
 async function sampledRun(given: SessionStore, bytesNow: () => Promise<number> | number): Promise<readonly Sample[]> {
   const { store, count } = countedCommits(given)
   const samples: Sample[] = []

@@ -8,7 +8,7 @@ import { withPostgres } from './postgres-server.ts'
 import { percentile } from './sse-load.ts'
 
 const trials = { SIGKILL: isShort ? 2 : 50, SIGSTOP: isShort ? 1 : 20 } as const
-/** Nobody waits for its end. */
+/** Longer than the benchmark: no caller waits for its end. */
 const endless: PacedAnswer = { deltas: 1_000_000, perSecond: 5 }
 
 export const bench: Bench = {
@@ -37,7 +37,7 @@ export const bench: Bench = {
   },
 }
 
-/** Two processes that execute. */
+/** Two processes that execute runs. */
 class Pair {
   readonly #url: string
   #processes: readonly PostgresProcess[] = []
@@ -50,7 +50,7 @@ class Pair {
     while (this.#processes.length < 2) this.#processes = [...this.#processes, await startProcess({ url: this.#url, concurrency: 32 })]
   }
 
-  /** The one whose model is called next, and when. */
+  /** Returns the process whose model is called next, and the time of the call. */
   async nextCalled(among: readonly PostgresProcess[] = this.#processes): Promise<{ readonly process: PostgresProcess; readonly at: number }> {
     return Promise.race(among.map(async (process) => ({ process, at: (await process.next('called')).at })))
   }
@@ -59,7 +59,7 @@ class Pair {
     return this.#processes.filter((process) => process !== than)
   }
 
-  /** Ends a process for good, also a frozen one. */
+  /** Kills a process, also a frozen one. */
   async end(process: PostgresProcess): Promise<void> {
     process.signal('SIGKILL')
     this.#processes = this.others(process)

@@ -7,7 +7,7 @@ import type { BenchServer } from './postgres-server.ts'
 const agent = contenderAgent(functionModel([{ text: 1 }]), 1)
 const agentNames = ['contender']
 
-/** Makes the tables, and one run that stays queued for ever: it is no one's to claim, but can be copied. */
+/** Creates the tables and one run that stays queued for ever. No process claims it, but it can be copied. */
 export async function makeTemplate({ url }: BenchServer): Promise<void> {
   const runtime = createRuntime({ agents: [agent], store: postgresStore({ connectionString: url }), timers: false })
   try {
@@ -19,7 +19,7 @@ export async function makeTemplate({ url }: BenchServer): Promise<void> {
 
 type Columns = Readonly<Record<string, string>>
 
-/** What differs between the template and a copy of it, by table. The first column names the row of the template, which is 1. */
+/** Differences between the template and its copy, by table. The first column is the row number, which is 1 in the template. */
 const differences: Readonly<Record<string, Columns>> = {
   session: { row: 'copy', key: "'waiting:' || copy", id: "id || '-' || copy" },
   session_state: { session: 'copy' },
@@ -29,7 +29,7 @@ const differences: Readonly<Record<string, Columns>> = {
   event: { session: 'copy', run: 'copy' },
 }
 
-/** Copies the template in the tables themselves: a `send` for each would take minutes. The copies get these row numbers. */
+/** Copies the template directly in the tables, because a `send` for each would take minutes. The copies get these row numbers. */
 export async function addWaiting(server: BenchServer, from: number, count: number): Promise<void> {
   for (const [table, changed] of Object.entries(differences)) {
     const found = await server.query<{ readonly name: string }>('select attname as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped', [`bowline.${table}`])
@@ -44,14 +44,14 @@ export async function addWaiting(server: BenchServer, from: number, count: numbe
 }
 
 export interface Claimer {
-  /** Claims up to so many runs. */
+  /** Claims up to this number of runs. */
   claim(max: number): Promise<readonly Claim[]>
-  /** Ends a claimed run in a commit of its own. */
+  /** Ends a claimed run in a separate commit. */
   end(claim: Claim): Promise<void>
   close(): Promise<void>
 }
 
-/** A store of its own, as another process would have it. */
+/** Opens a separate store, like another process. */
 export async function openClaimer({ url }: Pick<BenchServer, 'url'>, owner = 'bench'): Promise<Claimer> {
   const store: SessionStore = postgresStore({ connectionString: url })
   await store.open({ namespace: 'default', owner, clock: { now: Date.now, setTimer: neverSet } })

@@ -26,7 +26,7 @@ export const postgresWorkloads = {
 
 type GivenServer = BenchServer & { end(): Promise<void> }
 
-/** Loads the client of the server here: no other workload shall pay for it. */
+/** Loads the client of the server only here, so that other workloads do not include it. */
 async function givenServer(): Promise<GivenServer> {
   const { connectTo } = await import('./postgres-server.ts')
   const url = process.env['BENCH_POSTGRES_URL']
@@ -36,7 +36,7 @@ async function givenServer(): Promise<GivenServer> {
 
 let databases = 0
 
-/** A new database with nothing in it. */
+/** Creates an empty database. */
 async function newDatabase({ query, tcpUrl }: BenchServer): Promise<string> {
   const name = `peer_${process.pid}_${++databases}`
   await query(`create database ${name}`)
@@ -48,7 +48,7 @@ async function warmUpOn(server: BenchServer, contender: DurableContender, answer
   await whileOpen(contender, answers, url, (opened) => warmUp(() => runStored(opened, answers, [crypto.randomUUID()])))
 }
 
-/** One turn in a database that has the tables and nothing in them. */
+/** Measures one turn in a database that has empty tables. */
 async function measureOn(server: BenchServer, contender: DurableContender, answers: readonly Answer[]): Promise<{ readonly ms: number; readonly writtenBytes: number }> {
   const url = await newDatabase(server)
   const ids = ['conversation']

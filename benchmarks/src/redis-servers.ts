@@ -3,13 +3,13 @@ import { Worker } from 'node:worker_threads'
 import { findRedis } from '../../scripts/redis/find-redis.ts'
 import { startRedis } from '../../scripts/redis/start-redis.ts'
 
-/** A Redis server, and a KV server over it. */
+/** Redis server, and a KV server on it. */
 export interface RedisServers {
   readonly redisUrl: string
   readonly kv: { readonly url: string; readonly token: string }
 }
 
-/** Starts both for this work alone, and ends them after that. The append-only file reaches the disk each second. */
+/** Starts both servers for this work and ends them afterwards. The append-only file is flushed each second. */
 export async function withRedis<T>(work: (servers: RedisServers) => Promise<T>): Promise<T> {
   const binary = findRedis()
   if (binary === undefined) throw new Error('There is no Redis server: install redis-server, or name one in REDIS_SERVER')

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { join } from 'node:path'
 
-/** Each command writes its own section and leaves the others as they were. This is their order. */
+/** Order of the sections. Each command writes its own section and leaves the others unchanged. */
 const sections = ['bench', 'stores', 'state', 'postgres', 'http', 'bridge', 'page', 'peers'] as const
 
 export type SectionName = (typeof sections)[number]
@@ -14,14 +14,14 @@ export function writeSection(name: SectionName, body: string): void {
   writeFileSync(file, replaceSection(before, name, body))
 }
 
-/** The text of the whole file with this section in it. What stands outside of sections is not kept. */
+/** Returns the text of the file with this section. Text outside sections is dropped. */
 export function replaceSection(before: string, name: SectionName, body: string): string {
   const bodies = sections.map((section) => (section === name ? body : sectionIn(before, section)))
   const parts = bodies.flatMap((text, place) => (text === undefined ? [] : [marked(sections[place] ?? name, text)]))
   return ['# Benchmarks\n', ...parts].join('\n')
 }
 
-/** Where and when: the first line of each section. */
+/** Returns the first line of each section: machine and date. */
 export function machineLine(): string {
   const model = cpus()[0]?.model ?? 'unknown processor'
   const date = new Date().toISOString().slice(0, 10)

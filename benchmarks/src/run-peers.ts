@@ -1,4 +1,4 @@
-// npm run bench:peers [-- name...]: the same work by us and by others, all in one run. Writes its section of results.md.
+// npm run bench:peers [-- name...]: the same work by Bowline and by others in one run. Writes its section of results.md.
 import { spawnSync } from 'node:child_process'
 import { startPostgres } from '../../scripts/postgres/start-postgres.ts'
 import { durableWorkloads } from './durable-workloads.ts'
@@ -14,7 +14,7 @@ import type { WorkloadName } from './workloads.ts'
 
 const rounds = 5
 const timeoutMs = 120_000
-/** A cell that has used so much time gets no further round: the whole must end within minutes. */
+/** Time after which a cell gets no further round: the whole run must end within minutes. */
 const enoughMs = 10_000
 
 installPeers()
@@ -38,7 +38,7 @@ function installPeers(): void {
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   })
-  // What is missing says so in its column.
+  // The column of a missing contender states this.
   if (install.status !== 0) console.error('The others could not be installed; the lines above say why.')
 }
 
@@ -52,7 +52,7 @@ function selected(all: readonly Cell[], wanted: readonly string[]): readonly Cel
   return wanted.length === 0 ? all : all.filter((cell) => wanted.some((name) => labelOf(cell).includes(name)))
 }
 
-/** Round by round, so that what the machine does meanwhile hits all of them alike. */
+/** Measures in rounds, so that other load of the machine affects all cells equally. */
 async function fill(wanted: readonly Cell[], project: string): Promise<void> {
   await withTemporaryFolder(async (compileCache) => {
     for (let round = 1; round <= rounds; round += 1) {

@@ -1,6 +1,6 @@
-// npm run bench [-- name...]: runs every *.bench.ts, or those whose file name holds one of the names. All of them, or all whose
-// name begins with `stores-`, `state-`, `postgres-`, `http-`, `bridge-` or `page-` (npm run bench -- stores and so on), are written into
-// their section of results.md. With BENCH_SHORT=1 some take fewer and shorter trials, and nothing is written.
+// npm run bench [-- name...]: runs every *.bench.ts, or those whose file name contains one of the names. If all are run, or all
+// whose name begins with `stores-`, `state-`, `postgres-`, `http-`, `bridge-` or `page-` (npm run bench -- stores and so on), their
+// section of results.md is written. With BENCH_SHORT=1 some run fewer and shorter trials, and nothing is written.
 import { globSync } from 'node:fs'
 import { isShort, markdownTable, type Bench } from './harness.ts'
 import { machineLine, writeSection, type SectionName } from './results-file.ts'
@@ -8,7 +8,7 @@ import { machineLine, writeSection, type SectionName } from './results-file.ts'
 const wanted = process.argv.slice(2)
 const files = globSync('*.bench.ts', { cwd: import.meta.dirname }).sort()
 
-/** What has a command of its own, by the first word of its files. */
+/** Sections with their own command, by the first word of their files. */
 const ownSections = {
   stores: '`npm run bench -- stores`.',
   state: '`npm run bench -- state`. A Redis server of its own.',
@@ -46,7 +46,7 @@ async function writeOwn(name: OwnSection): Promise<void> {
   await write(name, ownSections[name], files.filter(isOf(name)))
 }
 
-// A part of the figures of a section must not replace the whole.
+// A part of the figures must not replace the whole section.
 const [only] = wanted
 if (only === undefined) {
   const names = Object.keys(ownSections) as OwnSection[]

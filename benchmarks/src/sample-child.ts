@@ -12,20 +12,20 @@ export interface ChildWork {
   readonly workload: WorkloadName
   readonly size?: number
   readonly timeoutMs?: number
-  /** Folder for compiled code: then no process pays for stripping types from sources, but for the first. */
+  /** Folder of the compile cache, so that only the first process strips types from the sources. */
   readonly compileCache?: string
-  /** Project into which our packages were installed from their tarballs. Without it they are loaded from their builds. */
+  /** Project into which the Bowline packages were installed from their tarballs. Without it they are loaded from their builds. */
   readonly project?: string
 }
 
-/** What a process of its own gave, or why it gave nothing. */
+/** Result of a separate process, or the reason why it has none. */
 export type ChildResult =
   | { readonly kind: 'sample'; readonly sample: Sample }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'unable'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Runs a workload once in a fresh process. */
+/** Runs a workload once in a new process. */
 export function sampleInChild(work: ChildWork): Promise<ChildResult> {
   const { module, workload, size, timeoutMs = 60_000, compileCache, project } = work
   const files = [project === undefined ? 'use-built.ts' : 'use-installed.ts', 'child.ts']
@@ -47,7 +47,7 @@ function resultIn(stdout: string): ChildResult {
   return 'unable' in said ? { kind: 'unable', reason: said.unable } : { kind: 'sample', sample: said }
 }
 
-/** The medians of fresh processes, all works in turn. A work that gives nothing fails the whole. */
+/** Returns medians of new processes, with all works in turn. Rejects if a work gives no result. */
 export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Promise<readonly Sample[]> {
   return withTemporaryFolder(async (compileCache) => {
     const samples = works.map((): Sample[] => [])
@@ -62,7 +62,7 @@ export async function sampleRounds(works: readonly ChildWork[], rounds = 5): Pro
   })
 }
 
-/** The first line of a stack, without the folders of this machine. */
+/** Returns the first line of a stack, without folders of this machine. */
 function reasonIn(stderr: string): string | undefined {
   const line = /^\w*(?:Error|Exception)\b.*$/m.exec(stderr)?.[0]
   return line?.replace(/(?:\/[^\s/'"]+)+\/([^\s/'"]+)/g, '$1').slice(0, 160)

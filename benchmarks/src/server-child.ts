@@ -1,4 +1,4 @@
-// node server-child.ts [file]: a server over a memory store or a SQLite file, for load from another process.
+// node server-child.ts [file]: a server on a memory store or a SQLite file, for load from another process.
 import { createServer } from '@bowline/server'
 import { serve } from '@bowline/server/node'
 import { createRuntime } from '@bowline/sessions'

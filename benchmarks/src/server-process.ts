@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 export interface ServerFigures {
-  /** Of all its threads since it began. */
+  /** CPU time of all its threads since it started. */
   readonly cpuMs: number
   readonly rssBytes: number
-  /** On the heap and beside it, after a collection. */
+  /** Size of heap and external memory after a collection. */
   readonly heldBytes: number
 }
 
@@ -15,7 +15,10 @@ export interface ServerProcess {
   figures(): Promise<ServerFigures>
 }
 
-/** A server in a process of its own, so that what the load costs is not counted. `SERVER_ARGS` go to its Node, `--cpu-prof` for one. */
+/**
+ * Starts a server in its own process, so that the load generator is not measured. `SERVER_ARGS` are passed to its Node, for example
+ * `--cpu-prof`.
+ */
 export async function withServer<T>(file: string | undefined, work: (server: ServerProcess) => Promise<T>): Promise<T> {
   const args = file === undefined ? [] : [file]
   const child = fork(join(import.meta.dirname, 'server-child.ts'), args, {

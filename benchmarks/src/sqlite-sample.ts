@@ -3,7 +3,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { sqliteStore } from '@bowline/sessions/sqlite'
 import { withTemporaryFolder } from './temporary-folder.ts'
 
-/** A store on a disk, and its file; gone when the work is done. */
+/** Creates a store on disk and passes it with its file. Both are deleted after the work. */
 export async function withSqlite<T>(work: (store: SessionStore, file: string) => Promise<T>): Promise<T> {
   return withTemporaryFolder((folder) => {
     const file = join(folder, 'bench.sqlite')
@@ -11,7 +11,7 @@ export async function withSqlite<T>(work: (store: SessionStore, file: string) =>
   })
 }
 
-/** The store, and how many commits it was given. */
+/** Returns the store and a counter of its commits. */
 export function countedCommits(store: SessionStore): { readonly store: SessionStore; readonly count: () => number } {
   let commits = 0
   const commit: SessionStore['commit'] = (batch) => {

@@ -22,7 +22,7 @@ const stretches: readonly Stretch[] = [
 ]
 const steps = 1_006
 const rounds = 9
-/** Deltas of twelve characters that the model gives, and characters that the tool answers: 300 bytes in all. */
+/** Number of twelve-character deltas of the model, and number of characters of the tool result: 300 bytes in total. */
 const content = { arguments: 12, result: 156 }
 
 interface Sample {
@@ -33,11 +33,11 @@ interface Sample {
 
 interface Run {
   readonly samples: readonly Sample[]
-  /** Of the whole run, when everything is in the database. */
+  /** Growth by the whole run, after the log was merged into the database. */
   readonly grownBytes: number
-  /** How late the latest timer in a hundred was. */
+  /** 99th percentile of the lateness of timers. */
   readonly lateMs: number
-  /** What two commits of one row each take beside it, with a millisecond between them. */
+  /** Time of two commits of one row each in the same file system, a millisecond apart. */
   readonly bareMs: number
 }
 
@@ -64,7 +64,7 @@ export const bench: Bench = {
   },
 }
 
-/** One sample per tool call; the difference of two is what a step cost. */
+/** Runs a turn with one sample per tool call. The difference of two samples is the cost of a step. */
 async function sampledRun(): Promise<Run> {
   return withSqlite(async (sqlite, file) => {
     const { store, count } = countedCommits(sqlite)

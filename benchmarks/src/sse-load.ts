@@ -3,14 +3,14 @@ import type { PacedAnswer } from './paced-model.ts'
 
 export interface SseReader {
   readonly response: IncomingMessage
-  /** Resolves with the end of the answer; rejects when it was cut. */
+  /** Resolves with the end of the answer. Rejects if it was cut off. */
   readonly ended: Promise<void>
   leave(): void
 }
 
 const agent = new Agent({ keepAlive: false, maxSockets: Infinity })
 
-/** Reads a stream as an SSE reader does, and no more: `onFrame` gets the data of each frame. */
+/** Reads a stream like a minimal SSE reader. `onFrame` gets the data of each frame. */
 export async function readEvents(url: string, path: string, onFrame: (data: string) => void, body?: object): Promise<SseReader> {
   const response = await ask(url, path, body)
   let rest = ''
@@ -22,12 +22,12 @@ export async function readEvents(url: string, path: string, onFrame: (data: stri
   })
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
   response.once('close', () => (response.complete ? resolve() : reject(new Error(`The stream ${path} was cut`))))
-  // Who leaves does not ask how it ended.
+  // After `leave` the outcome does not matter.
   ended.catch(() => undefined)
   return { response, ended, leave: () => response.destroy() }
 }
 
-/** The answer, of which nothing is read. */
+/** Sends a request. The answer is not read. */
 export function ask(url: string, path: string, body?: object): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const method = body ? 'POST' : 'GET'
@@ -49,14 +49,14 @@ export const executePath = '/api/agent/execute'
 
 const isTextDelta = '"type":"text-delta"'
 
-/** The times at which the model said what is in this frame; empty for other frames. */
+/** Returns the times at which the model sent the deltas of this frame. Empty for other frames. */
 export function timesIn(data: string): readonly number[] {
   if (!data.includes(isTextDelta)) return []
   const text = (JSON.parse(data) as { readonly delta: string }).delta
   return [...text.matchAll(/\d+\.\d\d /g)].map(([time]) => Number(time))
 }
 
-/** The value below which this share of them lies. */
+/** Returns the percentile of the values: `share` of them are not above it. */
 export function percentile(values: readonly number[], share: number): number {
   return values.toSorted((left, right) => left - right)[Math.ceil(values.length * share) - 1] ?? NaN
 }

@@ -12,10 +12,10 @@ const changes = isShort ? 320 : 6_400
 const rounds = isShort ? 1 : 5
 const levels = [1, 32]
 const ttlMs = 3_600_000
-/** The state of an orchestration after ten uses of a tool. */
+/** State of an orchestration after ten uses of a tool. */
 const value: JSONValue = { activeStep: 'look', toolHistory: Array.from({ length: 10 }, (_, at) => ({ tool: 'search_documents', at, key: `call-${at}-of-the-turn` })) }
 
-/** The least that a compare-and-set of a record with a time to live can be. */
+/** Minimal compare-and-set of a record with a TTL. */
 const bareScript = `if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[2], 'value', ARGV[3])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
@@ -39,7 +39,7 @@ export const bench: Bench = {
   },
 }
 
-/** Makes the next version of a record: 1, 2, 3 … */
+/** Writes the next version of a record: 1, 2, 3 … */
 type Change = (id: string, version: number) => Promise<void>
 
 interface Pair {
@@ -59,14 +59,14 @@ async function pairRows({ client, store, close }: Pair, writers: number): Promis
   await close()
   const [bareMs = NaN] = measured.map(({ samplesMs }) => median(samplesMs))
   return measured.map(({ name, medianMs }, index) => {
-    // The first run is the warm-up: its figures are dropped.
+    // The first run is the warm-up, so its figures are dropped.
     const times = contenders[index]?.times.slice(changes) ?? []
     const shown = [0.5, 0.99].map((share) => percentile(times, share).toFixed(3))
     return [name, String(writers), ((changes / medianMs) * 1000).toFixed(0), ...shown, index === 0 ? '' : (medianMs / bareMs).toFixed(2)]
   })
 }
 
-/** Each writer has a record of its own. Returns how long each change took. */
+/** Runs changes with this number of writers, each with its own record. Returns the duration of each change. */
 async function changesOf(change: Change, writers: number): Promise<readonly number[]> {
   const times: number[] = []
   const write = async (): Promise<void> => {

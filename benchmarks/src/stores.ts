@@ -7,7 +7,7 @@ import { contenderAgent } from './contenders/bowline.ts'
 import { functionModel } from './contenders/bowline-function.ts'
 import { withTemporaryFolder } from './temporary-folder.ts'
 
-/** Each as it is by default: what is acknowledged survives the loss of power, where there is a disk. */
+/** Stores with their defaults: acknowledged data survives a loss of power if the store has a disk. */
 const stores: Readonly<Record<string, (folder: string) => SessionStore>> = {
   memory: () => memoryStore(),
   file: (folder) => fileStore({ dir: folder }),
@@ -18,7 +18,7 @@ export const storeNames: readonly string[] = Object.keys(stores)
 
 const answers = [{ text: 20 }]
 
-/** A runtime over a new store of this name, whose agent answers in 20 text deltas. */
+/** Creates a runtime with a new store of this name. Its agent answers in 20 text deltas. */
 export async function withRuntime<T>(name: string, work: (runtime: Runtime) => Promise<T>): Promise<T> {
   return withTemporaryFolder(async (folder) => {
     const store = stores[name]?.(folder)
@@ -33,7 +33,7 @@ export async function withRuntime<T>(name: string, work: (runtime: Runtime) => P
   })
 }
 
-/** Sends one input to each of so many new sessions at the same time, and waits until all are answered. */
+/** Sends one input to each of this number of new sessions concurrently, and waits until all are answered. */
 export async function runAtOnce(runtime: Runtime, name: string, count: number): Promise<void> {
   const runs = await Promise.all(Array.from({ length: count }, (_, index) => runtime.session(`${name}:${index}`).send('go')))
   const results = await Promise.all(runs.map((run) => run.result()))

@@ -19,7 +19,7 @@ export const bench: Bench = {
     const rows: string[][] = []
     for (const shape of shapes) {
       for (const deltas of sizes) {
-        // As many deltas for each size, else the small ones pay for the compiler.
+        // The warm-up has the same number of deltas for each size. Otherwise small sizes would include the compilation.
         const warmups = 400_000 / deltas
         rows.push(rowOf(shape, deltas, await measure(variants(deltas, shape), { warmups })))
       }
@@ -43,7 +43,7 @@ function variants(deltas: number, shape: SourceShape): readonly Variant[] {
   return deltas === sizes[0] ? [...ours, peer] : ours
 }
 
-/** Reads to the end, and makes sure that what was measured is the whole. */
+/** Reads to the end, and checks that all deltas were measured. */
 async function readAll(events: AsyncIterable<{ readonly type: string }>, deltas: number): Promise<void> {
   let seen = 0
   for await (const event of events) if (event.type === 'text-delta') seen += 1

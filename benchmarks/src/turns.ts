@@ -1,14 +1,14 @@
 import { allOf, type Answer, type Prepared, type Seen, type Watch } from './contender.ts'
 
-/** How long small work of the same kind goes on before what is measured. Equal for all, fast or slow. */
+/** Duration in ms of the warm-up with small work of the same kind. Equal for all contenders. */
 export const warmupMs = 300
 
-/** So many calls, each in a step of its own, and a last word. */
+/** Returns this number of calls, each in its own step, and a last text. */
 export function callsThenText(calls: number, call: Answer = { arguments: 1 }): readonly Answer[] {
   return [...Array.from({ length: calls }, () => call), { text: 1 }]
 }
 
-/** Runs one turn, and makes sure that what was measured is the whole. */
+/** Runs one turn, and checks that all of it was measured. */
 export async function runWhole({ run }: Pick<Prepared, 'run'>, answers: readonly Answer[], watch: Watch = {}): Promise<void> {
   checkSeen(await run(watch), allOf(answers))
 }

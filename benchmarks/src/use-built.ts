@@ -1,4 +1,4 @@
-// node --import use-built.ts: our packages are loaded as users get them, from their build, and not from their sources.
+// node --import use-built.ts: loads the Bowline packages from their builds, as users get them, and not from their sources.
 import { existsSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'

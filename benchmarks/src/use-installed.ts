@@ -1,5 +1,5 @@
-// INSTALLED_PROJECT=<folder> node --import use-installed.ts: what the files beside this one import is loaded from a project into which our
-// packages were installed from their tarballs.
+// INSTALLED_PROJECT=<folder> node --import use-installed.ts: loads the imports of the files in this folder from a project into
+// which the Bowline packages were installed from their tarballs.
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'

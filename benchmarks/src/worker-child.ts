@@ -1,4 +1,4 @@
-// One process of the worker benchmark, with our packages as they are built: prints its figures as JSON.
+// One process of the worker benchmark with the built Bowline packages. Prints its figures as JSON.
 import { join } from 'node:path'
 import { createBridge, workerExecutor } from '@bowline/bridge'
 import type { Bridge } from '@bowline/bridge'
@@ -20,7 +20,7 @@ async function startBridge(): Promise<Bridge> {
   return bridge
 }
 
-/** From the start of the bridge to the first session. */
+/** Measures from the start of the bridge to the first session. */
 async function startMs(): Promise<number> {
   const startedAt = performance.now()
   const bridge = await startBridge()

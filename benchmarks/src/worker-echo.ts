@@ -1,4 +1,4 @@
-// What the worker of the benchmark runs.
+// Worker of the benchmark.
 import { serveWorker } from '@bowline/bridge/worker'
 
 serveWorker({ specificationVersion: 'v1', info: { id: 'echo' }, onPrompt: ({ prompt }) => ({ text: prompt, stopReason: 'end_turn' }) })

@@ -1,22 +1,22 @@
 import type { Contender, Unable } from './contender.ts'
 
-/** What a workload finds out. */
+/** Figures of a workload. */
 export interface Figures {
-  /** In the unit of the workload. */
+  /** Value in the unit of the workload. */
   readonly value: number
-  /** What the process handed to the file system per step, where the system counts it. */
+  /** Bytes written to the file system per step, if the system counts them. */
   readonly writtenBytes?: number
-  /** What the files have grown by per step. */
+  /** Growth of the files per step. */
   readonly grownBytes?: number
 }
 
-/** What a process of its own says when its work is done. */
+/** Report of a process when its work is done. */
 export interface Sample extends Figures {
-  /** The most memory that the process ever had. */
+  /** Maximum memory of the process. */
   readonly peakBytes: number
 }
 
-/** A row of the table. */
+/** Row of the table. */
 export interface Row {
   readonly title: string
   readonly unit: string
@@ -26,11 +26,11 @@ export interface Row {
 export interface Workload<Subject = Contender> {
   readonly title: string
   readonly unit: string
-  /** How much work, when nothing else is asked for. */
+  /** Default amount of work. */
   readonly size: number
-  /** Other figures of the same samples. */
+  /** Further figures of the same samples. */
   readonly furtherRows?: readonly Row[]
-  /** Does the work once, when all that it needs is loaded and compiled. */
+  /** Runs the work once, after all code is loaded and compiled. */
   measure(contender: Subject, size: number): Promise<Figures | Unable>
 }
 

@@ -8,7 +8,7 @@ import { withTemporaryFolder } from '../src/temporary-folder.ts'
 
 const source = join(import.meta.dirname, '../src')
 
-/** Returns what a program in this folder gets for the name of a package. */
+/** Returns the file to which the name of a package resolves for a program in this folder. */
 async function resolvedIn(cwd: string, project: string): Promise<string> {
   const args = ['--import', join(source, 'use-installed.ts'), '--input-type=module', '-e', "console.log(import.meta.resolve('ours'))"]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env: { ...process.env, INSTALLED_PROJECT: project } })

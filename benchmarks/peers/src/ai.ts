@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { nothingSeen, toolDescription, toolName, type Contender, type Seen, type Watch } from '../../src/contender.ts'
 import { answersModel, drain } from '../../src/models.ts'
 
-/** The agent of the AI SDK with a model of its own kind. */
+/** Agent of the AI SDK with its own kind of model. */
 export const contender: Contender = {
   packageUrl: import.meta.resolve('ai'),
   prepare(answers) {

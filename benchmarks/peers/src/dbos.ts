@@ -2,7 +2,7 @@ import { DBOS } from '@dbos-inc/dbos-sdk'
 import { nothingSeen, type DurableContender, type Seen, type Watch } from '../../src/contender.ts'
 import { runTurn, toolStep } from './workflow-turn.ts'
 
-/** A workflow of DBOS, each turn a run of it. */
+/** Workflow of DBOS. Each turn is one run of it. */
 export const contender: DurableContender = {
   async open(answers, url) {
     const watches = new Map<string, Watch>()

@@ -5,22 +5,22 @@ import { createReactAgent } from '@langchain/langgraph/prebuilt'
 import { storedResult, type Answer, type DurableContender, type Opened } from '../../src/contender.ts'
 import { AnswersModel, input, readChunks, stepLimit, writeTool, type AgentState } from './langgraph.ts'
 
-/** The ready-made agent of LangGraph, each turn a thread: a step begins when the checkpoint of the one before is stored. */
+/** Prebuilt agent of LangGraph. Each turn is a thread. A step begins when the checkpoint of the previous one is stored. */
 export const contender: DurableContender = durableContenderOf({})
 
-/** With its list of messages in another kind of channel, if one is given. */
+/** Creates the contender. `state` may put its messages into another kind of channel. */
 export function durableContenderOf(state: AgentState): DurableContender {
   return {
     async open(answers, file) {
       const checkpointSaver = SqliteSaver.fromConnString(file)
-      // The first use makes the tables.
+      // The first use creates the tables.
       await checkpointSaver.getTuple({ configurable: { thread_id: 'none' } })
       return openThreads(answers, checkpointSaver, state, async () => void checkpointSaver.db.close())
     },
   }
 }
 
-/** An agent whose turns go into this saver. */
+/** Opens an agent that stores its turns with this saver. */
 export function openThreads(answers: readonly Answer[], checkpointSaver: BaseCheckpointSaver, state: AgentState, close: Opened['close']): Opened {
   const agent = createReactAgent({ llm: new AnswersModel(answers), tools: [writeTool(storedResult)], checkpointSaver, ...state })
   const options = { streamMode: 'messages', durability: 'sync', recursionLimit: stepLimit(answers) } as const

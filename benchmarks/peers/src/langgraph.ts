@@ -19,17 +19,17 @@ import {
   type Watch,
 } from '../../src/contender.ts'
 
-// In the background a stream may end before its last deltas have come: with turns at once readers miss some of them.
+// If callbacks run in the background, a stream may end before its last deltas. With concurrent turns, readers would miss some.
 process.env.LANGCHAIN_CALLBACKS_BACKGROUND = 'false'
 
-/** The ready-made agent of LangGraph with a chat model of our own, read as messages. */
+/** Prebuilt agent of LangGraph with the benchmark's chat model, read as messages. */
 export const contender: Contender = contenderOf({})
 
 type AgentParams = Parameters<typeof createReactAgent>[0]
 
 export type AgentState = Pick<AgentParams, 'stateSchema'>
 
-/** With its list of messages in another kind of channel, if one is given. */
+/** Creates the contender. `state` may put its messages into another kind of channel. */
 export function contenderOf(state: AgentState): Contender {
   return {
     packageUrl: import.meta.resolve('@langchain/langgraph/prebuilt'),
@@ -49,7 +49,7 @@ export function contenderOf(state: AgentState): Contender {
 
 export const input = { messages: [{ role: 'user', content: 'go' }] }
 
-/** An answer and its tool are a step each. */
+/** Returns the limit of steps: each answer is one, and each tool is one. */
 export function stepLimit(answers: readonly Answer[]): number {
   return answers.length * 2 + 1
 }

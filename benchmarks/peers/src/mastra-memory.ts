@@ -6,7 +6,7 @@ import { storedResult, type Answer, type DurableContender } from '../../src/cont
 import { answersModel } from '../../src/models.ts'
 import { agentConfig, readChunks } from './mastra.ts'
 
-/** The agent of Mastra with its message history, each turn a thread: messages are stored at the end of every step. */
+/** Agent of Mastra with its message history. Each turn is a thread. Messages are stored at the end of every step. */
 export const contender: DurableContender = {
   async open(answers, file) {
     const { agent, storedToolResults, close } = await openMemory(answers, fileStorage(file))
@@ -27,7 +27,7 @@ export function fileStorage(file: string): LibSQLStore {
   return new LibSQLStore({ id: 'benchmark', url: `file:${file}` })
 }
 
-/** An agent whose messages go into this storage. */
+/** Opens an agent that stores its messages in this storage. */
 export async function openMemory(answers: readonly Answer[], storage: MastraCompositeStore & { close(): Promise<void> }) {
   await storage.init()
   const memory = new Memory({ storage })

@@ -2,7 +2,7 @@ import { PostgresStore } from '@mastra/pg'
 import type { DurableContender } from '../../src/contender.ts'
 import { openDurable } from './mastra-durable.ts'
 
-/** The same as on SQLite, on Postgres. */
+/** Same as on SQLite, on Postgres. */
 export const contender: DurableContender = {
   open: (answers, url) => openDurable(answers, new PostgresStore({ id: 'benchmark', connectionString: url })),
 }

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { nothingSeen, toolDescription, toolName, type Contender, type Seen, type Watch } from '../../src/contender.ts'
 import { answersModel, drain } from '../../src/models.ts'
 
-/** The agent of Mastra with a model of the AI SDK. */
+/** Agent of Mastra with a model of the AI SDK. */
 export const contender: Contender = {
   packageUrl: import.meta.resolve('@mastra/core/agent'),
   prepare(answers) {

@@ -15,10 +15,10 @@ import {
   type Watch,
 } from '../../src/contender.ts'
 
-// It would send every run to its vendor.
+// Otherwise it sends every run to its vendor.
 setTracingDisabled(true)
 
-/** The agents SDK of OpenAI with a model of our own. */
+/** Agents SDK of OpenAI with the benchmark's model. */
 export const contender: Contender = {
   packageUrl: import.meta.resolve('@openai/agents'),
   prepare(answers) {
@@ -68,7 +68,7 @@ function count(event: RunStreamEvent, seen: Seen, { onText, onToolResult }: Watc
   }
 }
 
-/** Argument deltas have no event of their own here: they travel as the raw events of the model. */
+/** Streams an answer. Argument deltas have no own event here: they are sent as raw events of the model. */
 function streamOf(answer: Answer, step: number): AsyncIterable<StreamEvent> {
   const text = answer.text ?? 0
   const input = answer.arguments === undefined ? '' : argumentsText(answer.arguments)

@@ -3,7 +3,7 @@ import { BackendPostgres } from 'openworkflow/postgres'
 import { nothingSeen, type DurableContender, type Seen, type Watch } from '../../src/contender.ts'
 import { runTurn, toolStep } from './workflow-turn.ts'
 
-/** A workflow of OpenWorkflow, each turn a run of it, with a worker in the same process. */
+/** Workflow of OpenWorkflow with a worker in the same process. Each turn is one run of it. */
 export const contender: DurableContender = {
   async open(answers, url) {
     const watches = new Map<string, Watch>()

@@ -3,7 +3,7 @@ import { parseStreamingJson, Type } from '@earendil-works/pi-ai'
 import { contenderOf, type Pi } from './pi-loop.ts'
 
 export const contender = contenderOf({
-  // The benchmark calls it in the same way in both versions. The types of 0.73 do not fit those of this version.
+  // Both versions are called in the same way. The types of 0.73 do not fit this version.
   agentLoop: agentLoop as unknown as Pi['agentLoop'],
   parseStreamingJson,
   Type,

@@ -26,7 +26,7 @@ import {
   type Watch,
 } from '../../src/contender.ts'
 
-/** The parts of pi that the benchmark calls, with the types of version 0.73. */
+/** Parts of pi that the benchmark calls, with the types of version 0.73. */
 export interface Pi {
   readonly agentLoop: typeof agentLoop
   readonly parseStreamingJson: typeof parseStreamingJson
@@ -34,7 +34,7 @@ export interface Pi {
   readonly packageUrl: string
 }
 
-/** pi's loop with a stream function of our own. */
+/** Loop of pi with the benchmark's stream function. */
 export function contenderOf(pi: Pi): Contender {
   const write = writeTool(pi)
   return {
@@ -47,7 +47,7 @@ export function contenderOf(pi: Pi): Contender {
         },
         async run(watch) {
           const prompt = { role: 'user' as const, content: 'go', timestamp: Date.now() }
-          // The loop asks for a conversion. All messages are already in the form that the model takes.
+          // The loop requires a conversion. All messages already have the form that the model takes.
           const config = { model, convertToLlm: (messages: unknown[]) => messages as Message[] }
           const context = { systemPrompt: '', messages: [], tools: [write] }
           const events = pi.agentLoop([prompt], context, config, undefined, (_model, { messages }) => streamAfter(countRole(messages, 'toolResult')))
@@ -98,7 +98,7 @@ function count(event: AgentEvent, seen: Seen, { onText, onToolResult }: Watch): 
   }
 }
 
-/** Streams an answer as the providers of pi do: one message grows, and each delta of arguments parses all arguments so far. */
+/** Streams an answer like the providers of pi: one message grows, and each argument delta parses all arguments so far. */
 function messageStream(pi: Pi, answer: Answer, step: number): AssistantMessageEventStream {
   const partial = emptyMessage()
   const block: TextContent = { type: 'text', text: '' }
@@ -134,7 +134,7 @@ function messageStream(pi: Pi, answer: Answer, step: number): AssistantMessageEv
       return { type: 'done', reason, message: partial }
     },
   })
-  // The loop calls only these two members. The class has a queue as well, which the benchmark leaves out.
+  // The loop calls only these two members. The class also has a queue, which the benchmark leaves out.
   const stream = { [Symbol.asyncIterator]: () => iterable, result: () => Promise.resolve(partial) }
   return stream as Partial<AssistantMessageEventStream> as AssistantMessageEventStream
 }

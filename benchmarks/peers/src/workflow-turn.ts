@@ -1,7 +1,7 @@
 import { nothingSeen, storedResult, type Answer, type Seen, type Watch } from '../../src/contender.ts'
 import { answersModel } from '../../src/models.ts'
 
-/** Does this work once, stores what it gives under the name, and gives what is stored when it is asked again. */
+/** Runs this work once and stores its result under the name. Later calls return the stored result. */
 export type DurableStep = <T>(name: string, work: () => Promise<T>) => Promise<T>
 
 export const toolStep = 'tool'
@@ -11,7 +11,7 @@ interface Call {
   readonly input: string
 }
 
-/** The loop of an agent as users of a workflow engine write it: each answer of the model is a step, and so is each tool. */
+/** Runs the loop of an agent as users of a workflow engine write it: each model answer is a step, and each tool is a step. */
 export async function runTurn(answers: readonly Answer[], watch: Watch, step: DurableStep): Promise<Seen> {
   const model = answersModel(answers)
   const seen = nothingSeen()

@@ -4,7 +4,7 @@ import { countRole, storedResult, type Answer, type DurableContender, type Opene
 import { answersModel } from '../models.ts'
 import { contenderAgent, readRun } from './bowline.ts'
 
-/** Ours with a model of the AI SDK, each turn a run of a session. */
+/** Bowline with a model of the AI SDK. Each turn is a run of a session. */
 export const contender: DurableContender = {
   open: (answers, file) => openRuntime(answers, sqliteStore({ file })),
 }

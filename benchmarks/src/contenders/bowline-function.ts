@@ -3,7 +3,7 @@ import type { AssistantMessage, AssistantPart, MessageEvent, MessageStream, Tool
 import { answerAfter, argumentDelta, argumentsText, countRole, eventsOf, textDelta, toolName, type Answer, type Contender } from '../contender.ts'
 import { contenderAgent, packageUrl, prepareAgent } from './bowline.ts'
 
-/** Ours with a model function: a stream of its own, and no provider in between. */
+/** Bowline with a model function: its own stream, without a provider. */
 export const contender: Contender = {
   packageUrl,
   prepare(answers) {
@@ -13,7 +13,7 @@ export const contender: Contender = {
   },
 }
 
-/** Gives these answers one after the other: which one is told by the tool results among the messages. */
+/** Creates a model function that gives these answers in order. The number of tool results selects the answer. */
 export function functionModel(answers: readonly Answer[]): ModelFunction {
   return ({ messages }) => streamAfter(answers, countRole(messages, 'tool-result'))
 }

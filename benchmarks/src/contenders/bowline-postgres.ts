@@ -2,7 +2,7 @@ import { postgresStore } from '@bowline/sessions/postgres'
 import type { DurableContender } from '../contender.ts'
 import { openRuntime } from './bowline-durable.ts'
 
-/** The same as on SQLite, on Postgres. */
+/** Same as on SQLite, on Postgres. */
 export const contender: DurableContender = {
   open: (answers, url) => openRuntime(answers, postgresStore({ connectionString: url })),
 }

@@ -5,7 +5,7 @@ import { answersModel, drain } from '../models.ts'
 
 export const packageUrl = import.meta.resolve('@bowline/agent-loop')
 
-/** Ours with a model of the AI SDK. */
+/** Bowline with a model of the AI SDK. */
 export const contender: Contender = {
   packageUrl,
   prepare(answers) {
@@ -14,7 +14,7 @@ export const contender: Contender = {
   },
 }
 
-/** The agent of all of ours, with room for so many steps. */
+/** Creates the agent of all Bowline contenders, with a limit of this number of steps. */
 export function contenderAgent(model: AgentOptions['model'], steps: number, result = 'done'): Agent {
   const write = defineTool({
     name: toolName,
