@@ -5,7 +5,7 @@ import { layerConfigs } from './eslint.layers.js'
 const tests = ['**/test/**']
 const drawing = "CallExpression[callee.object.name='fc'][callee.property.name=/^(assert|check|sample)$/]"
 
-// What an import may reach, and what a test may draw. All other rules are those of .oxlintrc.json.
+// Rules for imports and for random values in tests. All other rules are in .oxlintrc.json.
 export default defineConfig(
   globalIgnores(['**/dist/**', 'docs/api/**', '**/coverage/**', '**/.turbo/**', '**/.bowline/**', '**/node_modules/**', '**/*.d.mts', '**/*.generated.*', '**/*.bundled_*', 'benchmarks/peers/**']),
   { files: ['**/*.{ts,tsx}'], languageOptions: { parser: tseslint.parser } },

@@ -1,7 +1,7 @@
 import boundaries from 'eslint-plugin-boundaries'
 
-// The layer table, in the form that eslint-plugin-boundaries reads. Arrows go one way: what a
-// package does not list here, it must not import, by whatever road (name, relative path, subpath, dynamic import).
+// Layer table for eslint-plugin-boundaries. A package must not import a package that is not listed here, in any form: by name,
+// relative path, subpath or dynamic import.
 
 // Modules that exist only with the prefix (node:sqlite) count as external.
 const builtinModules = [{ module: { origin: 'core' } }, { module: { origin: 'external', source: 'node:*' } }]
@@ -72,7 +72,7 @@ const files = [
 ]
 
 /**
- * Everything that one package may import. The last policy that matches decides.
+ * Returns the policies of one package. The last policy that matches decides.
  *
  * @param {string} name
  * @param {Layer} layer
@@ -113,12 +113,12 @@ function policiesOf(name, layer) {
 const upwards = [2, 3, 4, 5, 6, 7, 8].map((depth) => `${'../'.repeat(depth)}**`)
 
 const special = [
-  // What the tests of every package share: the tables of arguments, bundled programs, the browser, Postgres, Redis, and how much a test tries.
+  // Parts that the tests of all packages share: argument tables, bundled programs, browser, Postgres, Redis, and the size of tests.
   {
     from: { file: { categories: 'test' } },
     allow: { to: { element: { type: 'top', fileInternalPath: ['argument-table.ts', 'chromium.ts', 'postgres.ts', 'programs.ts', 'redis.ts', 'test-length.ts'] } } },
   },
-  // The checks of arguments are code that every package shares, so they bring no other code of the package with them.
+  // All packages share the argument checks, so that file must not import other code of its package.
   {
     from: { element: { type: 'client' } },
     allow: { to: { element: { type: 'llm', fileInternalPath: 'src/arguments.ts' } } },
@@ -127,7 +127,7 @@ const special = [
     from: { element: { type: 'llm', fileInternalPath: 'src/arguments.ts' } },
     disallow: { to: [{ element: { type: 'llm' } }, { module: { origin: 'core' } }] },
   },
-  // The pure reducer is code that the client shares with the loop, so it brings no other code with it.
+  // The client shares the pure reducer with the loop, so the reducer must not import other code.
   {
     from: { element: { type: 'client' } },
     allow: { to: { element: { type: 'agent-loop', fileInternalPath: 'src/events/**' } } },
@@ -151,7 +151,7 @@ const special = [
     from: { element: { type: 'client', fileInternalPath: ['src/react.{ts,tsx}', 'src/react/**'] } },
     allow: { to: { module: { origin: 'external', source: 'react' } } },
   },
-  // What only Node can load comes into the root of the server from outside.
+  // Libraries that only Node can load are passed into the root entry of the server.
   {
     from: { element: { type: 'server', fileInternalPath: ['src/*.ts', 'src/!(node|bin|config)/**'] }, file: { categories: 'source' } },
     disallow: { to: { module: { origin: 'external', source: ['pino', 'prom-client', 'rate-limiter-flexible'] } } },
@@ -160,7 +160,7 @@ const special = [
     from: { file: { categories: 'testing' } },
     allow: { to: { module: { origin: 'external', source: testLibraries } } },
   },
-  // Another package is reached by its name: a relative path would bundle its sources into this one.
+  // Other packages must be imported by name: a relative path would bundle their sources into this one.
   ...packageNames.map((name) => ({
     from: { element: { type: name } },
     disallow: {
@@ -168,7 +168,7 @@ const special = [
       dependency: { source: upwards },
     },
   })),
-  // Kits and doubles are for tests: nothing that ships as product code may lean on them.
+  // Kits and test doubles are for tests: product code must not import them.
   {
     from: { file: { categories: { anyOf: ['source'], noneOf: ['testing'] } } },
     disallow: { to: { file: { categories: 'testing' } } },
@@ -176,7 +176,7 @@ const special = [
 ]
 
 const shared = {
-  // The plugin's own types describe its CommonJS module, not what an import gives.
+  // The types of the plugin describe its CommonJS module, not the imported value.
   plugins: { boundaries: /** @type {import('eslint').ESLint.Plugin} */ (/** @type {unknown} */ (boundaries)) },
   settings: {
     'boundaries/elements': elements,
@@ -188,8 +188,8 @@ const shared = {
 }
 
 /**
- * One config for each package. The plugin compares each import with each policy of its config, so a config holds those policies only
- * that can match a file of its package: half the time that all of them take.
+ * One config per package. The plugin compares each import with each policy of its config. So a config holds only policies that can
+ * match files of its package, which halves the time.
  *
  * @type {readonly import('eslint').Linter.Config[]}
  */
@@ -203,7 +203,7 @@ export const layerConfigs = packageNames.map((name) => ({
         default: 'disallow',
         checkAllOrigins: true,
         checkInternals: true,
-        // A file of no package is in no policy. A rule of its own for them would resolve each import once more.
+        // Files outside packages match no policy. A separate rule for them would resolve each import once more.
         checkUnknownLocals: true,
         message: '{{from.element.types.[0]}} must not import {{dependency.source}} here: see the table in eslint.layers.js',
         policies: [...policiesOf(name, /** @type {Layer} */ (layers[name])), ...special.filter(({ from }) => !('element' in from) || from.element.type === name)],

@@ -1,9 +1,10 @@
-// The order inside each package, from the lowest room to the highest. A file imports only from its own room and from lower rooms,
-// by value and by type. A room is a folder or a file of `src`, or several under one name. `node scripts/structure.mjs` holds it.
+// Order inside each package, from the lowest room to the highest. A file may import only from its own room and from lower rooms, by
+// value and by type. A room is a folder or file of `src`, or several of them under one name. `node scripts/structure.mjs` checks
+// it.
 
 /**
  * @typedef {string | { readonly room: string, readonly holds: readonly string[] }} Room a folder, a file, or several under one name
- * @typedef {Room | readonly Room[]} Level several rooms stand side by side: they must not know each other
+ * @typedef {Room | readonly Room[]} Level several rooms of the same level, which must not import each other
  */
 
 /** @type {Readonly<Record<string, readonly Level[]>>} */

@@ -8,13 +8,13 @@ import { rounds } from './scripts/test-length.ts'
 
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 
-/** Bundles what its tests start as programs. */
+/** Setup that bundles the programs that tests start. */
 const startsPrograms = { globalSetup: fileURLToPath(new URL('scripts/test-programs.mjs', import.meta.url)) }
 
-/** The same, and the first test that asks for a database starts a Postgres server. */
+/** Setup that also starts a Postgres server when the first test asks for a database. */
 const usesPostgres = { globalSetup: [startsPrograms.globalSetup, fileURLToPath(new URL('scripts/postgres/test-setup.ts', import.meta.url))] }
 
-/** Workers that a test of the bridge starts in its own process run bundled programs too. */
+/** Workers that a bridge test starts in its own process also run bundled programs. */
 const bundledWorkers = {
   alias: { '../../worker/program-file.ts': fileURLToPath(new URL('packages/bridge/test/programs.ts', import.meta.url)) },
 }
@@ -22,7 +22,7 @@ const bundledWorkers = {
 const sharedMemory = '/dev/shm'
 const smallestMemoryBytes = 2 ** 31
 
-/** Keeps temporary files in memory where there is room: no wait for the disk, also for what a killed process leaves. */
+/** Keeps temporary files in memory if there is enough: no wait for the disk, also with the remains of a killed process. */
 function temporaryFiles(): { readonly TMPDIR?: string } {
   if (!existsSync(sharedMemory)) return {}
   const { bavail, bsize } = statfsSync(sharedMemory)
@@ -46,28 +46,28 @@ export default defineConfig({
       project('demo-e2e', 'apps/demo', {
         include: ['test/e2e/**/*.test.{ts,tsx}'],
         globalSetup: [...usesPostgres.globalSetup, join(import.meta.dirname, 'apps/demo/test/e2e/global-setup.ts')],
-        // One browser and one server at a time: what is measured must not compete with itself.
+        // Runs one browser and one server at a time, so that measured work does not compete with other work.
         fileParallelism: false,
-        // Of tests that may run beside each other, as many as the browser and a server can serve on two cores.
+        // Number of concurrent tests that the browser and a server can serve on two cores.
         maxConcurrency: 3,
         testTimeout: 60_000,
         hookTimeout: 60_000,
       }),
     ],
-    // Module state is nobody's: files share workers and what they have loaded, which saves a third of the time.
+    // Tests must not depend on module state: files share workers and loaded code, which saves a third of the time.
     isolate: false,
-    // With room for what they soon forget, from the start, the tests take an eighth less time.
+    // With a large young generation from the start, the tests take an eighth less time.
     execArgv: ['--min-semi-space-size=64', '--max-semi-space-size=64'],
     env: temporaryFiles(),
-    // More than cores: many tests wait for another process or for a timer.
+    // More than cores, because many tests wait for another process or a timer.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
-    // Far over what any test needs: a busy machine is no failure.
+    // Much more than any test needs, because the machine may be busy.
     testTimeout: rounds({ short: 60_000, long: 3_600_000 }),
     hookTimeout: 30_000,
     reporters: ['default', './scripts/vitest-summary-reporter.mjs'],
     coverage: {
       provider: 'v8',
-      // Seen from each project: a package's coverage is what its own tests reach.
+      // Relative to each project: the coverage of a package is what its own tests reach.
       include: ['src/**'],
       reporter: ['text-summary', 'html', 'json-summary'],
       reportOnFailure: true,

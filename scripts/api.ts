@@ -1,4 +1,4 @@
-// node scripts/api.ts: writes the report of what each package exports, packages/<name>/api.md.
+// node scripts/api.ts: writes the report of the exports of each package, packages/<name>/api.md.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import ts from 'typescript'
@@ -6,31 +6,31 @@ import { compile } from './native-compiler.mjs'
 import { publishedPackages } from './packages.mjs'
 import { root } from './setup.mjs'
 
-/** One name that an entry of a package exports. */
+/** Export of an entry of a package. */
 interface PublicExport {
   readonly name: string
   /** Its declarations without comments. */
   readonly text: string
-  /** Its comment without tags; empty if there is none. Undefined if another package declares the name. */
+  /** Its comment without tags. Empty if it has none; undefined if another package declares the name. */
   readonly comment: string | undefined
 }
 
 export interface PackageApi {
   /** Exports by entry (`@scope/name/sub`), sorted by name. */
   readonly entries: ReadonlyMap<string, readonly PublicExport[]>
-  /** Declarations that exports refer to and that no entry exports, sorted. */
+  /** Declarations to which exports refer but that no entry exports, sorted. */
   readonly internals: readonly string[]
 }
 
-/** A declaration file by its absolute path. */
+/** Texts of declaration files by absolute path. */
 type Files = ReadonlyMap<string, string>
 
-/** The entry files of a package by the name under which users import them. */
+/** Entry files of a package by the name under which users import them. */
 type Entries = ReadonlyMap<string, string>
 
 const printer = ts.createPrinter({ removeComments: true })
 
-/** Reads the exports of packages from their declarations. Other packages that these import are not read. */
+/** Reads the exports of packages from their declarations. Other packages that they import are not read. */
 export function readApis<Name extends string>(files: Files, packages: ReadonlyMap<Name, Entries>): ReadonlyMap<Name, PackageApi> {
   const program = programOf(files, [...packages.values()].flatMap((entries) => [...entries.values()]))
   return new Map([...packages].map(([name, entries]) => [name, readApi(program, entries)]))
@@ -82,7 +82,7 @@ function readExport(checker: ts.TypeChecker, symbol: ts.Symbol, seen: Set<ts.Sym
   return { name, text: textOf(target), comment }
 }
 
-/** The symbol that an alias leads to, and the module that exports it if that is of another package. */
+/** Returns the symbol to which an alias refers, and the module that exports it if that is in another package. */
 function follow(checker: ts.TypeChecker, symbol: ts.Symbol): { readonly target: ts.Symbol; readonly module?: string } {
   if (!(symbol.flags & ts.SymbolFlags.Alias)) return { target: symbol }
   const module = symbol.declarations?.map(moduleOf).find((text) => text !== undefined)
@@ -105,7 +105,7 @@ function statementsOf({ declarations = [] }: ts.Symbol): readonly ts.Statement[]
   return declarations.flatMap((declaration) => ts.findAncestor(declaration, (node) => ts.isStatement(node) && ts.isSourceFile(node.parent)) as ts.Statement | undefined ?? [])
 }
 
-/** What the exports refer to, and what that refers to, until nothing new is found. */
+/** Returns all declarations to which the exports refer, directly or indirectly. */
 function readInternals(checker: ts.TypeChecker, exported: ReadonlySet<ts.Symbol>): readonly string[] {
   const found = new Set(exported)
   const visit = (node: ts.Node): void => {
@@ -114,7 +114,7 @@ function readInternals(checker: ts.TypeChecker, exported: ReadonlySet<ts.Symbol>
     if (target && target.module === undefined && target.target.declarations?.some((declaration) => isTopLevel(declaration))) found.add(target.target)
     ts.forEachChild(node, visit)
   }
-  // A set that grows while it is read is read to its end.
+  // The loop also visits items that are added to the set during it.
   for (const symbol of found) for (const statement of statementsOf(symbol)) visit(statement)
   return [...new Set([...found].filter((symbol) => !exported.has(symbol)).map(textOf))].sort()
 }
@@ -128,13 +128,13 @@ function byName(a: PublicExport, b: PublicExport): number {
   return a.name < b.name ? -1 : 1
 }
 
-/** Names the exports that this package declares and whose comment is no sentence: fewer than three words before its first tag. */
+/** Returns the exports of this package whose comment is not a sentence: fewer than three words before its first tag. */
 export function bareExports({ entries }: PackageApi): readonly string[] {
   const bare = [...entries].flatMap(([entry, exports]) => exports.filter(({ comment }) => comment !== undefined && comment.split(/\s+/).length < 3).map(({ name }) => `${entry} ${name}`))
   return bare.sort()
 }
 
-/** Writes a report as Markdown: a block per entry, a declaration after the other. */
+/** Returns a report as Markdown: one block per entry, with all its declarations. */
 export function reportOf({ entries, internals }: PackageApi): string {
   const blocks = [...entries].map(([entry, exports]) => section(entry, exports.map(({ text }) => text)))
   if (internals.length > 0) blocks.push(section('Referred to, not exported', internals))
@@ -145,7 +145,7 @@ function section(title: string, texts: readonly string[]): string {
   return `## ${title}\n\n\`\`\`ts\n${texts.join('\n')}\n\`\`\`\n`
 }
 
-/** The file of a package's report. */
+/** Returns the path of a package's report. */
 export function reportFile(name: string): string {
   return join(root, 'packages', name, 'api.md')
 }
@@ -156,7 +156,7 @@ export function readWorkspace(): ReadonlyMap<string, PackageApi> {
   try {
     const packages = publishedPackages().map((published) => ({ ...published, sources: sourcesOf(published.folder) }))
     writeFileSync(join(work, 'tsconfig.json'), JSON.stringify(configOf(work, packages)))
-    // More checkers work out the same types again: one takes two thirds of the CPU time.
+    // Several checkers would compute the same types. One takes two thirds of the CPU time.
     if (!compile(['--checkers', '1', '-p', join(work, 'tsconfig.json')])) throw new Error('The declarations of the packages cannot be written.')
     const paths = readdirSync(work, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.d.ts')).map((path) => join(work, path))
     const declared = (source: string) => join(work, relative(join(root, 'packages'), source)).replace(/\.tsx?$/, '.d.ts')
@@ -174,7 +174,10 @@ function sourcesOf(folder: string): readonly string[] {
   return Object.values(exports).map((source) => join(folder, source))
 }
 
-/** One program for all: packages find each other by path, because what is found in `node_modules` gets no declarations. */
+/**
+ * Returns the configuration of one program for all packages. They find each other by path, because the compiler writes no
+ * declarations for files in `node_modules`.
+ */
 function configOf(work: string, packages: readonly { readonly entries: readonly string[]; readonly sources: readonly string[] }[]): object {
   const paths = Object.fromEntries(packages.flatMap(({ entries, sources }) => entries.map((entry, index) => [entry, [sources[index]]])))
   return {

@@ -1,24 +1,24 @@
 import { inspect } from 'node:util'
 
-/** One exported function in the table of a package. */
+/** Exported function in the argument table of a package. */
 export interface ArgumentRow {
   /** Names of the arguments, in order. */
   readonly names: readonly string[]
-  /** Good arguments with every option, made anew for each call. */
+  /** Returns valid arguments with every option, new for each call. */
   readonly good: () => readonly unknown[]
-  /** Makes the call, and waits until the arguments have been used. Throws, or rejects, as the function does. */
+  /** Calls the function and waits until the arguments have been used. Throws or rejects like the function. */
   readonly call: (...given: never[]) => unknown
   /** Accepted kinds by path, if they differ from the kind of the good value. */
   readonly takes?: Readonly<Record<string, Takes>>
-  /** Paths whose values are not varied inside: models, clocks, data with checks elsewhere. */
+  /** Paths whose values are not varied inside: models, clocks, and data with checks elsewhere. */
   readonly whole?: readonly string[]
   /** Objects that may have fields of any name. */
   readonly open?: readonly string[]
-  /** Data that is read leniently: what is refused in it must be refused by the path of the data. */
+  /** Data that is read leniently: a refusal inside it must name the path of the data. */
   readonly data?: readonly string[]
   /** Objects whose fields must have a value: undefined is refused. */
   readonly records?: readonly string[]
-  /** How errors name a place, by its path. Default: an option by its own path, an argument by its name. */
+  /** Returns the place that errors name for a path. Default: an option by its own path, an argument by its name. */
   readonly shown?: (path: string) => string
 }
 
@@ -43,21 +43,21 @@ const kinds = {
 
 export type Kind = keyof typeof kinds
 
-/** Kinds of value, of which each must be taken and no other may be; or a test that no other value may pass. */
+/** Kinds of values: each of them must be accepted, and no other. Or a predicate of the accepted values. */
 export type Takes = readonly Kind[] | TakesValue
 
 type TakesValue = (value: unknown) => boolean
 
-/** Tried besides the kinds where a test says what is taken. */
+/** Tried in addition to the kinds if a predicate defines the accepted values. */
 const oddValues: readonly unknown[] = [undefined, Infinity, 0, 5, '3', 'nope', false, [5], [null], ['nope'], { nope: 1 }, { then: 1 }, /x/]
 
 type Path = readonly (string | number)[]
 type Outcome = { readonly taken: true } | { readonly taken: false; readonly error: unknown }
 
 export interface TableOptions {
-  /** Whether it is the error that the package throws for a mistake of its caller. */
+  /** Returns true for the error that the package throws for a mistake of the caller. */
   readonly isRefusal: (error: unknown) => error is Error
-  /** Whether it is an error of a call whose arguments were taken: for an id that is not there. Default: none is. */
+  /** Returns true for an error after the arguments were accepted, such as an unknown id. Default: no error is. */
   readonly isTaken?: (error: unknown) => boolean
 }
 
@@ -69,7 +69,7 @@ export async function argumentProblems(row: ArgumentRow, options: TableOptions):
 
 const goodRefused = 'the good call is refused'
 
-/** The half of `argumentProblems` that makes calls which must be taken. They may write. */
+/** First half of `argumentProblems`: calls that must be accepted. They may write. */
 export async function takenProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
   const first = await outcomeOf(row, row.good(), options)
   if (!first.taken) return [`${goodRefused}: ${String(first.error)}`]
@@ -85,7 +85,7 @@ export async function takenProblems(row: ArgumentRow, options: TableOptions): Pr
   return problems
 }
 
-/** The half of `argumentProblems` that makes calls which must be refused. None of them may write. */
+/** Second half of `argumentProblems`: calls that must be refused. They must not write. */
 export async function refusedProblems(row: ArgumentRow, options: TableOptions): Promise<readonly string[]> {
   const problems: string[] = []
   for (const path of pathsOf(row)) {
@@ -95,7 +95,7 @@ export async function refusedProblems(row: ArgumentRow, options: TableOptions): 
   return problems
 }
 
-/** A place of which a test says what it takes. */
+/** Path whose accepted values are defined by a predicate. */
 export interface TestedPlace {
   readonly path: string
   readonly takes: TakesValue
@@ -103,7 +103,7 @@ export interface TestedPlace {
   readonly refusalProblem: (value: unknown) => Promise<string | undefined>
 }
 
-/** Returns the tested paths of one function, for tests with random values. */
+/** Returns the paths of one function that have a predicate, for tests with random values. */
 export function testedPlaces(row: ArgumentRow, options: TableOptions): readonly TestedPlace[] {
   return pathsOf(row).flatMap((place) => {
     const path = pathText(row, place)
@@ -121,7 +121,7 @@ function kindNames(): readonly Kind[] {
   return Object.keys(kinds) as Kind[]
 }
 
-/** An empty value may lack required fields. */
+/** Returns true if both outcomes are allowed: an empty value may lack required fields. */
 function mayBeEither(row: ArgumentRow, path: Path, kind: Kind): boolean {
   const text = pathText(row, path)
   const isOwn = row.takes?.[text] === undefined && kind === kindOf(at(row.good(), path))
@@ -174,7 +174,7 @@ async function unknownOptionProblems(row: ArgumentRow, path: Path, options: Tabl
   return isNamed ? [] : [`${pathText(row, path)}: an unknown option is not named (${String(outcome.error)})`]
 }
 
-/** Undefined must be as absent. */
+/** Checks that undefined has the same effect as an absent value. */
 async function absenceProblems(row: ArgumentRow, path: Path, options: TableOptions): Promise<readonly string[]> {
   const [left, empty] = [await outcomeOf(row, without(row.good(), path), options), await outcomeOf(row, replaced(row.good(), path, undefined), options)]
   const text = pathText(row, path)
@@ -183,7 +183,7 @@ async function absenceProblems(row: ArgumentRow, path: Path, options: TableOptio
   return typeof takes !== 'function' || takes(undefined) === empty.taken ? [] : [`${text}: undefined is not as the row says (${said(empty)})`]
 }
 
-/** The names of exports that have no row, and of rows that are no export. */
+/** Returns the exports without a row, and the rows without an export. */
 export function unlistedNames(exported: readonly string[], listed: readonly string[]): readonly string[] {
   return [...exported.filter((name) => !listed.includes(name)), ...listed.filter((name) => !exported.includes(name))]
 }
@@ -201,7 +201,7 @@ function said(outcome: Outcome): string {
   return outcome.taken ? 'taken' : String(outcome.error)
 }
 
-/** Every argument, and every place in it. */
+/** Returns the paths of all arguments and of all places in them. */
 function pathsOf(row: ArgumentRow): readonly Path[] {
   const below = (value: unknown, path: Path): Path[] => {
     if (row.whole?.includes(pathText(row, path)) === true || (!isPlain(value) && !Array.isArray(value))) return [path]
@@ -215,7 +215,7 @@ function isData({ data = [] }: ArgumentRow, path: string): boolean {
   return data.some((one) => path === one || path.startsWith(`${one}[`) || path.startsWith(`${one}.`))
 }
 
-/** With the name of the argument. */
+/** Returns a path as text, with the name of the argument. */
 function pathText({ names }: ArgumentRow, [argument, ...keys]: Path): string {
   return keys.reduce<string>((text, key) => text + keyText(key), names[Number(argument)] ?? String(argument))
 }
@@ -225,7 +225,7 @@ function keyText(key: string | number): string {
   return /^[\w$-]+$/.test(key) ? `.${key}` : `["${key}"]`
 }
 
-/** As errors name it. */
+/** Returns a path as errors name it. */
 function shownPath(row: ArgumentRow, path: Path): string {
   if (row.shown) return row.shown(pathText(row, path))
   const [, first, ...keys] = path
@@ -267,7 +267,7 @@ function without(given: readonly unknown[], path: Path): readonly unknown[] {
   return changed(given, path, () => absent) as readonly unknown[]
 }
 
-/** A copy with another value at the path; what is not on the way stays the same object. */
+/** Returns a copy with another value at the path. Values outside the path stay the same objects. */
 function changed(value: unknown, [key, ...rest]: Path, change: () => unknown): unknown {
   if (key === undefined) return change()
   const inner = changed((value as Record<string | number, unknown>)[key], rest, change)
@@ -281,20 +281,23 @@ function changed(value: unknown, [key, ...rest]: Path, change: () => unknown): u
 export interface ValueShape {
   readonly good: unknown
   readonly accepts: (value: unknown) => boolean
-  /** It must be there. */
+  /** True if it is required. */
   readonly needed?: true
 }
 
-/** An argument: one value, or options by their names. */
+/** Shape of an argument: one value, or options by name. */
 export type Shape = ValueShape | { readonly options: Readonly<Record<string, Shape>>; readonly mayBeAbsent: boolean; readonly or: (value: unknown) => boolean }
 
-/** A row of the table that gives its arguments by shape. */
+/** Row of the table that defines its arguments by shape. */
 export interface ShapedRow extends Pick<ArgumentRow, 'shown'> {
-  /** Names and shapes of the arguments, in order. The name of options is empty: it is that of the function with `.options`. */
+  /**
+   * Names and shapes of the arguments, in order. An empty name stands for options: it becomes the name of the function with
+   * `.options`.
+   */
   readonly args: readonly (readonly [name: string, shape: Shape])[]
-  /** How errors name the function. Default: the name of the row. */
+  /** Name of the function in errors. Default: the name of the row. */
   readonly place?: string
-  /** Calls it. What it returns is awaited. */
+  /** Calls the function. Its result is awaited. */
   readonly call: (...args: readonly never[]) => unknown
 }
 
@@ -305,7 +308,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 export const text: ValueShape = { good: 'a text', accepts: isText }
 export const someText = (good = 'a-name'): ValueShape => ({ good, accepts: (value) => isText(value) && value !== '' })
 export const whole = (least = 0, good = Math.max(least, 1), most = Number.MAX_SAFE_INTEGER): ValueShape => ({ good, accepts: isWhole(least, most) })
-/** Milliseconds: a time, or how long something takes. */
+/** Returns the shape of a time or duration in milliseconds. */
 export const ms = (least = 0, good = Math.max(least, 1)): ValueShape => whole(least, good, 4_000_000_000_000_000)
 export const number = (least: number, most = Infinity): ValueShape => ({ good: least, accepts: (value) => Number.isFinite(value) && Number(value) >= least && Number(value) <= most })
 export const needed = (shape: ValueShape): ValueShape => ({ ...shape, needed: true })
@@ -313,7 +316,7 @@ export const boolean: ValueShape = { good: false, accepts: (value) => typeof val
 export const oneOf = (...names: readonly unknown[]): ValueShape => ({ good: names[0], accepts: (value) => names.includes(value) })
 export const func = (good: unknown = () => undefined): ValueShape => ({ good, accepts: (value) => typeof value === 'function' })
 export const object = (good: unknown): ValueShape => ({ good, accepts: isObject })
-/** An object that needs methods of its own. */
+/** Returns the shape of an object that needs its own methods. */
 export const made = (good: unknown): ValueShape => ({ good, accepts: (value) => value === good })
 export const list = (good: readonly unknown[], accepts: (item: unknown) => boolean): ValueShape => ({ good, accepts: (value) => Array.isArray(value) && value.every(accepts) })
 export const names: ValueShape = list(['a-name'], (item) => isText(item) && item !== '')
@@ -321,7 +324,7 @@ export const orNull = (shape: ValueShape): ValueShape => ({ good: shape.good, ac
 export const json: ValueShape = { good: { any: ['JSON'] }, accepts: isJson }
 export const jsonObject: ValueShape = { good: { any: 'JSON' }, accepts: (value) => isObject(value) && isJson(value) }
 export const anything: ValueShape = { good: 'anything', accepts: () => true }
-/** `or`: what is taken in the place of options. */
+/** Returns the shape of options. `or` returns true for values that are accepted instead of them. */
 export const options = (shapes: Readonly<Record<string, Shape>>, mayBeAbsent = true, or: (value: unknown) => boolean = () => false): Shape => ({ options: shapes, mayBeAbsent, or })
 
 function isJson(value: unknown): boolean {
@@ -329,12 +332,12 @@ function isJson(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value)
   if (Array.isArray(value)) return Array.from(value as unknown[]).every(isJson)
   if (typeof value !== 'object') return false
-  // Objects of classes are refused; those without a prototype are taken.
+  // Objects of classes are refused. Those without a prototype are accepted.
   const prototype: unknown = Object.getPrototypeOf(value)
   return (prototype === null || prototype === Object.prototype) && Object.values(value).every((item) => item === undefined || isJson(item))
 }
 
-/** The row of the function with this name. */
+/** Returns the row of the function with this name. */
 export function rowOf(name: string, { args, place, call, ...others }: ShapedRow): ArgumentRow {
   const root = place ?? name.split('.').at(-1) ?? name
   const named = args.map(([argument, shape]) => [argument === '' ? `${root}.options` : argument, shape] as const)
@@ -360,7 +363,7 @@ interface Place {
   readonly isWhole: boolean
 }
 
-/** The place itself and those of its options. */
+/** Returns the path and those of its options. */
 function placesOf(path: string, shape: Shape): readonly Place[] {
   if (!('options' in shape)) return [{ path, takes: shape.accepts, isWhole: true }]
   const known = Object.keys(shape.options)
@@ -369,7 +372,7 @@ function placesOf(path: string, shape: Shape): readonly Place[] {
   return [{ path, takes, isWhole: false }, ...inner]
 }
 
-/** An option may be absent, unless it is needed. */
+/** Returns the shape of an option, which may be absent unless it is required. */
 function optionOf(shape: Shape): Shape {
   if ('options' in shape || shape.needed) return shape
   return { ...shape, accepts: (value) => value === undefined || shape.accepts(value) }

@@ -1,4 +1,5 @@
-// The tarballs as users get them: publint reads them, attw resolves their types, and their files and the licences of what they need are checked.
+// Checks the tarballs as users get them: publint reads them, attw resolves their types, and their files and the licences of their
+// dependencies are checked.
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix } from 'node:path'
@@ -6,7 +7,7 @@ import { publishedPackages } from './packages.mjs'
 import { run } from './run.mjs'
 import { root } from './setup.mjs'
 
-/** Licences that ask for no more than their text. One of them is enough where a package offers several. */
+/** Permissive licences. If a package offers several, one of them is enough. */
 const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'Unlicense'])
 
 const packages = publishedPackages()
@@ -74,7 +75,7 @@ function badFiles(unpacked) {
 }
 
 /**
- * A map names files of the tarball and does not repeat their text.
+ * Returns the faults of a source map. It must name files of the tarball and must not contain their text.
  *
  * @param {string} unpacked
  * @param {string} file
@@ -88,7 +89,7 @@ function badMap(unpacked, file) {
   ]
 }
 
-/** @returns {string[]} packages that an install of ours brings along under another licence */
+/** @returns {string[]} packages with another licence that an installation of ours includes */
 function badLicences() {
   const listed = JSON.parse(run('pnpm', ['licenses', 'list', '--prod', '--json', '--filter', './packages/*'], { cwd: root }))
   return Object.entries(listed)

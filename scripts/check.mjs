@@ -1,37 +1,37 @@
-// node scripts/check.mjs [gate...]: runs everything that must hold before a change is merged, or the named gates only.
+// node scripts/check.mjs [gate...]: runs all checks that must pass before a merge, or only the named gates.
 import { spawn } from 'node:child_process'
 import { constants, setPriority } from 'node:os'
 import { runGates, summaryLine } from './gate-runner.mjs'
 import { root, workspaceEnv } from './setup.mjs'
 
 /**
- * The longest come first. `after`: gates whose output this one reads. `waits`: much of its time it waits for a timer or for another
- * process, and the others use that time.
+ * Gates, longest first. `after`: gates whose output this one reads. `waits`: the gate mostly waits for a timer or another process,
+ * and other gates use that time.
  *
  * @type {readonly import('./gate-runner.mjs').Gate[]}
  */
 const gates = [
   { name: 'programs', command: 'node scripts/test-programs.mjs' },
   { name: 'test', command: `vitest run --project !demo-e2e ${reportTo('tests.json')}`, after: ['programs'], waits: true },
-  // With room for what it soon forgets it takes a tenth less time.
+  // With more memory for young objects it takes a tenth less time.
   { name: 'lint', command: 'node --max-semi-space-size=64 node_modules/eslint/bin/eslint.js . --max-warnings 0' },
   { name: 'build', command: 'turbo run build --output-logs=errors-only' },
   { name: 'pack', command: 'node scripts/pack.mjs', after: ['build'] },
   { name: 'docs', command: 'typedoc --logLevel Warn' },
   { name: 'types', command: 'node scripts/types.mjs' },
-  // Rules that need types, with the native compiler: a fifth of the time that eslint takes for them.
+  // Rules that need types run in the native compiler, which takes a fifth of the time of eslint.
   { name: 'lint-types', command: 'oxlint --type-aware --deny-warnings' },
-  // What a file may import inside its package: 2 CPU seconds.
+  // Checks the imports inside each package: 2 CPU seconds.
   { name: 'structure', command: 'node scripts/structure.mjs' },
   { name: 'smoke', command: 'node scripts/smoke.mjs', after: ['pack'] },
   { name: 'packages', command: 'node scripts/check-tarballs.mjs', after: ['pack'] },
-  // Versions, publishes to a registry of its own and installs from it, with the commands of the workflow.
+  // Versions, publishes to a local registry and installs from it, with the commands of the workflow.
   { name: 'release', command: 'node scripts/release.mjs', after: ['build'] },
   { name: 'unused', command: 'knip' },
   // Builds the site and opens it in a browser.
   { name: 'site', command: 'vitest run --root apps/site', after: ['docs'] },
   { name: 'size', command: 'size-limit', after: ['build'] },
-  // A browser, a server and the tests are enough for two cores: beside others they would be late.
+  // Browser, server and tests use two cores. Next to other gates they would be too slow.
   { name: 'e2e', command: `vitest run --project demo-e2e ${reportTo('tests-e2e.json')}`, after: ['programs'], alone: true },
 ]
 
@@ -47,7 +47,7 @@ console.log(summaryLine(total))
 process.exitCode = total.failed > 0 ? 1 : 0
 
 /**
- * Of every test, for `npm run rules`.
+ * Returns the flags to report every test to a file, for `npm run rules`.
  *
  * @param {string} file
  */

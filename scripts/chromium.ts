@@ -3,15 +3,15 @@ import { findChromium } from './find-chromium.mjs'
 /** In CI a missing browser throws here, so that the job fails. */
 const executablePath = findChromium()
 
-/** There is no browser: what needs one is skipped. */
+/** True if there is no browser: tests that need one are skipped. */
 export const isChromiumMissing = executablePath === undefined
 
-/** Returns the title of a test or suite, which says why it is skipped. */
+/** Returns the title of a test or suite. If it is skipped, the title says why. */
 export function titleInBrowser(name: string): string {
   return isChromiumMissing ? `${name} (skipped: there is no Chromium; install it or name one in CHROMIUM)` : name
 }
 
-/** How Playwright starts it. */
+/** Options with which Playwright starts the browser. */
 export const chromiumOptions = {
   executablePath: executablePath ?? '',
   args: [

@@ -6,8 +6,7 @@ import { compile } from './native-compiler.mjs'
 import { root } from './setup.mjs'
 
 /**
- * Writes the declarations of a package: one file for each entry, with all that it needs of the package, and files that they share.
- * Types are checked elsewhere.
+ * Writes the declarations of a package: one file per entry, and files that the entries share. Does not check types.
  *
  * @param {string} folder the package's folder
  * @param {Readonly<Record<string, string>>} entries source file by output path without extension

@@ -3,17 +3,17 @@ import { basename, join } from 'node:path'
 import { root } from './setup.mjs'
 
 /**
- * A program in a page of the documentation.
+ * Program in a page of the documentation.
  *
  * @typedef {object} DocsProgram
  * @property {string} page path of the page from the root
  * @property {string} name of its file: page and place
  * @property {string} code
- * @property {string} mode the word after the language: `check` is for programs that need what a test has not; they are not run
+ * @property {string} mode word after the language: programs with `check` are not run, because they need resources that tests lack
  * @property {boolean} isPage whether it is for a browser (`tsx`)
  */
 
-/** @returns {readonly DocsProgram[]} the blocks of TypeScript of all pages, in order */
+/** @returns {readonly DocsProgram[]} TypeScript blocks of all pages, in order */
 export function docsPrograms() {
   const pages = globSync(['docs/*.md', 'docs/cookbook/*.md'], { cwd: root }).filter((page) => basename(page) !== 'mutants.md')
   return pages.sort().flatMap((page) => {
@@ -25,7 +25,10 @@ export function docsPrograms() {
   })
 }
 
-/** Writes the programs that run on Node to a folder of the demo, which has all packages that they import. `tsconfig.json` includes it. */
+/**
+ * Writes the programs that run on Node to a folder of the demo, which has all packages that they import. `tsconfig.json` includes
+ * it.
+ */
 export function writeDocsPrograms() {
   const folder = join(root, 'apps/demo/.docs')
   rmSync(folder, { recursive: true, force: true })

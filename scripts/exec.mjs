@@ -1,5 +1,5 @@
-// node scripts/exec.mjs <program> [...arguments]: sets the workspace up, then runs a program of it, on its own Node. All that
-// it needs is Node and npm.
+// node scripts/exec.mjs <program> [...arguments]: sets up the workspace, then runs one of its programs with the Node of the
+// workspace. It only needs Node and npm.
 import { runInForeground } from './foreground.mjs'
 import { ensureInstalled, root, workspaceEnv } from './setup.mjs'
 

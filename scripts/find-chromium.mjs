@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-// The one without windows needs a third less time.
+// The shell without windows needs a third less time.
 const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** @param {string} file */
@@ -15,10 +15,10 @@ function isExecutable(file) {
 }
 
 /**
- * The Chromium of this machine: the one that `CHROMIUM` names, else the first one on `PATH`.
+ * Returns the Chromium of this machine: the one in `CHROMIUM`, else the first one on `PATH`.
  *
- * Gives `undefined` where there is none, so that a suite can be skipped by name; in CI, or when `CHROMIUM` names
- * nothing that runs, it throws instead, because a check that quietly did not run looks like one that passed.
+ * Returns `undefined` if there is none, so that a suite can be skipped by name. In CI, or if `CHROMIUM` cannot be executed, it
+ * throws instead, because a check that did not run would look like one that passed.
  *
  * @param {Readonly<Record<string, string | undefined>>} [env]
  * @returns {string | undefined}

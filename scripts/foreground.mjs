@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 
 /**
- * Runs a program in this one's place: same terminal, same signals, same exit code.
+ * Runs a program in place of this one: same terminal, same signals, same exit code.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -10,7 +10,7 @@ import { constants } from 'node:os'
  */
 export function runInForeground(command, args, options) {
   const child = spawn(command, [...args], { ...options, stdio: 'inherit' })
-  // Ctrl+C in a terminal reaches the whole process group by itself; a second copy would count as a second Ctrl+C.
+  // In a terminal, Ctrl+C reaches the whole process group. Forwarding it would count as a second Ctrl+C.
   const hasTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
   process.on('SIGINT', () => hasTerminal || child.kill('SIGINT'))
   process.on('SIGTERM', () => child.kill('SIGTERM'))
@@ -26,8 +26,8 @@ export function runInForeground(command, args, options) {
 }
 
 /**
- * npm hands a signal to the shell between itself and its script, and many shells die of it without a word to the script:
- * the only trace is another parent.
+ * Calls `run` when the parent process has ended. npm sends a signal to the shell between itself and its script, and many shells die
+ * without forwarding it: the script can only detect its new parent.
  *
  * @param {() => void} run
  */

@@ -3,22 +3,22 @@
  * @property {string} name
  * @property {string} command
  * @property {readonly string[]} [after] gates that must have passed before
- * @property {boolean} [waits] much of its time it waits, so it takes no lane
- * @property {boolean} [alone] it measures times: it begins when all others have ended, whether or not they have passed
+ * @property {boolean} [waits] it mostly waits, so it takes no lane
+ * @property {boolean} [alone] it measures times: it starts when all others have ended, whether or not they have passed
  *
  * @typedef {{ passed: number, failed: number, skipped: number }} Counts
  * @typedef {{ code: number, output: string }} Outcome
  *
  * @typedef {object} RunOptions
  * @property {readonly string[]} wanted names; empty means all
- * @property {number} lanes how many gates may run at the same time
+ * @property {number} lanes maximum number of concurrent gates
  * @property {(gate: Gate) => Promise<Outcome>} execute
  * @property {(text: string) => void} print
  * @property {() => number} [now]
  */
 
 /**
- * Runs gates, also after one has failed, and adds up what they counted.
+ * Runs gates, even after one has failed, and returns the sum of their counts.
  *
  * @param {readonly Gate[]} gates
  * @param {RunOptions} options
@@ -67,7 +67,7 @@ export function summaryLine(counts) {
 }
 
 /**
- * What a gate counts for: its own last line if that is a summary, else one.
+ * Returns the counts of a gate: those of its last line if that is a summary, else one.
  *
  * @param {Outcome} outcome
  * @returns {Counts}
@@ -77,12 +77,12 @@ export function countsOf({ code, output }) {
   const match = /^(\d+) passed, (\d+) failed, (\d+) skipped$/.exec(lastLine)
   if (match === null) return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }
   const [passed = 0, failed = 0, skipped = 0] = match.slice(1).map(Number)
-  // A runner that fails without a failed test (a threshold, a crash at the end) has failed all the same.
+  // A runner that fails without a failed test, for example by a threshold or a crash at the end, counts as failed.
   return { passed, failed: code !== 0 && failed === 0 ? 1 : failed, skipped }
 }
 
 /**
- * What is worth reading also when a gate has passed: its lines that begin with `note: `.
+ * Returns the lines of a gate to show even if it has passed: those that begin with `note: `.
  *
  * @param {string} output
  */
@@ -122,7 +122,7 @@ function canStart(gate, passed, running, lanes) {
 function withPrerequisites(gates, wanted) {
   if (wanted.length === 0) return gates
   const names = new Set(wanted)
-  // The table lists a gate after those it needs, so that one pass from the end finds them all.
+  // The table lists a gate after those that it needs, so one pass from the end finds all.
   for (const gate of gates.toReversed()) if (names.has(gate.name)) gate.after?.forEach((name) => names.add(name))
   return gates.filter((gate) => names.has(gate.name))
 }

@@ -3,19 +3,19 @@ import ts from 'typescript'
 
 /**
  * @typedef {object} Import
- * @property {string} specifier as it is written
- * @property {boolean} isType whether it is gone when the program runs
+ * @property {string} specifier as written
+ * @property {boolean} isType true if it does not exist at run time
  * @property {number} line
  *
  * @typedef {object} Edge
  * @property {string} from
  * @property {string} to
- * @property {boolean} isType whether all imports from `from` to `to` are gone when the program runs
- * @property {number} line of the first import that is not, or of the first one
+ * @property {boolean} isType true if no import from `from` to `to` exists at run time
+ * @property {number} line of the first import that exists at run time, else of the first one
  */
 
 /**
- * Returns every import of a source file, by whatever road: import, export … from, import(…), types by import('…').
+ * Returns every import of a source file in any form: import, export … from, import(…), types by import('…').
  *
  * @param {string} file
  * @param {string} text
@@ -31,11 +31,11 @@ export function importsOf(file, text) {
     imports.push({ specifier: specifier.text, isType, line: source.getLineAndCharacterOfPosition(specifier.end).line + 1 })
   }
   for (const statement of source.statements) {
-    // `import { type A }` stays as an import of the file: only a whole `import type` is dropped (verbatimModuleSyntax).
+    // `import { type A }` stays an import at run time: only a whole `import type` is removed (verbatimModuleSyntax).
     if (ts.isImportDeclaration(statement)) add(statement.moduleSpecifier, statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword)
     if (ts.isExportDeclaration(statement)) add(statement.moduleSpecifier, statement.isTypeOnly)
   }
-  // Few files have one, so few are walked to the leaves.
+  // Only the few files that have one are traversed completely.
   if (/\bimport\s*\(/.test(text)) walk(source)
   return imports
 
@@ -48,7 +48,7 @@ export function importsOf(file, text) {
 }
 
 /**
- * Returns who imports what inside one package. Imports of other packages, and of files that are not among the sources, are left out.
+ * Returns the imports between the files of one package. Imports of other packages, and of files that are not sources, are left out.
  *
  * @param {ReadonlyMap<string, string>} sources text of each file, by its path in `src`
  * @param {ReadonlyMap<string, string>} [ownNames] path in `src` of each entry, by the name under which it is imported
@@ -72,7 +72,7 @@ export function importGraph(sources, ownNames = new Map()) {
 }
 
 /**
- * Returns the groups of files of which each reaches each other: those that are in a circle.
+ * Returns the import circles: groups of files that all reach each other.
  *
  * @param {readonly Edge[]} edges
  * @returns {string[][]}
@@ -90,7 +90,7 @@ export function circlesOf(edges) {
   /** @type {string[][]} */
   const circles = []
 
-  // Tarjan's algorithm: one walk through all files.
+  // Tarjan's algorithm: one traversal of all files.
   /** @param {string} file */
   const visit = (file) => {
     const number = order.size
@@ -115,7 +115,7 @@ export function circlesOf(edges) {
 }
 
 /**
- * Returns a shortest circle through the first file of a group that `circlesOf` has found.
+ * Returns a shortest circle through the first file of a group returned by `circlesOf`.
  *
  * @param {readonly string[]} group
  * @param {readonly Edge[]} edges

@@ -1,4 +1,4 @@
-// npm run llms: writes llms.txt (a line for each page) and llms-full.txt (the text of all pages that are not optional).
+// npm run llms: writes llms.txt (one line per page) and llms-full.txt (the text of all pages that are not optional).
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { firstSentenceOf, sectionsOf, textOf } from './pages.mjs'
 import { root } from './setup.mjs'
 
 /**
- * What the files must hold, by name.
+ * Returns the required content of the files, by name.
  *
  * @param {string} [folder] the root of the repository
  * @returns {Record<string, string>}
@@ -22,7 +22,7 @@ export function llmsFiles(folder = root) {
     'llms.txt': [
       `# Bowline\n\n> ${intro}\n\nAll pages in one file: [llms-full.txt](llms-full.txt)\n`,
       ...lists(false).map(({ title, pages }) => `## ${title}\n\n${pages.map(line).join('')}`),
-      // By this heading readers know what they may leave out.
+      // Readers recognize by this heading the pages that they may leave out.
       `## Optional\n\n${lists(true).flatMap(({ pages }) => pages.map(line)).join('')}`,
     ].join('\n'),
     'llms-full.txt': [

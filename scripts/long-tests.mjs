@@ -1,5 +1,5 @@
-// node scripts/long-tests.mjs [filter...]: the tests with all that they can try, which takes hours. `TEST_SEED` says where random
-// tests begin; without it they begin somewhere else each time.
+// node scripts/long-tests.mjs [filter...]: runs the tests with all their random cases, which takes hours. `TEST_SEED` sets the seed
+// of random tests; without it each run has a new seed.
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { runInForeground } from './foreground.mjs'

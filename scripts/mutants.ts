@@ -1,5 +1,5 @@
-// node scripts/mutants.ts [area...] [--sample=30] [--seed=1] [--floor=85] [--verbose]: plants mistakes into a copy of the sources that
-// hold safety and counts those that the tests notice.
+// node scripts/mutants.ts [area...] [--sample=30] [--seed=1] [--floor=85] [--verbose]: adds faults to a copy of the safety-critical
+// sources, and counts those that the tests detect.
 import { parseArgs } from 'node:util'
 import { areas } from './mutants/areas.ts'
 import { equivalents } from './mutants/equivalents.ts'

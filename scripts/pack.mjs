@@ -1,4 +1,4 @@
-// node scripts/pack.mjs: builds the packages that have changed, and packs all of them as they are published.
+// node scripts/pack.mjs: builds the packages that have changed, and packs all of them like for publishing.
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { tarballFolder } from './packages.mjs'

@@ -13,7 +13,7 @@ import { root } from './setup.mjs'
 
 export const tarballFolder = join(root, 'node_modules/.cache/bowline/tarballs')
 
-/** A tool that is packed, and not published yet. */
+/** Tool that is packed but not published yet. */
 export const studioTarball = join(tarballFolder, 'bowline-studio.tgz')
 
 /** @returns {PublishedPackage[]} the packages that go to the registry */
@@ -26,7 +26,7 @@ export function publishedPackages() {
       folder,
       entries: Object.keys(manifest.exports).map((subpath) => join(manifest.name, subpath)),
       bins: Object.keys(manifest.bin ?? {}),
-      // As `pnpm pack` calls it.
+      // Name that `pnpm pack` uses.
       tarball: join(tarballFolder, `${manifest.name.replace('@', '').replace('/', '-')}.tgz`),
     }
   })

@@ -14,7 +14,7 @@ import { root } from './setup.mjs'
  * @property {readonly Page[]} pages
  */
 
-/** The pages in the order of reading. A pattern adds the files that no other line lists. A file that does not exist is left out. */
+/** Pages in reading order. A pattern adds the files that no other line lists. A file that does not exist is left out. */
 const contents = [
   { title: 'Start', files: ['README.md', 'docs/quick-start.md', 'docs/concepts.md', 'docs/architecture.md'] },
   { title: 'Promises', files: ['docs/guarantees.md', 'docs/crash.md', 'docs/limits.md'] },
@@ -30,7 +30,7 @@ const contents = [
 ]
 
 /**
- * The documentation as it is in the folder.
+ * Returns the sections of the documentation in the folder.
  *
  * @param {string} [folder] the root of the repository
  * @returns {Section[]} the sections that have pages
@@ -67,7 +67,7 @@ function titleOf(text) {
 }
 
 /**
- * The first sentence of the first paragraph; empty if the page begins otherwise.
+ * Returns the first sentence of the first paragraph. Empty if the page begins with something else.
  *
  * @param {string} text
  */
@@ -78,7 +78,7 @@ export function firstSentenceOf(text) {
 }
 
 /**
- * Markdown without links and emphasis. Code keeps its marks.
+ * Returns Markdown without links and emphasis. Code keeps its marks.
  *
  * @param {string} text
  */

@@ -10,9 +10,9 @@ import type {} from './postgres/test-setup.ts'
 export { startPostgres }
 export type { PostgresServer }
 
-/** A database of one test file. */
+/** Database of one test file. */
 export interface TestDatabase {
-  /** Of the superuser. Throws outside of hooks and tests. */
+  /** Address of the superuser. Throws outside hooks and tests. */
   readonly url: string
 }
 
@@ -38,7 +38,9 @@ export function testDatabase(): TestDatabase {
   }
 }
 
-/** A database on a server of this major version, which is started before the tests of this file and stopped after them. */
+/**
+ * Returns a database on a server of this major version. The server is started before the tests of this file and stopped after them.
+ */
 export function databaseOfVersion(version: number): TestDatabase {
   let server: PostgresServer | undefined
   beforeAll(async () => void (server = await startPostgres({ version })))
@@ -54,15 +56,15 @@ export function databaseOfVersion(version: number): TestDatabase {
 /** In CI a missing pooler throws here, so that the job fails. */
 const pgBouncer = findPgBouncer()
 
-/** There is no pooler that a test could start: what needs one is skipped. */
+/** True if there is no pooler to start: tests that need one are skipped. */
 export const isPgBouncerMissing = pgBouncer === undefined
 
-/** Returns the title of a test or suite, which says why it is skipped. */
+/** Returns the title of a test or suite. If it is skipped, the title says why. */
 export function titleWithPgBouncer(name: string): string {
   return isPgBouncerMissing ? `${name} (skipped: there is no PgBouncer; install pgbouncer, or name one in PGBOUNCER)` : name
 }
 
-/** Returns how to start poolers, which are stopped after each test. They give the URL of the database through them. */
+/** Returns a function that starts a pooler and returns the URL of the database through it. Poolers are stopped after each test. */
 export function pgBouncers(): (databaseUrl: string, mode: PoolMode, settings?: Readonly<Record<string, string>>) => Promise<string> {
   const stops: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -75,7 +77,7 @@ export function pgBouncers(): (databaseUrl: string, mode: PoolMode, settings?: R
   }
 }
 
-/** The same database through a pooler, which is started before the tests of this file and stopped after them. */
+/** Returns the same database through a pooler, which is started before the tests of this file and stopped after them. */
 export function pooledDatabase(database: TestDatabase, mode: PoolMode): TestDatabase {
   let pooler: PgBouncer | undefined
   beforeAll(async () => void (pooler = await startPgBouncer(pgBouncer ?? '', database.url, mode)))
@@ -106,7 +108,7 @@ async function command(url: string, text: string): Promise<void> {
   }
 }
 
-/** The same server, and this database. Text surgery: the host of a socket is no valid host of a URL. */
+/** Returns the URL with this database. It edits the text, because the path of a socket is not a valid host of a URL. */
 function withDatabase(url: string, name: string): string {
   return url.replace(/^(\w+:\/\/[^/]*)(\/[^?]*)?/, `$1/${name}`)
 }

@@ -9,18 +9,18 @@ export type { RedisServer } from './redis/start-redis.ts'
 const binary = findRedis()
 const given = process.env['TEST_REDIS_URL']
 
-/** There is no server that a test could start: what needs one is skipped. */
+/** True if there is no server to start: tests that need one are skipped. */
 export const isRedisMissing = binary === undefined
 
-/** There is no server at all. */
+/** True if there is no server at all. */
 export const isRedisUrlMissing = isRedisMissing && given === undefined
 
-/** Returns the title of a test or suite, which says why it is skipped. */
+/** Returns the title of a test or suite. If it is skipped, the title says why. */
 export function titleWithRedis(name: string, isMissing = isRedisMissing): string {
   return isMissing ? `${name} (skipped: there is no Redis server; install redis-server or name one in REDIS_SERVER)` : name
 }
 
-/** Returns how to start servers, which are stopped after each test. */
+/** Returns a function that starts a server. Servers are stopped after each test. */
 export function redisServers(): (config?: RedisConfig) => Promise<RedisServer> {
   const started: RedisServer[] = []
   afterEach(async () => {
@@ -35,11 +35,11 @@ export function redisServers(): (config?: RedisConfig) => Promise<RedisServer> {
 
 /** A server that the tests of a file share. */
 export interface SharedRedis {
-  /** Throws outside of hooks and tests. */
+  /** Address of the server. Throws outside hooks and tests. */
   readonly url: string
 }
 
-/** The one that `TEST_REDIS_URL` names, else one that is started before the tests of this file and stopped after them. */
+/** Returns the server of `TEST_REDIS_URL`, else one that is started before the tests of this file and stopped after them. */
 export function sharedRedis(): SharedRedis {
   let url = given
   let server: RedisServer | undefined

@@ -1,4 +1,4 @@
-// node scripts/reference.ts: writes docs/options.md and docs/events.md from the types, so that they cannot be wrong.
+// node scripts/reference.ts: writes docs/options.md and docs/events.md from the types, so that they are always correct.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
@@ -6,7 +6,7 @@ import ts from 'typescript'
 const root = join(import.meta.dirname, '..')
 const packages = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 
-/** Objects that users write, by the form of their names. */
+/** Names of objects that users write. */
 const written = /(?:Options|Policy|Limits)$/
 
 interface Interface {
@@ -25,7 +25,7 @@ interface Field {
 
 const longestType = 100
 
-/** The interfaces of a folder, by name. */
+/** Returns the interfaces of a folder by name. */
 function interfacesIn(folder: string): ReadonlyMap<string, Interface> {
   const found = new Map<string, Interface>()
   for (const file of globSync(`${folder}/**/*.ts`, { cwd: root }).sort()) {
@@ -55,7 +55,7 @@ function aboutOf(node: ts.Node): string {
   return comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ').replaceAll(/\s+/g, ' ').trim()
 }
 
-/** The names that the entries of a package export. */
+/** Returns the names that the entries of a package export. */
 function exportsOf(name: string): ReadonlySet<string> {
   const { exports } = JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8')) as { readonly exports: Readonly<Record<string, string>> }
   const exported = new Set<string>()
@@ -73,7 +73,7 @@ function exportsOf(name: string): ReadonlySet<string> {
   return exported
 }
 
-/** The fields of an interface with those of the interfaces that it extends, its own last. */
+/** Returns the fields of an interface and of those that it extends, its own last. */
 function allFields(one: Interface, known: ReadonlyMap<string, Interface>): readonly Field[] {
   const own = new Set(one.fields.map(({ name }) => name))
   const inherited = one.bases.flatMap((base) => {
@@ -100,7 +100,7 @@ function codeOf(type: string): string {
   return `\`${short.replaceAll('|', '\\|')}\``
 }
 
-/** Markdown reads generics and braces as HTML and templates where they are not code. */
+/** Escapes a table cell: outside code, Markdown reads generics as HTML and braces as templates. */
 function cellOf(text: string): string {
   return text
     .split(/(`[^`]*`)/)

@@ -1,4 +1,4 @@
-// A registry on loopback for the rehearsal of a release.
+// Registry on loopback for the rehearsal of a release.
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,14 +7,14 @@ import { runServer } from 'verdaccio'
 /**
  * @typedef {object} Registry
  * @property {string} url ends with a slash
- * @property {string} npmrc lines that send npm, pnpm and bun there for the packages of our scope
+ * @property {string} npmrc lines that make npm, pnpm and bun use it for the packages of our scope
  * @property {() => Promise<void>} close
  */
 
 /**
  * Starts a registry for the packages of our scope. It runs in this process and ends with it.
  *
- * @param {string} folder where it keeps everything
+ * @param {string} folder for all its files
  * @returns {Promise<Registry>}
  */
 export async function startRegistry(folder) {

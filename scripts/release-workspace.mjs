@@ -1,15 +1,16 @@
-// A copy of the workspace in which a release can change versions, publish and tag.
+// Copy of the workspace in which a release can change versions, publish and tag.
 import { cpSync, globSync, mkdirSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { root } from './setup.mjs'
 
-/** Files of the workspace that `changeset` and `pnpm publish` read, besides `packages`. */
+/** Files of the workspace that `changeset` and `pnpm publish` read, in addition to `packages`. */
 const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
 
 /**
- * Copies the workspace with its built packages. Dependencies are links to those that are installed, our own ones to the copies.
+ * Copies the workspace with its built packages. External dependencies are links to the installed ones; those of the workspace are
+ * links to the copies.
  *
- * @param {string} folder that is made
+ * @param {string} folder that is created
  */
 export function copyWorkspace(folder) {
   for (const file of globSync(read, { cwd: root })) copy(file, folder)
@@ -52,7 +53,7 @@ export function manifestOf(folder) {
 }
 
 /**
- * Adds a changeset, as a contributor would.
+ * Adds a changeset like a contributor.
  *
  * @param {string} workspace
  * @param {string} name of the package

@@ -1,5 +1,5 @@
-// node scripts/release.mjs: rehearses a release. Versions, builds and publishes a copy of the workspace to a registry of its own on
-// loopback, with the commands of .github/workflows/release.yml, and installs from there as users do. Everything is in a temporary folder.
+// node scripts/release.mjs: rehearses a release. Versions, builds and publishes a copy of the workspace to a local registry, with
+// the commands of .github/workflows/release.yml, and installs from there like users. All files are in a temporary folder.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { addChangeset, copyWorkspace, manifestOf } from './release-workspace.mjs
 import { run as runAndWait } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
-/** Installed where the machine has none. */
+/** Version that is installed if the machine has none. */
 const bunVersion = '1.4.5'
 
 const packages = publishedPackages()
@@ -19,13 +19,13 @@ const names = packages.map(({ name }) => name).sort()
 const counts = { passed: 0, failed: 0, skipped: 0 }
 const folder = mkdtempSync(join(tmpdir(), 'bowline-release-'))
 const workspace = join(folder, 'workspace')
-// Before the environment is cleared: `npm test` tells its children the settings of npm by variables.
+// Read before the environment is cleared: `npm test` passes the settings of npm as variables.
 const upstream = runAndWait('npm', ['config', 'get', 'registry']).trim()
 const cafile = runAndWait('npm', ['config', 'get', 'cafile']).trim()
 const env = environment()
 const registry = await startRegistry(join(folder, 'registry'))
 try {
-  // Other packages come from where they always come from: through the registry on loopback they would take five times the time.
+  // Other packages come from the usual registry: through the local one they would take five times the time.
   const others = existsSync(cafile) ? `registry=${upstream}\ncafile=${cafile}\n` : `registry=${upstream}\n`
   writeFileSync(join(folder, '.npmrc'), `${registry.npmrc}${others}update-notifier=false\naudit=false\nfund=false\n`)
   await rehearse()
@@ -101,7 +101,7 @@ async function releasePatch() {
   }
 }
 
-/** Publishes nothing: what a version decides can be read in the manifests. */
+/** Changes the versions without publishing: the manifests show them. */
 async function planMinor() {
   const before = versions()
   addChangeset(workspace, '@bowline/agent-loop', 'minor', 'A feature.')
@@ -116,7 +116,7 @@ async function planMinor() {
 async function installWith(manager, install) {
   const project = join(folder, `project-${basename(manager)}`)
   mkdirSync(project)
-  // The range of the first release, so that the patch that came after it must be found.
+  // Range of the first release, so that the installation must find the later patch.
   const ours = Object.fromEntries(names.map((name) => [name, `^${versions()[name]?.replace(/\.\d+$/, '.0')}`]))
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: { ...peers(), ...ours } }))
   copyFileSync(join(folder, '.npmrc'), join(project, '.npmrc'))
@@ -133,7 +133,7 @@ async function installWith(manager, install) {
 }
 
 /**
- * With the bun of this machine, else with the one that npm can install.
+ * Installs with the bun of this machine, else with the one that npm can install.
  *
  * @param {string} title
  */
@@ -141,7 +141,7 @@ async function installWithBun(title) {
   const works = (/** @type {string} */ bun) => execute(bun, ['--version'], folder).then(() => true, () => false)
   const fetch = () => execute('npm', ['install', '--prefix', join(folder, 'bun'), '--ignore-scripts', `bun@${bunVersion}`], folder)
   if (!(await works('bun'))) await fetch().catch(() => undefined)
-  // The package of npm links its binary by a script. Here no package runs one, so the binary is called where it lies.
+  // The npm package links its binary with a script. Scripts are disabled here, so the binary is called in its folder.
   for (const bun of ['bun', ...globSync(join(folder, 'bun/node_modules/@oven/*/bin/bun'))]) {
     if (await works(bun)) return step(title, () => installWith(bun, ['install', '--ignore-scripts']))
   }
@@ -149,7 +149,8 @@ async function installWithBun(title) {
 }
 
 /**
- * The build puts the manifest into the bundle where code imports it. All other bundles are those of the `build` gate.
+ * Builds the packages whose bundle contains their version, because their code imports the manifest. All other bundles are those of
+ * the `build` gate.
  *
  * @param {readonly string[]} released
  */
@@ -200,7 +201,7 @@ async function publishedVersions(name) {
   return Object.keys((await metadata(name)).versions).sort()
 }
 
-/** The peers in the versions that this repository is tested with. */
+/** Returns the peer dependencies in the versions with which this repository is tested. */
 function peers() {
   const versionOf = (/** @type {string} */ path) => manifestOf(join(root, path)).version
   return { ai: versionOf('apps/demo/node_modules/ai'), zod: versionOf('apps/demo/node_modules/zod'), react: versionOf('apps/studio/node_modules/react') }
@@ -251,7 +252,8 @@ function skip(title, reason) {
 }
 
 /**
- * Runs a program and resolves to its output; rejects with it if the program fails. The registry answers meanwhile.
+ * Runs a program. Resolves with its output, and rejects with it if the program fails. It is asynchronous, so that the registry can
+ * answer meanwhile.
  *
  * @param {string} command
  * @param {readonly string[]} args
@@ -269,7 +271,7 @@ function execute(command, args, cwd) {
   })
 }
 
-/** An environment in which no program reads or writes settings, caches or credentials of the user. */
+/** Returns an environment in which programs use no settings, caches or credentials of the user. */
 function environment() {
   const kept = Object.entries(process.env).filter(([name]) => !/^p?npm_|^ACTIONS_|TOKEN|^XDG_|^GIT_(?!SSL)|^BUN_/i.test(name))
   return {
@@ -277,15 +279,15 @@ function environment() {
     HOME: folder,
     NPM_CONFIG_USERCONFIG: join(folder, '.npmrc'),
     NPM_CONFIG_CACHE: join(folder, 'npm-cache'),
-    // Only the workflow can sign what it publishes.
+    // Only the workflow can sign packages.
     NPM_CONFIG_PROVENANCE: 'false',
     PNPM_CONFIG_PROVENANCE: 'false',
-    // By default pnpm takes no version of the last day.
+    // By default pnpm refuses versions of the last day.
     PNPM_CONFIG_MINIMUM_RELEASE_AGE: '0',
     BUN_INSTALL_CACHE_DIR: join(folder, 'bun-cache'),
     GIT_CONFIG_GLOBAL: '/dev/null',
     ...Object.fromEntries(['AUTHOR', 'COMMITTER'].flatMap((who) => [[`GIT_${who}_NAME`, 'Rehearsal'], [`GIT_${who}_EMAIL`, 'rehearsal@localhost']])),
-    // npm is a script for the `node` that it finds first.
+    // npm is a script that uses the first `node` on the path.
     PATH: [dirname(nodeBinary), join(root, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
   }
 }

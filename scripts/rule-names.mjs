@@ -1,4 +1,4 @@
-/** Files with tests: test files and the helpers that define tests for several of them, and the kits that packages ship. */
+/** Files with tests: test files, helpers that define tests for several of them, and the kits that packages ship. */
 export const testPatterns = [
   'packages/*/test/**/*.{ts,tsx}',
   'packages/*/src/testing/**/*.ts',
@@ -7,7 +7,7 @@ export const testPatterns = [
 ]
 
 /**
- * The rules that a specification defines: their numbers in bold, several to a line.
+ * Returns the rules that a specification defines: their numbers in bold, possibly several per line.
  * @param {string} text
  */
 export function rulesInSpecification(text) {
@@ -15,8 +15,8 @@ export function rulesInSpecification(text) {
 }
 
 /**
- * The rules that tests hold, by their names: `it('S41: …')`, `test('S41, S42: …')`, `it.each(…)('S41: …')`.
- * A skipped test holds nothing.
+ * Returns the rules in the names of tests: `it('S41: …')`, `test('S41, S42: …')`, `it.each(…)('S41: …')`. Skipped tests do not
+ * count.
  * @param {string} text
  */
 export function rulesInTests(text) {
@@ -25,8 +25,8 @@ export function rulesInTests(text) {
 }
 
 /**
- * The rules that a run of tests has held, and by file those that it has skipped there. A kit skips what a thing under test
- * cannot do, so the names in its sources say nothing about one of its runs.
+ * Returns the rules that a test run has passed, and by file those that it skipped there. A kit skips tests that an implementation
+ * cannot pass, so the names in its sources do not show what a run has tested.
  *
  * @param {{ testResults: ReadonlyArray<{ name: string, assertionResults: ReadonlyArray<{ title: string, status: string }> }> }} report of vitest's reporter `json`
  * @returns {{ held: Set<string>, skipped: Map<string, readonly string[]> }}
@@ -46,7 +46,7 @@ export function rulesOfRun({ testResults }) {
 }
 
 /**
- * By letter, then by number.
+ * Compares by letter, then by number.
  * @param {string} left
  * @param {string} right
  */

@@ -1,5 +1,5 @@
-// node scripts/rules.mjs: lists the numbered rules of the specifications that no test of the last `npm test` has held. Before
-// the first one it goes by the names in the sources of the tests. Informs, never fails.
+// node scripts/rules.mjs: lists the numbered rules of the specifications that no test of the last `npm test` has passed. Before the
+// first run it uses the names in the test sources. It only informs and never fails.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { root } from './setup.mjs'
@@ -8,7 +8,7 @@ import { compareRules, rulesInSpecification, rulesInTests, rulesOfRun, testPatte
 const testReport = join(root, 'node_modules/.cache/bowline/tests.json')
 const e2eReport = join(root, 'node_modules/.cache/bowline/tests-e2e.json')
 
-/** Which package keeps the rules of a letter. */
+/** Package of the rules by their letter. */
 const packageOfLetter = new Map([
   ['L', 'llm'],
   ['A', 'agent-loop'],

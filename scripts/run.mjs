@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
 /**
- * Runs a program and gives what it printed; its failure is an exception that holds the output.
+ * Runs a program and returns its output. Throws an error with the output if it fails.
  *
  * @param {string} command
  * @param {readonly string[]} args

@@ -1,4 +1,4 @@
-// What `npm start`, `npm test` and the other scripts need before anything else runs. Plain JavaScript for any Node >= 18, no dependencies.
+// Setup for `npm start`, `npm test` and the other scripts. Plain JavaScript for Node >= 18 without dependencies.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ export const nodeBinary = join(root, 'node_modules/node/bin', process.platform =
 
 const stampFile = join(root, 'node_modules/.bowline-setup')
 
-/** Returns the environment in which the workspace's programs, its Node among them, come before those of the machine. */
+/** Returns the environment in which programs of the workspace, including its Node, come before those of the machine. */
 export function workspaceEnv() {
   return {
     ...process.env,
@@ -21,14 +21,14 @@ export function workspaceEnv() {
   }
 }
 
-/** Installs the locked dependencies, unless the last install was made from the same files. */
+/** Installs the locked dependencies, unless the last installation used the same files. */
 export function ensureInstalled() {
   const stamp = installStamp(root)
   if (existsSync(nodeBinary) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
   rmSync(stampFile, { force: true })
-  // Our own output stays clean: the installer speaks on stderr.
+  // The installer writes to stderr, so that stdout has only our output.
   const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  // pnpm need not be on the machine: the pinned one brings itself along, for all that comes after.
+  // pnpm need not be installed: npx runs the pinned version, and the installation includes it.
   const install = spawnSync('npx', ['--yes', packageManager, 'install', '--frozen-lockfile'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
@@ -43,7 +43,7 @@ export function ensureInstalled() {
 }
 
 /**
- * A digest of everything that decides what an install gives.
+ * Returns a digest of everything that determines the result of an installation.
  * @param {string} folder the root of the workspace
  */
 export function installStamp(folder) {

@@ -1,5 +1,5 @@
-// npm run simulate -- [number] [first seed]: simulations of several processes over one store, on all cores. It prints each one that
-// fails as a test. Without a seed it begins somewhere else each time.
+// npm run simulate -- [number] [first seed]: runs simulations of several processes on one store, on all cores. It prints each
+// failed one as a test. Without a seed each run has a new one.
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -40,7 +40,7 @@ async function simulateEverywhere() {
 }
 
 /**
- * Returns whether all simulations of the part hold.
+ * Returns whether all simulations of the part pass.
  *
  * @param {number} count
  * @param {number} seed

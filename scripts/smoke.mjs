@@ -1,4 +1,4 @@
-// Installs the packed packages into an empty project, as a user would, and uses them there on a real Node.
+// Installs the packed packages into an empty project like a user, and uses them there on a real Node.
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, delimiter, join } from 'node:path'
@@ -12,16 +12,16 @@ const project = mkdtempSync(join(tmpdir(), 'bowline-smoke-'))
 try {
   const manifest = { private: true, type: 'module', dependencies: { ...peers(), ...tarballs() } }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest, undefined, 2))
-  // npm is a script for `node` on PATH: on the host's older Node it would choose older releases of the peers.
+  // npm is a script that uses `node` on PATH: on an older Node of the host it would select older releases of the peers.
   const env = { ...process.env, PATH: `${dirname(nodeBinary)}${delimiter}${process.env.PATH ?? ''}` }
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: project, env })
   copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
   const entries = packages.flatMap((entry) => entry.entries)
   process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
-  // As a shell finds it: by its name, with the line that says what runs it.
+  // Runs the command like a shell: by its name, with its first line that names the interpreter.
   const version = run(join(project, 'node_modules/.bin/bowline-server'), ['--version'], { cwd: project, env }).trim()
   if (version !== versionOfServer()) throw new Error(`bowline-server says that it is ${version}`)
-  // The studio with nothing else beside it, before that server.
+  // Installs the studio alone and opens it for that server.
   copyFileSync(fileURLToPath(new URL('smoke/use-studio.mjs', import.meta.url)), join(project, 'use-studio.mjs'))
   const alone = join(project, 'studio')
   mkdirSync(alone)
@@ -40,7 +40,7 @@ function versionOfServer() {
   return JSON.parse(readFileSync(join(root, 'packages/server/package.json'), 'utf8')).version
 }
 
-/** The peers in the versions that this repository is tested with. */
+/** Returns the peer dependencies in the versions with which this repository is tested. */
 function peers() {
   return { ai: versionOf('ai', 'demo'), zod: versionOf('zod', 'demo'), react: versionOf('react', 'studio') }
 }

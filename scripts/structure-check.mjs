@@ -5,7 +5,7 @@ import { circlesOf, importGraph, shortestCircle } from './import-graph.mjs'
  * @typedef {import('./import-graph.mjs').Edge} Edge
  *
  * @typedef {object} Counts
- * @property {number} upwardImports pairs of files of which one imports what stands above it or beside it
+ * @property {number} upwardImports pairs of files in which one imports from a higher room or from another room of its level
  * @property {number} filesInCirclesByValue
  * @property {number} filesInCircles by value or by type
  *
@@ -14,8 +14,8 @@ import { circlesOf, importGraph, shortestCircle } from './import-graph.mjs'
  * @property {number} level
  *
  * @typedef {object} Verdict
- * @property {readonly string[]} problems what fails the gate
- * @property {readonly string[]} findings every upward import and one way round each circle, those under a ceiling too
+ * @property {readonly string[]} problems reasons why the gate fails
+ * @property {readonly string[]} findings every upward import and one circle per group, also below a ceiling
  * @property {Counts} counts
  */
 
@@ -31,7 +31,7 @@ const kinds = /** @type {readonly (keyof Counts)[]} */ (Object.keys(names))
  * @param {readonly Level[] | undefined} given.levels
  * @param {ReadonlyMap<string, string>} given.sources
  * @param {ReadonlyMap<string, string>} [given.ownNames]
- * @param {Counts | undefined} given.ceiling a package without one must have none of what it counts
+ * @param {Counts | undefined} given.ceiling without one, all counts must be 0
  * @returns {Verdict}
  */
 export function checkStructure({ name, levels = [], sources, ownNames, ceiling }) {
@@ -50,7 +50,7 @@ export function checkStructure({ name, levels = [], sources, ownNames, ceiling }
 }
 
 /**
- * Returns a ceiling no higher than what is there, or undefined if nothing is left to count.
+ * Returns the ceiling lowered to the counts, or undefined if all counts are 0.
  *
  * @param {Counts} ceiling
  * @param {Counts} counts
@@ -149,7 +149,7 @@ function pathsIn(levels) {
 }
 
 /**
- * A package with a ceiling is on its way, so it may name rooms that are still empty.
+ * Returns the rooms without files. A package with a ceiling is still being reordered, so it may name empty rooms.
  *
  * @param {string} name
  * @param {readonly Level[]} levels

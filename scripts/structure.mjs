@@ -1,5 +1,5 @@
-// node scripts/structure.mjs [package...]: compares the imports inside each package with the order of structure.js, and lists
-// all upward imports and circles of the named packages. --lower: writes what is left into structure.ceilings.json.
+// node scripts/structure.mjs [package...]: compares the imports inside each package with the order of structure.js, and lists all
+// upward imports and circles of the named packages. --lower: writes the remaining counts to structure.ceilings.json.
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 import { structure } from '../structure.js'

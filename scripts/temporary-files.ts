@@ -2,12 +2,12 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Creates the folder for the temporary files of this process in `root`. It is removed with the process; that of a process
- * that was killed, by the next one.
+ * Creates the folder for temporary files of this process in `root`. It is removed when the process ends. If the process was killed,
+ * the next one removes it.
  */
 export function temporaryFolder(root: string): string {
   const folder = join(root, String(process.pid))
-  // A process may ask more than once.
+  // A process may call this more than once.
   const isNew = mkdirSync(folder, { recursive: true }) !== undefined
   for (const name of readdirSync(root)) {
     if (/^\d+$/.test(name) && !isRunning(Number(name))) remove(join(root, name))
@@ -24,7 +24,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // The process of another user.
+    // The process belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -4,10 +4,10 @@ if (length !== 'short' && length !== 'long') throw new TypeError(`TEST_LENGTH mu
 const given = process.env['TEST_SEED'] ?? '1'
 if (!/^\d{1,9}$/.test(given)) throw new TypeError(`TEST_SEED must be a whole number of at most nine digits, but is ${JSON.stringify(given)}.`)
 
-/** Where random tests begin to draw: the same in each run, unless `TEST_SEED` is set. */
+/** Seed of random tests. It is the same in each run, unless `TEST_SEED` is set. */
 export const testSeed = Number(given)
 
-/** Returns how much a test tries: `short` by default, `long` with `TEST_LENGTH=long`. */
+/** Returns the number of cases of a test: `short` by default, `long` with `TEST_LENGTH=long`. */
 export function rounds({ short, long }: { readonly short: number; readonly long: number }): number {
   return length === 'long' ? long : short
 }

@@ -1,5 +1,5 @@
-// vitest's globalSetup of projects whose tests start programs of this repository, and node scripts/test-programs.mjs: bundles them
-// once per content. A bundled program starts in a third of the CPU time that its several hundred sources take.
+// globalSetup of vitest projects whose tests start programs of this repository, and node scripts/test-programs.mjs: bundles the
+// programs once per content. A bundled program starts in a third of the CPU time of its several hundred sources.
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -12,11 +12,11 @@ const cache = join(root, 'node_modules/.cache/bowline/programs')
 const keepMs = 24 * 3600_000
 
 const packages = globSync('packages/*/package.json', { cwd: root }).map((file) => dirname(file))
-/** Dependencies that code in texts imports too: it must get the copy that is in the bundles. */
+/** Dependencies that code in texts also imports: it must get the same copy as the bundles. */
 const shared = ['ai', 'zod']
-/** What a program can be made of. The lockfile is for dependencies. */
+/** Inputs of programs. The lockfile stands for the dependencies. */
 const inputs = ['packages/*/package.json', 'packages/*/src/**/*.{ts,tsx,json}', 'packages/*/test/**/*.ts', 'pnpm-lock.yaml', 'scripts/test-programs.mjs']
-/** Programs that no package.json names: those that a worker executor starts, and those of the tests. */
+/** Programs that no package.json names: those that a worker executor starts, and those of tests. */
 const programs = ['packages/bridge/src/worker/start-entry.ts', 'packages/bridge/src/executors/worker/guard.ts', 'packages/*/test/**/fixtures/*.ts']
 
 /** @param {import('vitest/node').TestProject} project */
@@ -24,13 +24,13 @@ export default async function setup(project) {
   const folder = await buildPrograms()
   project.provide('programs', folder)
   project.provide('nodeOptions', `--import ${JSON.stringify(join(folder, 'hook.js'))}`)
-  // What Node compiled of a program is kept for its next start. Test processes and what they start inherit this.
+  // Compile cache for the next start of a program. Test processes and their children inherit this.
   process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled')
 }
 
 /**
- * Returns the folder of the bundles. It has the layout of `packages`: `bridge/src/bin/bowline-bridge.js`. Its `hook.js` is
- * for `node --import`: it makes the names of our packages mean the bundles.
+ * Returns the folder of the bundles. It has the layout of `packages`: `bridge/src/bin/bowline-bridge.js`. Its `hook.js` is for
+ * `node --import` and resolves the names of our packages to the bundles.
  */
 async function buildPrograms() {
   const files = globSync(inputs, { cwd: root, exclude: (name) => name === 'node_modules' }).sort()
@@ -71,14 +71,14 @@ function bundle(outdir) {
       ...shared.map((name) => ({ in: name, out: join('dependencies', name) })),
     ],
     outdir,
-    // `programFile` of the bridge looks for its programs from the chunk that it is in.
+    // `programFile` of the bridge finds its programs relative to its own chunk.
     chunkNames: 'bridge/src/[name]-[hash]',
     bundle: true,
     splitting: true,
     format: 'esm',
     platform: 'node',
     target: 'node22',
-    // For dependencies that are written with `require`.
+    // For dependencies that use `require`.
     banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);" },
     sourcemap: true,
     sourcesContent: false,
@@ -88,7 +88,9 @@ function bundle(outdir) {
   })
 }
 
-/** Optional dependencies that are not installed stay imports. The code of dependencies needs no source map, which Node would parse. */
+/**
+ * Keeps optional dependencies that are not installed as imports, and drops the source maps of dependencies, which Node would parse.
+ */
 const dependencies = {
   name: 'dependencies',
   /** @param {import('esbuild').PluginBuild} build */
@@ -100,7 +102,7 @@ const dependencies = {
       const found = await resolve(path, { kind: kind === 'entry-point' ? 'import-statement' : kind, resolveDir: from, importer, pluginData: 'asked' })
       return found.errors.length > 0 ? { path, external: true } : found
     })
-    // Workers inherit few variables: theirs keep what Node compiled because the program that starts them says so.
+    // Workers inherit few variables, so the program that starts them enables the compile cache for them.
     onLoad({ filter: /\/bridge\/src\/worker\/start-entry\.ts$/ }, ({ path }) => ({ contents: `${keepCompiled}\n${readFileSync(path, 'utf8')}`, loader: 'ts' }))
     onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, ({ path }) => ({ contents: `${readFileSync(path, 'utf8')}\n${emptyMap}`, loader: 'js' }))
   },
@@ -144,7 +146,7 @@ function settle(ours, folder) {
   try {
     renameSync(ours, folder)
   } catch (error) {
-    // Another process built the same.
+    // Another process has built the same bundles.
     if (!existsSync(folder)) throw error
     rmSync(ours, { recursive: true })
   }

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { writeDeclarations } from './declarations.mjs'
 
 /**
- * How every package is built: its entries are what its package.json exports (and its bins), so that the two
- * cannot drift apart.
+ * Returns the build options of a package. Its entries are the exports and bins of its package.json, so that both always agree.
  *
  * @param {string} folder the package's folder
  * @returns {import('tsup').Options}
@@ -17,17 +16,17 @@ export function packageBuild(folder) {
     target: 'node22',
     outDir: 'dist',
     clean: true,
-    // tsup would take a compiler written in JavaScript: ten times the time.
+    // tsup would use the compiler in JavaScript, which takes ten times the time.
     dts: false,
     onSuccess: () => writeDeclarations(folder, entries),
     sourcemap: true,
-    // The maps name the files of `src`, which the tarball holds: their text is not needed twice.
+    // The maps name files of `src`, which are in the tarball, so they need not contain the text again.
     esbuildOptions: (options) => {
       options.sourcesContent = false
     },
     splitting: true,
     treeshake: false,
-    // tsup would turn `node:sqlite` into `sqlite`, which does not exist.
+    // tsup would change `node:sqlite` to `sqlite`, which does not exist.
     removeNodeProtocol: false,
   }
 }

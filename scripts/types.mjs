@@ -1,5 +1,5 @@
-// node scripts/types.mjs: checks the types of all programs of the repository, those in the documentation included. What lints reads types with TypeScript 6, so both
-// versions see the sources.
+// node scripts/types.mjs: checks the types of all programs of the repository, including those in the documentation. The linters use
+// TypeScript 6, so both versions check the sources.
 import { writeDocsPrograms } from './docs-programs.mjs'
 import { compile } from './native-compiler.mjs'
 
@@ -15,7 +15,7 @@ const programs = [
   'apps/site/tsconfig.json',
 ]
 
-// Each checker works out for itself what the files have in common: one takes four fifths of the CPU time of four.
+// Several checkers compute shared types repeatedly. One takes four fifths of the CPU time of four.
 const checkers = ['--checkers', '1']
 
 writeDocsPrograms()

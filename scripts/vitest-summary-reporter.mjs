@@ -3,8 +3,8 @@ import { relative } from 'node:path'
 const longestMs = 20_000
 
 /**
- * Ends a run with `N passed, N failed, N skipped`, the line that scripts and CI read. Before it come notes, which gates print
- * also when they pass: the slowest files, and each test that takes too long. These tests do not fail: the machine may be busy.
+ * Prints `N passed, N failed, N skipped` at the end of a run, which scripts and CI read. Before it, prints notes, which gates show
+ * even if they pass: the slowest files, and tests that take too long. Such tests do not fail, because the machine may be busy.
  */
 export default class SummaryReporter {
   /**
@@ -16,7 +16,7 @@ export default class SummaryReporter {
     for (const module of modules) {
       const tests = [...module.children.allTests()]
       for (const test of tests) counts[countOf(test.result().state)] += 1
-      // A file that could not be loaded, or whose hooks failed, has failed even without a failed test.
+      // A file that could not be loaded, or whose hooks failed, counts as failed even without a failed test.
       if (!module.ok() && !tests.some((test) => test.result().state === 'failed')) counts.failed += 1
     }
     const notes = notesOf(modules).map((note) => `note: ${note}\n`)
@@ -28,7 +28,7 @@ export default class SummaryReporter {
 }
 
 /**
- * What took long: the ten slowest of more than ten files, and tests that take longer than a test may.
+ * Returns notes about slow tests: the ten slowest of more than ten files, and tests that exceed the limit.
  *
  * @param {ReadonlyArray<import('vitest/node').TestModule>} modules
  */

@@ -1,6 +1,6 @@
 import type { Area, AreaPart } from './run-area.ts'
 
-/** The sources that hold safety, by what they hold, and the tests that guard them. */
+/** Safety-critical sources by topic, and the tests that guard them. */
 export const areas: readonly Area[] = [
   {
     name: 'ledger',

@@ -1,6 +1,6 @@
 import type { Equivalent } from './run-area.ts'
 
-/** Mistakes that no test can notice, because nothing that can be seen depends on the difference. */
+/** Faults that no test can detect, because they change no observable behaviour. */
 export const equivalents: readonly Equivalent[] = [
   {
     source: 'packages/server/src/auth/bearer.ts',

@@ -1,12 +1,12 @@
 import ts from 'typescript'
 
-/** One small mistake in a source file: `replacement` instead of the text from `start` to `end`. */
+/** Fault in a source file: `replacement` instead of the text from `start` to `end`. */
 export interface Mutant {
   readonly kind: MutationKind
   readonly start: number
   readonly end: number
   readonly line: number
-  /** The text that is replaced. */
+  /** Text that is replaced. */
   readonly original: string
   readonly replacement: string
 }
@@ -51,7 +51,7 @@ const boundaries = new Map<ts.SyntaxKind, string>([
 
 const logical: readonly ts.SyntaxKind[] = [ts.SyntaxKind.AmpersandAmpersandToken, ts.SyntaxKind.BarBarToken, ts.SyntaxKind.QuestionQuestionToken]
 
-/** Returns the mistakes that can be made in one place each, in the order of the text. Texts of errors and types are left as they are. */
+/** Returns the possible faults, each in one place, in the order of the text. Error messages and types are not changed. */
 export function mutantsOf(fileName: string, text: string): readonly Mutant[] {
   const source = ts.createSourceFile(fileName, text, ts.ScriptTarget.Latest, true)
   const mutants: Mutant[] = []
@@ -82,7 +82,7 @@ function mistakesAt(node: ts.Node, source: ts.SourceFile): readonly Mistake[] {
   return literalMistakes(node)
 }
 
-/** The condition stays in the text: types that it narrows are as they were where it still decides. */
+/** Keeps the condition in the text, so that it still narrows types. */
 function conditionMistakes(condition: ts.Expression, source: ts.SourceFile): readonly Mistake[] {
   const text = condition.getText(source)
   return [
@@ -113,7 +113,7 @@ function operatorMistakes({ left, operatorToken, right, parent }: ts.BinaryExpre
   return mistakes
 }
 
-/** Calls and assignments that stand for themselves. */
+/** Removes calls and assignments that are statements. */
 function statementMistakes(node: ts.ExpressionStatement): readonly Mistake[] {
   const { expression } = node
   const inner = ts.isAwaitExpression(expression) || ts.isVoidExpression(expression) ? expression.expression : expression
@@ -137,23 +137,23 @@ function literalMistakes(node: ts.Node): readonly Mistake[] {
   return []
 }
 
-/** Left of `=`, as in `[a, b] = [b, a]`. */
+/** Returns true on the left of `=`, as in `[a, b] = [b, a]`. */
 function isAssigned(node: ts.Node): boolean {
   return ts.isBinaryExpression(node.parent) && node.parent.left === node && node.parent.operatorToken.kind === ts.SyntaxKind.EqualsToken
 }
 
-/** The name of a property or of a module. */
+/** Returns true for the name of a property or a module. */
 function isName(node: ts.StringLiteral): boolean {
   const { parent } = node
   return (ts.isPropertyAssignment(parent) && parent.name === node) || (ts.isCallExpression(parent) && parent.expression.kind === ts.SyntaxKind.ImportKeyword)
 }
 
-/** Words for people: what an error says is not looked at. */
+/** Returns true for a text for people: messages of errors are not tested. */
 function isMessage(node: ts.Node): boolean {
   return ts.isTemplateExpression(node) && node.head.text.includes(' ')
 }
 
-/** Returns the text of the file with the mistake in it. */
+/** Returns the text of the file with the fault. */
 export function plant(text: string, { start, end, replacement }: Mutant): string {
   return text.slice(0, start) + replacement + text.slice(end)
 }

@@ -5,27 +5,27 @@ import { shuffled } from './shuffled.ts'
 import { acceptedByTypes } from './types.ts'
 import { TestRunner } from './test-runner.ts'
 
-/** Sources that hold one kind of safety, and the tests that guard them. */
+/** Sources of one safety topic, and the tests that guard them. */
 export interface Area {
   readonly name: string
   readonly parts: readonly AreaPart[]
 }
 
 export interface AreaPart {
-  /** Of vitest. */
+  /** Project of vitest. */
   readonly project: string
-  /** Below the root; patterns are allowed. */
+  /** Source paths relative to the root. Patterns are allowed. */
   readonly sources: readonly string[]
-  /** Below the root. */
+  /** Test paths relative to the root. */
   readonly tests: readonly string[]
 }
 
-/** A mistake that changes nothing that can be seen, and why. */
+/** Fault that changes no observable behaviour, and the reason. */
 export interface Equivalent {
   readonly source: string
   readonly kind: Mutant['kind']
   readonly original: string
-  /** A part of its line, if other lines have the same mistake and it can be seen there. */
+  /** Part of its line, if other lines have the same fault with an observable effect. */
   readonly line?: string
   readonly reason: string
 }
@@ -38,7 +38,7 @@ export interface PlacedMutant extends Mutant {
 
 export interface AreaResult {
   readonly name: string
-  /** Mistakes that could be made, those that the types notice among them. */
+  /** Number of possible faults, including those that the types detect. */
   readonly possible: number
   readonly planted: number
   readonly noticed: number
@@ -46,7 +46,7 @@ export interface AreaResult {
 }
 
 export interface RunAreaOptions {
-  /** The copy of the tree. */
+  /** Root of the copy of the working tree. */
   readonly root: string
   readonly sampleSize: number
   readonly seed: number
@@ -54,7 +54,7 @@ export interface RunAreaOptions {
   readonly print: (line: string) => void
 }
 
-/** Returns every mistake that can be made in the area, without those that change nothing. */
+/** Returns every possible fault of the area, without the equivalent ones. */
 export function mutantsOfArea({ parts }: Area, root: string, equivalents: readonly Equivalent[]): readonly PlacedMutant[] {
   return parts.flatMap((part) =>
     part.sources.flatMap((pattern) => {
@@ -75,7 +75,7 @@ export function isSame({ source, kind, original, line = '' }: Equivalent, mutant
   return source === mutant.source && kind === mutant.kind && original === mutant.original && mutant.lineText.includes(line)
 }
 
-/** Plants a sample of mistakes, one after the other, and counts those that a test notices. Throws if a test fails without any. */
+/** Runs the tests with each fault of a sample, and counts the detected ones. Throws if a test fails without a fault. */
 export async function runArea(area: Area, options: RunAreaOptions): Promise<AreaResult> {
   const possible = mutantsOfArea(area, options.root, options.equivalents)
   const drawn = drawFrom(possible, options)
@@ -87,11 +87,11 @@ export async function runArea(area: Area, options: RunAreaOptions): Promise<Area
   return { name: area.name, possible: possible.length, planted: drawn.length, noticed: drawn.length - unnoticed.length, unnoticed }
 }
 
-/** Draws mistakes that the types let pass: `npm run typecheck` notices the other ones. */
+/** Draws faults that compile: `npm run typecheck` detects the others. */
 function drawFrom(possible: readonly PlacedMutant[], { root, sampleSize, seed }: RunAreaOptions): readonly PlacedMutant[] {
   const inOrder = shuffled(possible, seed)
   const drawn: PlacedMutant[] = []
-  // Twice as many as are still wanted at a time: the types let about half of them pass.
+  // Checks twice the number still needed at a time, because about half of them compile.
   for (let from = 0, size = 2 * sampleSize; drawn.length < sampleSize && from < inOrder.length; from += size) {
     const asked = inOrder.slice(from, from + size)
     const accepted = acceptedByTypes(root, asked.map((mutant) => ({ source: mutant.source, text: plant(readFileSync(join(root, mutant.source), 'utf8'), mutant) })))
@@ -124,7 +124,7 @@ async function runPart({ project, tests }: AreaPart, mutants: readonly PlacedMut
   return unnoticed
 }
 
-/** The tests must pass as they are; a mistake may take twice as long. */
+/** Returns the time limit: twice the time of the tests without a fault, which must pass. */
 async function limitOf(runner: TestRunner, project: string, print: (line: string) => void): Promise<number> {
   const startedAt = performance.now()
   const answer = await runner.start(600_000)

@@ -1,4 +1,4 @@
-/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to below 1, determined by the seed (mulberry32). */
 function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -9,7 +9,7 @@ function seededRandom(seed: number): () => number {
   }
 }
 
-/** Returns the items in an order that the seed decides. */
+/** Returns the items in an order determined by the seed. */
 export function shuffled<T>(items: readonly T[], seed: number): readonly T[] {
   const random = seededRandom(seed)
   return items

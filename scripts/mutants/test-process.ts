@@ -1,4 +1,4 @@
-// A process with one vitest in it, which runs the tests of one part again for each order of its parent.
+// Process with one vitest that runs the tests of one part again for each command of its parent.
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { Writable } from 'node:stream'
@@ -7,11 +7,11 @@ import { createVitest, type CliOptions, type TestRunResult, type TestSpecificati
 export interface TestProcessOptions {
   readonly root: string
   readonly project: string
-  /** Paths below `root`, in the order in which they run. */
+  /** Paths relative to `root`, in the order in which they run. */
   readonly tests: readonly string[]
 }
 
-/** The file to write before the tests run, and what is in it afterwards again. */
+/** File to change before the tests run. `original` is restored afterwards. */
 export interface TestOrder {
   readonly file: string
   readonly text: string
@@ -19,17 +19,17 @@ export interface TestOrder {
 }
 
 export interface TestAnswer {
-  /** The first test that failed, or an error beside the tests. */
+  /** First failed test, or an error outside the tests. */
   readonly noticedBy?: string
   readonly tests: number
-  /** The test files by how long they took. */
+  /** Test files, fastest first. */
   readonly quickFirst: readonly string[]
 }
 
 const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
 const { root, project, tests } = JSON.parse(process.argv[2] ?? '{}') as TestProcessOptions
 
-/** One file after the other as they were asked for: most mistakes are seen by the first. */
+/** Sequencer that keeps the given order and runs one file after the other: most faults are detected by the first. */
 class GivenOrder {
   sort(specifications: TestSpecification[]): TestSpecification[] {
     return specifications
@@ -65,7 +65,7 @@ async function answer(order: TestOrder | 'start'): Promise<void> {
   report(await runWith(order))
 }
 
-/** The file is whole again before the parent hears of it: after a failure the parent ends this process at once. */
+/** Restores the file before it reports: after a failure the parent ends this process at once. */
 async function runWith({ file, text, original }: TestOrder): Promise<TestAnswer> {
   try {
     write(file, text)

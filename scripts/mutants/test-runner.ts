@@ -5,7 +5,7 @@ import type { TestAnswer, TestOrder, TestProcessOptions } from './test-process.t
 
 const program = fileURLToPath(new URL('./test-process.ts', import.meta.url))
 
-/** Runs the tests of one part in a process of its own; one that hangs, ends or has seen a failure is replaced. */
+/** Runs the tests of one part in a separate process. The process is replaced if it hangs, ends, or has reported a failure. */
 export class TestRunner {
   #options: TestProcessOptions
   #child: Promise<ChildProcess> | undefined
@@ -14,23 +14,23 @@ export class TestRunner {
     this.#options = options
   }
 
-  /** Runs the tests as they are. From then on the quick ones come first. */
+  /** Runs the tests without a fault. Later runs begin with the fastest tests. */
   async start(limitMs: number): Promise<TestAnswer | 'hangs'> {
     const answer = await this.run('start', limitMs)
     if (answer !== 'hangs') this.#options = { ...this.#options, tests: answer.quickFirst }
     return answer
   }
 
-  /** Resolves with what the tests say, or `'hangs'` if they say nothing in `limitMs`. Rejects if the process cannot start. */
+  /** Resolves with the result of the tests, or `'hangs'` if there is none within `limitMs`. Rejects if the process cannot start. */
   async run(order: TestOrder | 'start', limitMs: number): Promise<TestAnswer | 'hangs'> {
     const child = await (this.#child ??= startProcess(this.#options))
     const answer = await Promise.race([ask(child, order), inMs(limitMs)])
-    // A failure cancels the other tests, and what is left of that would reach into the next run.
+    // A failure cancels the other tests, and their remains could affect the next run.
     if (answer === 'hangs' || answer.noticedBy !== undefined || child.exitCode !== null) await this.close()
     return answer
   }
 
-  /** Resolves when the process has ended: until then it may write. */
+  /** Resolves when the process has ended: until then it may write files. */
   async close(): Promise<void> {
     const child = this.#child
     this.#child = undefined
@@ -39,7 +39,7 @@ export class TestRunner {
 }
 
 function startProcess(options: TestProcessOptions): Promise<ChildProcess> {
-  // In a group of its own, so that the workers and programs of the tests end with it.
+  // In its own process group, so that the workers and programs of the tests end with it.
   const child = fork(program, [JSON.stringify(options)], { cwd: options.root, detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   const end = (): void => killGroup(child)
   process.once('exit', end)
@@ -52,7 +52,7 @@ function startProcess(options: TestProcessOptions): Promise<ChildProcess> {
 
 function ask(child: ChildProcess, order: TestOrder | 'start'): Promise<TestAnswer> {
   return new Promise((resolve) => {
-    // A mistake may end the process that runs the tests.
+    // A fault may end the process that runs the tests.
     const onExit = (): void => resolve({ noticedBy: 'the end of the test process', tests: 0, quickFirst: [] })
     child.once('exit', onExit)
     child.once('message', (answer: TestAnswer) => {
@@ -74,7 +74,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {
-    // All of them have ended.
+    // All processes of the group have ended.
   }
 }
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 /**
- * Copies the working tree into a new temporary folder and returns its path: mistakes are made there, never in the tree itself. What is
- * installed is shared by links. The caller removes the folder.
+ * Copies the working tree to a new temporary folder and returns its path. Faults are made there, never in the tree itself.
+ * Installed packages are shared by links. The caller removes the folder.
  */
 export function copyTree(root: string): string {
   const copy = mkdtempSync(join(tmpdir(), 'bowline-mutants-'))
@@ -16,7 +16,7 @@ export function copyTree(root: string): string {
     cpSync(join(root, file), join(copy, file))
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-  // Their links are relative: those to other packages lead to the copies of these.
+  // Their links are relative, so links to other packages lead to the copies.
   for (const folder of globSync('{packages,apps}/*/node_modules', { cwd: root })) {
     cpSync(join(root, folder), join(copy, folder), { recursive: true, verbatimSymlinks: true })
   }

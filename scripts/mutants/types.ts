@@ -2,15 +2,15 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 
-/** A source file, below the root, with another text. */
+/** Source file, relative to the root, with a changed text. */
 export interface ChangedSource {
   readonly source: string
   readonly text: string
 }
 
 /**
- * Says for each changed source whether it still has the types that it needs. All are checked in one program, as copies beside their
- * sources: what they share is worked out once. Throws if the copy of an unchanged source has errors.
+ * Returns for each changed source whether it still compiles. All are checked in one program, as copies next to their sources, so
+ * that shared types are computed once. Throws if the copy of an unchanged source has errors.
  */
 export function acceptedByTypes(root: string, changed: readonly ChangedSource[]): readonly boolean[] {
   const accepted = new Map<ChangedSource, boolean>()
@@ -19,7 +19,7 @@ export function acceptedByTypes(root: string, changed: readonly ChangedSource[])
   return changed.map((one) => accepted.get(one) === true)
 }
 
-/** Of the program that checks the source in the tree: that of its package, or the one of all that runs on Node. */
+/** Returns the configuration that checks the source: that of its package, or the one of all code that runs on Node. */
 function configOf(root: string, source: string): string {
   const own = join(root, source.split('/').slice(0, 2).join('/'), 'tsconfig.json')
   return existsSync(own) ? own : join(root, 'tsconfig.json')

@@ -9,21 +9,21 @@ import type { PostgresPrograms } from './find-postgres.ts'
 
 export interface ClusterOptions {
   readonly programs: PostgresPrograms
-  /** A new folder for everything that the server writes. Other users must not read it. */
+  /** New folder for all files of the server. Other users must not be able to read it. */
   readonly folder: string
-  /** Whether commits wait for the disk. */
+  /** True if commits wait for the disk. */
   readonly durable: boolean
-  /** Settings of the server beside those of this file. */
+  /** Settings of the server in addition to those of this file. */
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** How to reach a server. The superuser has the name `postgres` and needs no password on the socket. */
+/** Address of a server. The superuser is `postgres` and needs no password on the socket. */
 export interface ClusterAddress {
   readonly socketFolder: string
   readonly port: number
-  /** Of the superuser, for TCP on 127.0.0.1. */
+  /** Password of the superuser for TCP on 127.0.0.1. */
   readonly password: string
-  /** The process of the server. */
+  /** Process id of the server. */
   readonly pid: number
 }
 
@@ -32,7 +32,7 @@ export interface StartedServer {
   readonly address: ClusterAddress
 }
 
-/** A user to run the server as: `initdb` refuses root. */
+/** User that runs the server, because `initdb` refuses root. */
 interface User {
   readonly uid: number
   readonly gid: number
@@ -63,7 +63,7 @@ export async function startServer(options: ClusterOptions, port?: number): Promi
     try {
       return await startOn(options, port ?? (await freePort()))
     } catch (error) {
-      // Another process may have taken the port meanwhile.
+      // Another process may meanwhile have taken the port.
       if (port !== undefined || tries === mostTries || !String(error).includes('Address already in use')) throw error
     }
   }
@@ -87,12 +87,12 @@ function settingsOf({ folder, durable, settings }: ClusterOptions): Readonly<Rec
   const onDisk = durable ? {} : { fsync: 'off', full_page_writes: 'off' }
   return {
     ...{ listen_addresses: '127.0.0.1', unix_socket_directories: folder, max_connections: '200', shared_buffers: '64MB' },
-    // Nothing is copied to another server.
+    // There is no replication.
     ...{ wal_level: 'minimal', max_wal_senders: '0', logging_collector: 'off', log_min_messages: 'log', ...onDisk, ...settings },
   }
 }
 
-/** Resolves when the server says that it is ready, and reads on: a full pipe would stop it. */
+/** Resolves when the server reports that it is ready. Continues to read its output, because a full pipe would stop it. */
 async function untilReady(server: ChildProcess): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const said: string[] = []
@@ -116,7 +116,7 @@ export async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Undefined: the user of this process can run the server. */
+/** Returns the user for the server. Returns undefined if the user of this process can run it. */
 export function serverUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'))
@@ -125,7 +125,7 @@ export function serverUser(): User | undefined {
   return { uid: Number(found[2]), gid: Number(found[3]) }
 }
 
-/** The folder of the programs. They are copied if another user has to run them and cannot reach them. */
+/** Returns the folder of the programs. They are copied if another user must run them and cannot reach them. */
 function usablePrograms({ programs, folder }: ClusterOptions): string {
   if (!programs.isEmbedded || !serverUser() || canReach(programs.folder)) return programs.folder
   const copy = join(folder, 'native')
@@ -133,17 +133,17 @@ function usablePrograms({ programs, folder }: ClusterOptions): string {
   return join(copy, 'bin')
 }
 
-/** Whether every user may pass through the folders above. */
+/** Returns true if every user can traverse the parent folders. */
 function canReach(path: string): boolean {
   const isOpen = (statSync(path).mode & 0o001) !== 0
   return isOpen && (dirname(path) === path || canReach(dirname(path)))
 }
 
-/** Creates the folder of a cluster, which only the user of the server may read. */
+/** Creates the folder of a cluster, which only the user of the server can read. */
 export function createClusterFolder(root: string, name: string): string {
   const folder = join(root, name)
   for (;;) {
-    // Other users pass through it: what is in it is closed to them.
+    // Other users can traverse the root, but cannot read the folders in it.
     mkdirSync(root, { recursive: true, mode: 0o755 })
     try {
       mkdirSync(folder, { mode: 0o700 })
@@ -160,7 +160,7 @@ export function removeClusterFolder(root: string, folder: string): void {
   try {
     rmdirSync(root)
   } catch (error) {
-    // Another keeper uses the root, or has removed it.
+    // Another keeper uses the root or has removed it.
     if (!hasCode(error, 'ENOTEMPTY', 'ENOENT')) throw error
   }
 }

@@ -4,7 +4,7 @@ import type { Server } from 'node:http'
 
 type StartedServer = { readonly url: string; stop(): Promise<void> }
 
-/** Where tests ask for a server. The first one who asks has it started; it is held until the last user has closed the desk. */
+/** Service that gives tests a server. The first request starts the server. It is stopped when the last user has closed the desk. */
 export class Desk {
   readonly #start: () => Promise<StartedServer>
   readonly #desk: Server
@@ -22,7 +22,7 @@ export class Desk {
     })
   }
 
-  /** Returns where to ask. */
+  /** Returns the address to ask. */
   async open(): Promise<string> {
     this.#users += 1
     if (!this.#desk.listening) {

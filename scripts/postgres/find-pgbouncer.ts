@@ -1,14 +1,14 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Debian puts it where only root has a path to. */
+/** Folder of Debian, which is on the `PATH` of root only. */
 const debianFolder = '/usr/sbin'
 
 /**
- * Returns the PgBouncer of this machine: the one that `PGBOUNCER` names, else the first one on `PATH`.
+ * Returns the PgBouncer of this machine: the one in `PGBOUNCER`, else the first one on `PATH`.
  *
- * Returns `undefined` if there is none, so that tests can be skipped by name. In CI, or if `PGBOUNCER` names nothing that runs,
- * it throws instead.
+ * Returns `undefined` if there is none, so that tests can be skipped by name. In CI, or if `PGBOUNCER` cannot be executed, it
+ * throws instead.
  */
 export function findPgBouncer(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   if (env['PGBOUNCER']) {

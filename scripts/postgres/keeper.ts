@@ -1,12 +1,12 @@
-// node scripts/postgres/keeper.ts <options as JSON>: holds a Postgres server as long as its standard input is open. Prints the
-// address as one line. Its parent may die in any way: the server ends and its folder is removed.
+// node scripts/postgres/keeper.ts <options as JSON>: runs a Postgres server until its standard input closes. Prints the address as
+// one line. If its parent dies in any way, the server ends and its folder is removed.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { createCluster, createClusterFolder, removeClusterFolder, startServer } from './cluster.ts'
 import type { ClusterOptions, StartedServer } from './cluster.ts'
 import { removeLeftClusters } from './left-clusters.ts'
 
-/** What the parent writes into standard input, one a line. `end`: the server ends at once, as after a loss of power. */
+/** Command on standard input, one per line. `end`: the server ends at once, as after a loss of power. */
 export type KeeperOrder = 'end' | 'start'
 
 export type KeeperOptions = Omit<ClusterOptions, 'folder'> & { readonly root: string }
@@ -40,7 +40,7 @@ async function serve(cluster: ClusterOptions): Promise<void> {
   }
 }
 
-/** Nothing in it is needed any more, or a loss of power is wanted: the server need not tidy up. */
+/** Ends the server without a clean shutdown: its data is not needed any more, or a loss of power is simulated. */
 async function endServer(server: StartedServer['server']): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')

@@ -1,7 +1,10 @@
 import { readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Ends servers whose keeper was killed, and removes their folders. Each folder in `root` has the process id of its keeper. */
+/**
+ * Ends servers whose keeper was killed, and removes their folders. The name of each folder in `root` is the process id of its
+ * keeper.
+ */
 export function removeLeftClusters(root: string): void {
   for (const name of readFolder(root)) {
     if (!/^\d+$/.test(name) || isRunning(Number(name))) continue
@@ -21,13 +24,13 @@ function readFolder(folder: string): readonly string[] {
   }
 }
 
-/** The process of the server of this folder, if it is running. Its number may belong to another process by now. */
+/** Returns the process of the server of this folder if it is running. Its id may meanwhile belong to another process. */
 function serverOf(folder: string): number | undefined {
   try {
     const pid = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder) ? pid : undefined
   } catch {
-    // Either there is no such process, or this system does not tell. A server whose folder is gone ends by itself.
+    // The process does not exist, or the system does not provide this. A server without its folder ends by itself.
     return undefined
   }
 }
@@ -36,7 +39,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {
-    // The process of another user.
+    // The process belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }

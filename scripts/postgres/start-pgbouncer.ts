@@ -7,16 +7,16 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { freePort, serverUser } from './cluster.ts'
 
-/** A pooler on a loopback port. It ends with this process, however that ends. */
+/** Pooler on a loopback port. It ends with this process in any case. */
 export interface PgBouncer {
-  /** Of this database, through the pooler. */
+  /** Returns the URL of this database through the pooler. */
   urlOf(databaseUrl: string): string
   stop(): Promise<void>
 }
 
 export type PoolMode = 'session' | 'transaction' | 'statement'
 
-/** Ends the pooler when this process has ended: then the input of the shell is at its end. */
+/** Ends the pooler when this process has ended, because the input of the shell then closes. */
 const guard = 'exec 3<&0; (exec "$@") </dev/null & pooler=$!; (read -r _ <&3; kill -9 "$pooler") & reader=$!; wait "$pooler"; kill "$reader"'
 
 const mostTries = 5
@@ -28,7 +28,7 @@ export async function startPgBouncer(binary: string, serverUrl: string, mode: Po
     try {
       return await startOn({ binary, serverUrl, port, settings: { ...settings, pool_mode: mode } })
     } catch (error) {
-      // Another process may have taken the port meanwhile.
+      // Another process may meanwhile have taken the port.
       if (tries === mostTries || !String(error).includes('in use')) throw error
     }
   }
@@ -75,7 +75,7 @@ function configOf(serverUrl: string, port: number, settings: Readonly<Record<str
   return ['[databases]', `* = host=${host} port=${serverPort} user=${user}${secret}`, '[pgbouncer]', ...lines, ''].join('\n')
 }
 
-/** Resolves when it listens, and reads on: a full pipe would stop it. */
+/** Resolves when it listens. Continues to read its output, because a full pipe would stop it. */
 async function untilReady(child: { readonly stderr: NodeJS.ReadableStream; once(event: 'exit', listener: () => void): unknown }): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const said: string[] = []

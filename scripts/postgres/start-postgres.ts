@@ -14,22 +14,22 @@ export interface StartPostgresOptions {
   readonly durable?: boolean
   /** Settings of the server. */
   readonly settings?: Readonly<Record<string, string>>
-  /** The major version, for example 18. Default: that of other tests. */
+  /** Major version, for example 18. Default: that of other tests. */
   readonly version?: number
 }
 
-/** A private Postgres server. It ends with this process, however that ends. */
+/** Private Postgres server. It ends with this process in any case. */
 export interface PostgresServer {
   readonly address: ClusterAddress
-  /** Through a socket that only this user can open. */
+  /** Address with a socket that only this user can open. */
   readonly url: string
-  /** Through TCP, with a password. */
+  /** Address with TCP and a password. */
   readonly tcpUrl: string
   /** Ends the server at once, as after a loss of power. */
   end(): Promise<void>
   /** Starts it again on its port. */
   start(): Promise<void>
-  /** Both, one after the other. */
+  /** Ends and starts the server. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -37,11 +37,11 @@ export interface PostgresServer {
 const sharedMemory = '/dev/shm'
 const smallestMemoryBytes = 2 ** 30
 
-/** Starts a server of its own, on a port of its own. */
+/** Starts a separate server on its own port. */
 export async function startPostgres({ durable = false, settings = {}, version }: StartPostgresOptions = {}): Promise<PostgresServer> {
   const wanted = version === undefined ? {} : { TEST_POSTGRES_VERSION: String(version) }
   const options: KeeperOptions = { programs: findPostgres({ ...process.env, ...wanted }), root: rootFolder(durable), durable, settings }
-  // In a process group of its own, so that a signal of the terminal does not reach it.
+  // In its own process group, so that a signal of the terminal does not reach it.
   const keeper = spawn(process.execPath, [fileURLToPath(new URL('keeper.ts', import.meta.url)), JSON.stringify(options)], {
     ...{ detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
     env: { ...process.env, NODE_OPTIONS: '' },
@@ -59,7 +59,7 @@ export async function startPostgres({ durable = false, settings = {}, version }:
     await nextAddress()
   }
   const address = await nextAddress()
-  // A process that has nothing else to do may end, and the server with it.
+  // The keeper does not keep this process alive. When this process ends, the server ends too.
   for (const each of [keeper, stdin, stdout]) if ('unref' in each && typeof each.unref === 'function') each.unref()
   return {
     address,
@@ -83,7 +83,7 @@ function urlOf({ socketFolder, port }: ClusterAddress): string {
   return `postgresql://postgres@${encodeURIComponent(socketFolder)}:${port}/postgres`
 }
 
-/** One for each user: another one must not remove what it holds. */
+/** Returns a folder per user, because one user cannot remove the folders of another. */
 function rootFolder(durable: boolean): string {
   return join(!durable && hasMemory() ? sharedMemory : tmpdir(), `bowline-postgres-${process.getuid?.() ?? 0}`)
 }

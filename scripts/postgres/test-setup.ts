@@ -1,16 +1,16 @@
-// vitest's globalSetup of projects whose tests may need a Postgres server: the first test that asks starts one for all.
+// globalSetup of vitest projects whose tests may need a Postgres server: the first test that asks starts one for all.
 import type { TestProject } from 'vitest/node'
 import { Desk } from './desk.ts'
 import { startPostgres } from './start-postgres.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Answers with the URL of the superuser of a server, which is started if there is none. */
+    /** Returns the URL of the superuser of a server. The server is started if there is none. */
     readonly postgresDesk: string
   }
 }
 
-/** One for all projects of a run: each project loads this file anew. */
+/** One service for all projects of a run: each project loads this file again. */
 const shared = globalThis as { bowlinePostgresDesk?: Desk }
 
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {

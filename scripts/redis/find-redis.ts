@@ -2,10 +2,10 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /**
- * Returns the Redis server of this machine: the one that `REDIS_SERVER` names, else the first one on `PATH`.
+ * Returns the Redis server of this machine: the one in `REDIS_SERVER`, else the first one on `PATH`.
  *
- * Returns `undefined` where there is none, so that tests can be skipped by name. In CI, or when `REDIS_SERVER` names nothing
- * that runs, it throws instead, because a check that quietly did not run looks like one that passed.
+ * Returns `undefined` if there is none, so that tests can be skipped by name. In CI, or if `REDIS_SERVER` cannot be executed, it
+ * throws instead, because a check that did not run would look like one that passed.
  */
 export function findRedis(env: Readonly<Record<string, string | undefined>> = process.env): string | undefined {
   if (env['REDIS_SERVER']) {

@@ -7,18 +7,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** A Redis server on a loopback port, with its files in a temporary folder. */
+/** Redis server on a loopback port, with its files in a temporary folder. */
 export interface RedisServer {
   readonly url: string
   readonly port: number
   readonly folder: string
-  /** Lets it save what it has, and ends it. Its files stay. */
+  /** Saves its data and ends. Its files stay. */
   shutDown(): Promise<void>
-  /** `kill -9`. */
+  /** Ends it with `kill -9`. */
   kill(): Promise<void>
-  /** Starts it again on the same port, over its files. */
+  /** Starts it again on the same port with its files. */
   start(): Promise<void>
-  /** From now on it answers nothing, with its connections open. */
+  /** Stops it: from now on it answers nothing, and its connections stay open. */
   freeze(): void
   thaw(): void
   /** Ends it and removes its files. */
@@ -27,13 +27,13 @@ export interface RedisServer {
 
 export type RedisConfig = Readonly<Record<string, string>>
 
-/** Every acknowledged change is in the append-only file, and nothing is ever evicted. */
+/** Settings: every acknowledged change is in the append-only file, and nothing is ever evicted. */
 const durable: RedisConfig = {
   ...{ appendonly: 'yes', appendfsync: 'always', save: '', 'maxmemory-policy': 'noeviction' },
   'enable-debug-command': 'local',
 }
 
-/** Ends the server when this process has ended, however it did: then the input of the shell is at its end. */
+/** Ends the server when this process has ended in any way, because the input of the shell then closes. */
 const guard = 'exec 3<&0; (exec "$@") </dev/null & server=$!; echo "pid $server"; (read -r _ <&3; kill -9 "$server") & reader=$!; wait "$server"; kill "$reader"; echo ended'
 
 const mostTries = 5
@@ -75,7 +75,7 @@ function serverOn(place: Place): RedisServer {
     if (!running) return
     const { pid, ended } = running
     running = undefined
-    // One that is frozen hears nothing else.
+    // A frozen process must continue before it handles the signal.
     process.kill(pid, 'SIGCONT')
     process.kill(pid, signal)
     await ended
@@ -110,7 +110,7 @@ async function launch({ binary, port, folder, config }: Place): Promise<Running>
     said.push(line)
     pid = Number(/^pid (\d+)$/.exec(line)?.[1] ?? pid)
     if (!line.includes('Ready to accept connections')) continue
-    // What it says later must not fill the pipe.
+    // Later output must not fill the pipe.
     child.stdout.resume()
     return { pid, ended }
   }

@@ -1,4 +1,4 @@
-// Runs inside the empty project: every subpath must load, and a turn with a tool must run on what was installed.
+// Runs in the empty project: every subpath must load, and a turn with a tool must run with the installed packages.
 import assert from 'node:assert/strict'
 import { defineAgent, defineTool } from '@bowline/agent-loop'
 import { reduceEvents, emptyView } from '@bowline/agent-loop/events'
@@ -15,7 +15,7 @@ for (const entry of process.argv.slice(2)) {
   assert.notEqual(exported.length, 0, `${entry} exports nothing`)
 }
 
-// Optional peers are loaded when they are needed, and a missing one is named.
+// Optional peers are loaded on demand, and an error names a missing one.
 await assert.rejects(redisStateStore({ url: 'redis://127.0.0.1:1' }).open(), /npm install redis$/)
 await assert.rejects(kvStateStore({ url: 'http://127.0.0.1:1', token: 'none' }).open(), /npm install @upstash\/redis$/)
 await assert.rejects(migratePostgres({ connectionString: 'postgresql://127.0.0.1:1/none' }), /npm install pg$/)

@@ -1,4 +1,5 @@
-// node use-studio.mjs BIN: starts the studio of a tarball before a server of the other tarballs, and asks both.
+// node use-studio.mjs BIN: starts a server from the other tarballs and the studio of its tarball for it, and sends requests to
+// both.
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -27,7 +28,7 @@ try {
   for (const child of started) child.kill('SIGKILL')
 }
 
-/** Resolves to what the form finds in what it says. */
+/** Starts a program and resolves with the match of the form in its output. */
 function start(command, args, form) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   started.push(child)

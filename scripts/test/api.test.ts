@@ -7,7 +7,7 @@ import { baseOf, missingChangesets } from '../api-changes.ts'
 import { bareExports, readApis, readWorkspace, reportFile, reportOf } from '../api.ts'
 import { root } from '../setup.mjs'
 
-/** Packages of which an export without a comment fails the test. */
+/** Packages in which an export without a comment fails the test. */
 const documented: readonly string[] = ['llm', 'agent-loop', 'sessions', 'bridge', 'server', 'client']
 
 const workspace = readWorkspace()

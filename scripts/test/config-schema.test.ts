@@ -36,7 +36,7 @@ function describedBy(checker: ts.TypeChecker) {
   }
 }
 
-/** The names of fields without a description. */
+/** Returns the names of fields without a description. */
 function bareFields({ properties = {}, items }: Schema): readonly string[] {
   const fields = Object.entries(properties).flatMap(([name, field]) => [...(field.description === undefined ? [name] : []), ...bareFields(field)])
   return [...fields, ...(items ? bareFields(items) : [])]

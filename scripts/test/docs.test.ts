@@ -9,14 +9,14 @@ import { docsPrograms } from '../docs-programs.mjs'
 import { bundledFlags } from '../programs.ts'
 import { root } from '../setup.mjs'
 
-/** Has all packages that programs import. */
+/** Folder of an app with all packages that the programs import. */
 const installed = join(root, 'apps/demo')
-/** Has React too. */
+/** Folder of an app that also has React. */
 const withReact = join(root, 'apps/studio')
 const programs = docsPrograms()
 const withPrograms = [...new Set(programs.map(({ page }) => page))]
 
-/** The lines that the program prints, each with the place of its data in a folder that is removed. */
+/** Returns the lines that the program prints. Its data is in a temporary folder. */
 async function printed(code: string): Promise<readonly string[]> {
   const data = mkdtempSync(join(tmpdir(), 'bowline-docs-'))
   try {

@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest'
 const root = join(import.meta.dirname, '../..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 
-/** The members of a union of texts. */
+/** Returns the members of a union of texts. */
 function unionOf(file: string, name: string): readonly string[] {
   const [, members = ''] = new RegExp(`export type ${name} =\\n((?:  (?:\\||/\\*\\*).*\\n)+)`).exec(read(file)) ?? []
   return [...members.matchAll(/^ {2}\| '([^']+)'/gm)].map(([, code = '']) => code)
 }
 
-/** The keys of an object that begins with this line. */
+/** Returns the keys of an object that begins with this line. */
 function keysOf(file: string, opening: string): readonly string[] {
   const text = read(file)
   const start = text.indexOf(opening)

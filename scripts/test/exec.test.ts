@@ -8,7 +8,7 @@ import { root } from '../setup.mjs'
 let clone: string
 let machine: string
 
-/** Writes a program that a shell finds in `folder`. It runs on this test's Node, so that nothing else need be there. */
+/** Writes a program into `folder`, where a shell finds it. It uses the Node of this test, so that no other program is needed. */
 function writeProgram(folder: string, name: string, code: string) {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, name), `#!${process.execPath}\n${code}\n`)
@@ -45,7 +45,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(clone, { recursive: true, force: true }))
 
-/** Runs a script in a fresh clone, on a machine that has Node and npm only. */
+/** Runs a script in a fresh clone, on a machine that only has Node and npm. */
 function run(script: string, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(clone, 'scripts', script), ...args], { env: { PATH: machine }, encoding: 'utf8' })
   return { status, stdout, stderr }

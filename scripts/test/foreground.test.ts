@@ -9,7 +9,7 @@ const starter = (program: string) => `
   import { runInForeground } from ${JSON.stringify(foreground)}
   runInForeground(process.execPath, ['--input-type=module', '--eval', ${JSON.stringify(program)}], {})`
 
-/** A process without a terminal that runs `program` in its place. */
+/** Starts a process without a terminal that runs `program` in its place. */
 function start(program: string) {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', starter(program)], {
     cwd: fileURLToPath(new URL('.', import.meta.url)),
@@ -44,7 +44,7 @@ describe('a program in the foreground', () => {
     shell.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
     await once(shell.stdout, 'data')
     shell.kill('SIGTERM')
-    // The pipe closes when the last process that holds it is gone.
+    // The pipe closes when the last process that holds it has ended.
     await once(shell, 'close')
     expect(output).toBe('ready\nstopped by SIGTERM\n')
   })

@@ -5,7 +5,7 @@ import { rulesInTests } from '../rule-names.mjs'
 
 const docs = join(import.meta.dirname, '../../docs')
 
-/** The rows of the tables that name a proof: what is promised, the rules, and the files. */
+/** Rows of the tables that name a proof: the promise, the rules, and the files. */
 const rows = readFileSync(join(docs, 'guarantees.md'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !/^\| (?:promise|---)/.test(line))

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Objects that users write, besides those whose names say so. */
+/** Objects that users write, in addition to those with such names. */
 const written = /Options$|Policy$|Limits$|Facts$|^(?:Extension|Guardrail|Footer|DocsSection|PromptSections|StepPatch|ToolDeclaration)$/
 
 function parse(file: string): ts.SourceFile {
   return ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.ES2024, true)
 }
 
-/** The interfaces that a package exports, from its entries, each with its file. */
+/** Returns the interfaces that the entries of a package export. */
 function exportedInterfaces(folder: string): readonly ts.InterfaceDeclaration[] {
   const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { readonly exports: Readonly<Record<string, string>> }
   const entries = Object.values(exports).map((entry) => join(folder, entry))

@@ -10,7 +10,7 @@ const eslint = new ESLint({
   baseConfig: [{ files: ['**/*.ts', '**/*.tsx'], languageOptions: { parser: tseslint.parser } }, ...layerConfigs],
 })
 
-/** Whether the layer rule lets `file` (which need not exist) hold this code. */
+/** Returns whether the layer rule allows `file` (which need not exist) to contain this code. */
 async function accepts(file: string, code: string) {
   const [result] = await eslint.lintText(code, { filePath: file })
   const messages = result?.messages ?? []
@@ -70,7 +70,7 @@ const illegal: readonly (readonly [string, string])[] = [
   ['packages/client/src/probe.ts', "import { readFile } from 'node:fs'"],
   ['packages/client/src/probe.ts', "import { demo } from '../../../apps/demo/src/supervisor.ts'"],
   ['packages/sessions/src/probe.ts', "import { expect } from 'vitest'"],
-  // Files of no package.
+  // Files outside packages.
   ['packages/llm/src/probe.ts', "import config from '../../../vitest.config.ts'"],
   ['packages/sessions/test/probe.test.ts', "import { layers } from '../../../eslint.layers.js'"],
   ['packages/llm/src/probe.ts', "import { layers } from '../../../no-such-file.js'"],

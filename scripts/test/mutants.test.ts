@@ -10,7 +10,7 @@ import { shuffled } from '../mutants/shuffled.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** What each mistake makes of one line. */
+/** Returns the results of all faults in one line. */
 function madeOf(text: string): readonly string[] {
   return mutantsOf('source.ts', text).map((mutant) => plant(text, mutant).trim())
 }
@@ -73,7 +73,7 @@ it('a mistake that changes nothing in one line is still planted in another', () 
 
 const ages = {
   'ages.ts': 'export function isAdult(age: number): boolean {\n  const found: { of: number } = { of: age }\n  return found.of >= 18\n}\n',
-  // Looks at nobody who is eighteen.
+  // Does not test the age of eighteen.
   'ages.test.ts': "import { expect, it } from 'vitest'\nimport { isAdult } from './ages.ts'\nit('tells adults', () => expect([isAdult(40), isAdult(5)]).toEqual([true, false]))\n",
   'tsconfig.json': '{ "compilerOptions": { "target": "ES2024", "types": [], "strict": true } }\n',
   'vitest.config.mjs': "export default { test: { projects: [{ test: { name: 'ages' } }] } }\n",

@@ -23,7 +23,7 @@ interface Outline {
 
 function outlineOf(text: string): Outline {
   const slugger = new GithubSlugger()
-  // Front matter is no heading.
+  // Front matter is not a heading.
   const tokens = markdown.parse(text.replace(/^---\n[\s\S]*?\n---\n/, (front) => '\n'.repeat(front.split('\n').length - 1)), {})
   const headings = tokens.flatMap((token, index) => (tokens[index - 1]?.type === 'heading_open' ? [token] : []))
   const slugs = headings.map(({ children }) => slugger.slug((children ?? []).filter(({ type }) => type === 'text' || type === 'code_inline').map(({ content }) => content).join('')))
@@ -35,7 +35,7 @@ function outlineOf(text: string): Outline {
   return { links, anchors: new Set([...slugs, ...html]) }
 }
 
-/** Returns a line for each link that leads nowhere. Links to other hosts are not tried. */
+/** Returns a line for each broken link. Links to other hosts are not checked. */
 function deadLinks(folder: string, files: readonly string[]): readonly string[] {
   const outlines = new Map(files.map((file) => [file, outlineOf(readFileSync(join(folder, file), 'utf8'))]))
   const isDead = (file: string, href: string): boolean => {
@@ -49,7 +49,7 @@ function deadLinks(folder: string, files: readonly string[]): readonly string[] 
   return [...outlines].flatMap(([file, { links }]) => links.flatMap(({ href, line }) => (isDead(file, href) ? [`${file}:${line} links to ${href}`] : [])))
 }
 
-/** What git keeps or will keep, without what tools write: changelogs and API reports. */
+/** Returns all Markdown files that git tracks or will track, except generated ones: changelogs and API reports. */
 function markdownFiles(): readonly string[] {
   const { stdout } = spawnSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.md'], { cwd: root, encoding: 'utf8' })
   return stdout.split('\n').filter((file) => file !== '' && existsSync(join(root, file)) && !/\/(?:CHANGELOG|api)\.md$/.test(file))

@@ -27,7 +27,7 @@ async function ask(url: string, text: string): Promise<unknown> {
   }
 }
 
-/** Resolves when the process is gone. */
+/** Resolves when the process has ended. */
 async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(() => expect(existsSync(`/proc/${pid}`)).toBe(false), { timeout: 20_000 })
 }

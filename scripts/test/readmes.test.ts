@@ -18,12 +18,12 @@ const manifestOf = (folder: string) => JSON.parse(read(join(folder, 'package.jso
 const packages = readdirSync(join(root, 'packages')).map((name) => ({ folder: `packages/${name}`, manifest: manifestOf(`packages/${name}`) }))
 const readmes = ['README.md', ...packages.map(({ folder }) => `${folder}/README.md`)]
 
-/** The blocks of code in a README. */
+/** Returns the code blocks of a README. */
 function examplesOf(text: string): readonly string[] {
   return [...text.matchAll(/^```(?:tsx?|m?js)\b[^\n]*\n([\s\S]*?)^```/gm)].map(([, code = '']) => code)
 }
 
-/** The name in an import or export list, without `type` and the name before `as`. */
+/** Returns the local name in an import or export list: without `type` and without the name before `as`. */
 function bare(listed: string): string {
   return listed.trim().replace(/^type /, '').split(' as ').at(-1) ?? ''
 }
@@ -34,7 +34,7 @@ function importsOf(code: string): readonly { readonly names: readonly string[]; 
   })
 }
 
-/** What has to be installed for an import: undefined for what Node has, and for files. */
+/** Returns the package to install for an import. Returns undefined for Node built-ins and files. */
 function packageOf(specifier: string): string | undefined {
   if (specifier.startsWith('.') || specifier.startsWith('node:') || builtinModules.includes(specifier)) return undefined
   return specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
@@ -45,7 +45,7 @@ function installedBy(text: string): ReadonlySet<string> {
   return new Set(lines.flat().filter((name) => !name.startsWith('-')))
 }
 
-/** Which modules export a value or a type of this name. */
+/** Modules that export a value or type, by its name. */
 const exporters = new Map<string, string[]>()
 for (const { folder, manifest } of packages) {
   for (const [subpath, file] of Object.entries(manifest.exports)) {
@@ -57,7 +57,7 @@ for (const { folder, manifest } of packages) {
   }
 }
 
-/** Calls of what these packages export that no import of the example brings. */
+/** Returns the called exports of these packages that the example does not import. */
 function missingImports(code: string): readonly string[] {
   const imported = new Set(importsOf(code).flatMap(({ names }) => names))
   const called = [...code.replaceAll(/ *\/\/ .*/g, '').matchAll(/(?<![.\w])([A-Za-z]\w*)\(/g)].map(([, name = '']) => name)
@@ -112,7 +112,7 @@ describe('a first example without a key', () => {
       const code = (examplesOf(read(path))[0] ?? '').replace('.bowline/', `${data}/`)
       const { OPENAI_API_KEY: _key, ...env } = process.env
       const args = [...bundledFlags(), '--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '--eval', code]
-      // There everything is installed that the examples use.
+      // This folder has all packages that the examples use.
       const run = spawnSync(process.execPath, args, { cwd: join(root, 'apps/demo'), env, encoding: 'utf8' })
       expect(run.stderr).toMatch(/Error: .*OPENAI_API_KEY/)
       expect(run.stdout).not.toContain('tokens')

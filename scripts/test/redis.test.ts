@@ -37,7 +37,7 @@ describe('where the Redis server is', () => {
   })
 })
 
-/** Sends one command, and gives the first line of the answer; undefined if there is no connection. */
+/** Sends one command and returns the first line of the answer. Returns undefined if it cannot connect. */
 async function say(port: number, command: string): Promise<string | undefined> {
   const socket = connect(port, '127.0.0.1')
   try {

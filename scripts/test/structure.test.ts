@@ -11,7 +11,7 @@ const levels: readonly Level[] = [
   'index.ts',
 ]
 
-/** Judges a package of these files. Files of `levels` that are not given are there, and empty. */
+/** Checks a package with these files. Other files of `levels` exist and are empty. */
 function check(files: Readonly<Record<string, string>>, ceiling?: Counts) {
   const empty = { 'json.ts': '', 'clock.ts': '', 'plugins/retry/a.ts': '', 'plugins/budget/a.ts': '', 'run/a.ts': '', 'run/testing/a.ts': '', 'index.ts': '' }
   return checkStructure({ name: 'demo', levels, sources: new Map(Object.entries({ ...empty, ...files })), ceiling })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { notesOf } from '../vitest-summary-reporter.mjs'
 
-/** A file as vitest tells of it: seconds of its import, then of each of its tests. */
+/** Returns a file as vitest reports it: seconds of its import, then of each of its tests. */
 function file(name: string, collected: number, ...tests: readonly number[]) {
   const module = {
     moduleId: join(process.cwd(), name),
