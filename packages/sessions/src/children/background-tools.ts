@@ -29,7 +29,7 @@ interface OutputInput {
   readonly timeout?: number
 }
 
-/** How an agent looks after the work that it has started in the background from this session. */
+/** Returns the tools with which an agent manages the background tasks of this session. */
 export function backgroundTools(context: ChildContext, sessionKey: string): readonly Tool[] {
   const output = defineTool({
     name: 'background_output',
@@ -59,7 +59,7 @@ export function backgroundTools(context: ChildContext, sessionKey: string): read
   return [output, cancel]
 }
 
-/** Only a task of this very session. The error is told to the model. */
+/** Finds a task of this session only. The model sees the error. */
 async function findTask({ store }: ChildContext, sessionKey: string, id: string): Promise<RunRecord> {
   if (!isTaskId(id)) throw new Error(`${JSON.stringify(id)} is no task id: it looks like bg_ and 32 hexadecimal digits.`)
   let page: string | undefined

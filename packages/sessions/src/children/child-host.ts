@@ -19,17 +19,17 @@ export interface ChildHostOptions {
   readonly session: SessionRecord
   readonly run: RunRecord
   readonly tools: readonly Tool[]
-  /** In the queue of the run's commits, under its fence. */
+  /** Stores a start in the queue of the run's commits, under its fence. */
   readonly spawn: (deliveries: readonly Delivery[], event: ChildStartEvent) => Promise<CommitResult>
 }
 
 const notStarted = { kind: 'not-started' } as const
 
-/** Runs subagents as runs of their own, in sessions under that of their parent. */
+/** Runs subagents as runs of their own, in sessions below their parent's. */
 export function childHost(options: ChildHostOptions): ChildHost {
   const { context, tools } = options
   const background = context.background.mode !== 'none'
-  // One after the other: the limits count what was launched before.
+  // One after the other, so that the limits count earlier launches.
   let launches: Promise<unknown> = Promise.resolve()
   const launchNext = (request: ChildRequest): Promise<RunRecord | undefined> => {
     const launched = launches.then(() => launch(options, request))
@@ -69,7 +69,7 @@ async function required(options: ChildHostOptions, runId: string): Promise<RunRe
   return child
 }
 
-/** Undefined: the parent was stopped before, in the store or here. */
+/** Launches a child. Returns undefined if the parent was stopped before, in the store or here. */
 async function launch(options: ChildHostOptions, request: ChildRequest): Promise<RunRecord | undefined> {
   const { context, spawn } = options
   const { abortSignal } = request
@@ -122,7 +122,7 @@ function spawnOf({ context, session, run }: ChildHostOptions, request: ChildRequ
   ]
 }
 
-/** For the log of the parent, in the commit that starts the child. */
+/** Returns the event for the log of the parent, stored in the commit that starts the child. */
 function startOf({ context, run }: ChildHostOptions, { agent, key, toolCallId, turn, step, description, background }: ChildRequest): ChildStartEvent {
   return {
     ...{ type: 'child-start', at: context.clock.now(), runId: run.id, turn, step, toolCallId, childRunId: key, subagent: agent },
@@ -131,12 +131,12 @@ function startOf({ context, run }: ChildHostOptions, { agent, key, toolCallId, t
   }
 }
 
-/** What has become of a child, as its parent is told. */
+/** Returns the outcome of a child for its parent. */
 async function outcomeOf({ context: { store } }: ChildHostOptions, child: RunRecord, asked: readonly string[]): Promise<ChildOutcome> {
   const { id: childRunId, status, parent, usage, cost, error, step: steps } = child
   if (parent?.taskId !== undefined) return { kind: 'launched', childRunId, taskId: parent.taskId }
   const { pendingToolCalls } = isWaiting(status) ? openQuestions(child, await readAnswers(store, child.session)) : { pendingToolCalls: [] }
-  // While a child is at work, what it has asked before stays asked, and nothing else is.
+  // While a child works, its earlier questions stay open and there are no others.
   const pendingApprovals = child.pendingApprovals.filter(({ approvalId }) => isWaiting(status) || asked.includes(approvalId))
   const approvals = await approvalsBelow(store, child, [...new Set([...asked, ...pendingApprovals.map(({ approvalId }) => approvalId)])])
   const decided = approvals.decided.filter(({ approvalId }) => asked.includes(approvalId))

@@ -11,7 +11,7 @@ interface Limited {
   readonly run: RunRecord
 }
 
-/** Throws with the reason when no more work may be started in the background: the model is told. */
+/** Throws with a reason for the model if no more background work may be started. */
 export async function checkLimits({ context, session, run }: Limited, { background }: ChildRequest): Promise<void> {
   if (!background) return
   const { store, background: limits } = context
@@ -25,7 +25,7 @@ export async function checkLimits({ context, session, run }: Limited, { backgrou
   }
 }
 
-/** Counts no further than `most`. */
+/** Counts background tasks, up to `most`. */
 async function countTasks(store: SessionStore, key: string, most: number, status?: readonly RunStatus[]): Promise<number> {
   let [count, page]: [number, string | undefined] = [0, undefined]
   do {

@@ -1,14 +1,14 @@
-/** What an event weighs besides its texts. */
+/** Estimated size of an event besides its texts. */
 const deltaOverheadBytes = 200
 const durableOverheadBytes = 1024
 
-/** Costs the same for every delta: it is asked for each. */
+/** Returns the size of a delta in constant time, since every delta is measured. */
 export function deltaBytes(event: object): number {
   const text = (event as { delta?: unknown; text?: unknown }).delta ?? (event as { text?: unknown }).text
   return deltaOverheadBytes + (typeof text === 'string' ? text.length : 0)
 }
 
-/** A durable event may hold a whole message, or what a tool gave. */
+/** Returns the size of a durable event, which may hold a whole message or tool output. */
 export function durableBytes(event: object): number {
   return durableOverheadBytes + textLength(event)
 }

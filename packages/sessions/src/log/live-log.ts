@@ -9,24 +9,24 @@ import { ReaderQueue } from './reader-queue.ts'
 const ringBytes = 1024 * 1024
 
 /**
- * What is going on in one session right now: the deltas since the active run's own last durable event, kept for readers
- * that come back, and the readers that listen. Events of other writers do not disturb the count of the deltas.
+ * Live state of one session: the deltas since the active run's own last durable event, kept for readers that reconnect, and the
+ * present readers. Events of other writers do not reset the count of the deltas.
  */
 export class LiveSession {
-  /** The newest durable event that this process published. */
+  /** Number of the newest durable event that this process published. */
   lastSeq = 0
-  /** The active run's own last durable event: the deltas in the ring follow it. */
+  /** Number of the active run's own last durable event. The deltas in the ring follow it. */
   base = 0
   readonly #readers = new Set<ReaderQueue>()
   readonly #watchers = new Set<() => void>()
   #ring: { readonly event: LoggedEvent; readonly seq: number }[] = []
   #ringBytes = 0
-  /** Deltas that the ring had to let go since `base`. */
+  /** Number of deltas since `base` that the ring has dropped. */
   #dropped = 0
-  /** The ring holds what the store has too. */
+  /** True if the store has the deltas of the ring too. */
   #isRemote = false
 
-  /** Events of one commit. `ofRun`: the active run made them, so its deltas so far are contained in them or void. */
+  /** Publishes the events of one commit. `ofRun`: the active run made them, so they contain or void its deltas so far. */
   publishDurable(events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     const n = ofRun ? 0 : this.#count
     const newest = events.at(-1)
@@ -41,26 +41,26 @@ export class LiveSession {
     if (events.some(({ type }) => type === 'turn-end')) this.#tellWatchers()
   }
 
-  /** Something has changed that is no event. */
+  /** Notifies readers of a change without an event. */
   announce(): void {
     for (const reader of this.#readers) reader.lookUp()
     this.#tellWatchers()
   }
 
-  /** Returns the place of the delta. */
+  /** Publishes a delta and returns its place. */
   publishDelta(event: DeltaEvent): DeltaPlace {
     const place = { seq: this.lastSeq, base: this.base, n: this.#count + 1 }
     const logged: LoggedEvent = Object.freeze({ ...event, cursor: printCursor(place.seq, place.n) })
     const bytes = deltaBytes(event)
     this.#ring.push({ event: logged, seq: place.seq })
     this.#ringBytes += bytes
-    // Half of the ring goes at once, so that a long message costs the same per delta as a short one.
+    // Drops half of the ring at once, so that the cost per delta does not grow with the message.
     if (this.#ringBytes > ringBytes) this.#dropOldest()
     for (const reader of this.#readers) reader.pushDelta(logged, place, bytes)
     return place
   }
 
-  /** Deltas that another process has made. Those that are known are left out; what follows a gap is too. */
+  /** Publishes deltas of another process. Skips known ones, and drops those after a gap. */
   publishRemote({ base, n, events }: DeltaBatch): void {
     if (base < this.base) return
     if (base > this.base) this.#beginStretch(base)
@@ -78,7 +78,7 @@ export class LiveSession {
     this.#isRemote = false
   }
 
-  /** After the newest delta that is known here. */
+  /** Place after the newest known delta. */
   get place(): DeltaPlace {
     return { base: this.base, n: this.#count }
   }
@@ -88,8 +88,8 @@ export class LiveSession {
   }
 
   /**
-   * Listens from the delta after `n` on. If the ring no longer holds that delta, those of this stretch are left out: the
-   * durable event that replaces them follows.
+   * Subscribes from the delta after `n`. If the ring has dropped that delta, skips all deltas since `base`: a durable event that
+   * replaces them follows.
    */
   subscribe(n: number, maxBytes?: number): ReaderQueue {
     const inReach = n >= this.#dropped
@@ -104,7 +104,7 @@ export class LiveSession {
     return queue
   }
 
-  /** The run left in the middle: what it said is void, or is said anew by whoever goes on. */
+  /** Drops the deltas of an interrupted run: they are void, or the next process produces them again. */
   dropDeltasOf(runId: string): void {
     const [oldest] = this.#ring
     if (!oldest || !('runId' in oldest.event) || oldest.event.runId !== runId) return
@@ -121,13 +121,13 @@ export class LiveSession {
     this.#readers.delete(queue)
   }
 
-  /** Calls when a run may have come to rest; returns what ends it. */
+  /** Calls `watcher` when a run may have come to rest. Returns an unsubscribe function. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => this.#watchers.delete(watcher)
   }
 
-  /** Deltas since `base`. */
+  /** Number of deltas since `base`. */
   get #count(): number {
     return this.#dropped + this.#ring.length
   }
@@ -148,11 +148,11 @@ export class LiveSession {
   }
 }
 
-/** The live sessions of one process, by key; those that nobody needs are let go. */
+/** Live sessions of one process, by key. Unused ones are removed. */
 export class LiveLog {
   readonly #sessions = new Map<string, LiveSession>()
 
-  /** The session if it is held here. */
+  /** Returns the session if it is held here. */
   held(key: string): LiveSession | undefined {
     return this.#sessions.get(key)
   }
@@ -166,24 +166,26 @@ export class LiveLog {
     return session
   }
 
-  /** `endedRun`: the run that has ended in the commit of these events. */
+  /** Publishes the events of one commit. `endedRun` is the run that has ended in it. */
   publish(key: string, events: readonly StoredEvent[], ofRun: boolean, endedRun?: string): void {
     if (events.length === 0) return
     this.session(key).publishDurable(events, ofRun, endedRun)
     this.#release(key)
   }
 
-  /** A run came to rest without an event. */
+  /** Signals that a run came to rest without an event. */
   announce(key: string): void {
     this.#sessions.get(key)?.announce()
   }
 
-  /** Something may have happened in any session. */
+  /** Signals that something may have changed in any session. */
   announceAll(): void {
     for (const session of [...this.#sessions.values()]) session.announce()
   }
 
-  /** Keeps the session while somebody reads, waits or runs, as its deltas are counted here; returns what lets it go. */
+  /**
+   * Keeps the session while it has a reader, a waiter or a run, because its deltas are counted here. Returns a release function.
+   */
   hold(key: string, watcher: () => void = () => undefined): () => void {
     const unwatch = this.session(key).watch(watcher)
     return () => {
@@ -192,7 +194,7 @@ export class LiveLog {
     }
   }
 
-  /** To be called when an execution is over in this process. */
+  /** Must be called when an execution in this process is over. */
   endRun(key: string, runId: string): void {
     this.#sessions.get(key)?.dropDeltasOf(runId)
     this.#release(key)

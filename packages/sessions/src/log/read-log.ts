@@ -15,27 +15,27 @@ export interface LogReading {
   readonly liveLog: LiveLog
   readonly clock: Clock
   readonly key: string
-  /** Where to begin; asked at the first read, and its failure is that of the read. */
+  /** Returns the start position. Called at the first read, which fails if this fails. */
   readonly from: () => Position | Promise<Position>
-  /** Go on with what happens after the present end, or with the deltas of now alone. */
+  /** True follows the session live. `so-far` ends after the present deltas. */
   readonly live: boolean | 'so-far'
-  /** Give the events of this run only, and end where it rests and the log has no later event of it. */
+  /** Yields the events of this run only, and ends once it rests and the log has no later event of it. */
   readonly runId?: string
-  /** Whether the run waits or has ended in this moment. Says nothing about the place that the reader has reached. */
+  /** Returns true if the run waits or has ended now, independent of the reader's position. */
   readonly isResting: (runId: string) => Promise<boolean>
-  /** This process has just queued the run: the log tells all that became of it since. */
+  /** True if this process has just queued the run: then the log has everything that happened to it since. */
   readonly isQueuedHere?: boolean
-  /** Brings deltas that other processes have made. Absent if there are none. */
+  /** Fetches deltas of other processes. Absent if there are none. */
   readonly remote?: RemoteDeltas | undefined
   readonly abortSignal?: AbortSignal | undefined
-  /** What may wait for this reader, before it is read from the store instead. */
+  /** Bytes to buffer for this reader. If they are exceeded, it reads the store instead. */
   readonly bufferBytes?: number | undefined
 }
 
-/** One stream from any position: first the log, then what happens live, without a seam. */
+/** Creates one stream from any position: first the log, then live events, without a gap. */
 export function readLog(reading: LogReading): LogIterator {
   const leaving = new AbortController()
-  // Not `AbortSignal.any`: it is asked at every event, and a signal made of others is slow to answer.
+  // Not `AbortSignal.any`: `aborted` is read at every event, and is slow on a combined signal.
   const leave = (): void => leaving.abort()
   reading.abortSignal?.addEventListener('abort', leave)
   if (reading.abortSignal?.aborted) leave()
@@ -48,7 +48,7 @@ export function readLog(reading: LogReading): LogIterator {
     },
     next: () => events.next(),
     take: () => reader.take(),
-    // A generator that waits cannot be returned from: it has to be woken first.
+    // A waiting generator cannot be returned from, so it is woken first.
     return: async () => {
       leave()
       forget()
@@ -61,9 +61,9 @@ export function readLog(reading: LogReading): LogIterator {
 class LogReader {
   readonly #reading: LogReading
   readonly #signal: AbortSignal
-  /** The last durable event seen. This and the count are known when reading begins. */
+  /** Number of the last durable event seen. Set, like the count, when reading starts. */
   #seq!: number
-  /** Deltas seen since the active run's own last durable event, and the position at which that was true. */
+  /** Number of deltas seen since the active run's own last durable event, and the position of that count. */
   #n!: number
   #countedAt!: number
   #sessionId: string | undefined
@@ -71,17 +71,17 @@ class LogReader {
   /** Events that were read and not yielded yet. A yielded event is released. */
   #page: (StoredEvent | undefined)[] = []
   #place!: number
-  /** Its `base`: the last durable event of the active run as far as this process knows it, whatever its type. */
+  /** Its `base` is the last durable event of the active run that this process knows, whatever its type. */
   #live!: LiveSession
-  /** What the reader follows live. */
+  /** Queue of live events. */
   #queue: ReaderQueue | undefined
-  /** The newest event that a run made. Runs follow each other: deltas from before it are void. */
+  /** Number of the newest event of a run. Runs follow each other, so deltas from before it are void. */
   #newest = 0
-  /** The run that is followed has made a durable event since the store was asked whether it rests. */
+  /** True if the followed run has stored an event since the store was asked whether it rests. */
   #hasMoved!: boolean
-  /** The last durable event of that run may be its last one; the store was not asked since. */
+  /** True if the last durable event of that run may be its final one, and the store was not asked since. */
   #mayRest!: boolean
-  /** By the last event that tells, a run is open: waiting holds the process. Undefined: not known yet. */
+  /** True if, by the log, a run is open: waiting then keeps the process alive. Undefined: not known yet. */
   #isBusy: boolean | undefined
   readonly #onEnd: () => void
   constructor(reading: LogReading, signal: AbortSignal, onEnd: () => void) {
@@ -100,7 +100,7 @@ class LogReader {
       this.#n = position.n
       if (!this.#reading.live) return yield* this.#catchUp()
       for (let isOpen = isQueuedHere; !this.#signal.aborted; isOpen = false) {
-        // Before the log is read: what happens from now on is in the queue.
+        // Subscribes before it reads the log, so that no later event is missed.
         const queue = session.subscribe(session.base <= this.#countedAt ? this.#n : 0, this.#reading.bufferBytes)
         try {
           if ((yield* this.#readOn(session, queue, isOpen)) === 'ended') return
@@ -109,7 +109,7 @@ class LogReader {
         }
       }
     } catch (error) {
-      // The store may have been closed since.
+      // Ignored after an abort: the store may have been closed.
       if (!this.#signal.aborted) throw error
     } finally {
       letGo()
@@ -117,17 +117,17 @@ class LogReader {
     }
   }
 
-  /** `behind`: more of the log must be read, or asked whether the run rests. `isOpen`: the run is known not to rest. */
+  /** Returns `behind` if the log must be read on or the run's rest checked. `isOpen`: the run is known not to rest. */
   async *#readOn(session: LiveSession, queue: ReaderQueue, isOpen: boolean): AsyncGenerator<LoggedEvent, 'ended' | 'behind', undefined> {
     const { runId, isResting, live, store, clock } = this.#reading
     this.#mayRest = this.#hasMoved = false
-    // Asked before the log is read: the run rests here only if the log has nothing of it beyond this place.
+    // Asked before the log is read: the run rests at this place only if the log has no later event of it.
     const resting = runId !== undefined && !isOpen && (await isResting(runId))
     yield* this.#catchUp(() => session.unsubscribe(queue))
     await this.#fetchDeltas()
     if (this.#ended || this.#signal.aborted || (resting && !this.#hasMoved)) return 'ended'
     if (live === true) await this.#lookBack()
-    // The run may rest by now.
+    // The run may have come to rest.
     if (this.#mayRest || !session.reads(queue)) return 'behind'
     if (live === 'so-far') {
       yield* this.#deltasSoFar(queue)
@@ -148,7 +148,7 @@ class LogReader {
     for (;;) {
       for (let delta = this.#nextDelta(queue); delta; delta = this.#nextDelta(queue)) yield delta
       const next = queue.head
-      // The queue also holds events that were read from the log.
+      // The queue also holds events that were already read from the log.
       if (next?.kind !== 'durable' || next.seq > this.#seq) return
       queue.shift()
     }
@@ -160,7 +160,7 @@ class LogReader {
     return this.#isUnsure(this.#queue) ? undefined : this.#nextDelta(this.#queue)
   }
 
-  /** `onMore` is called before the first event is given if these are not all: reading the rest may take long. */
+  /** Calls `onMore` before the first event unless these are all, since reading the rest may take long. */
   async *#catchUp(onMore?: () => void): AsyncGenerator<LoggedEvent, void, undefined> {
     for (let limit = firstPage; ; ) {
       const page = await this.#readPage(limit)
@@ -176,7 +176,7 @@ class LogReader {
     }
   }
 
-  /** Keeps the events in `#page` alone, which lets go of each one when it is given: a reader may take its time. */
+  /** Keeps the events only in `#page`, which releases each one when it is yielded: a slow reader holds few. */
   async #readPage(limit: number): Promise<{ readonly lastSeq: number; readonly limit: number; readonly last?: LoggedEvent }> {
     const { store, key, bufferBytes = maxQueueBytes } = this.#reading
     const page = await store.readEvents(key, this.#seq, limit)
@@ -210,7 +210,7 @@ class LogReader {
       }
       const early = queue.head
       if (early?.kind === 'delta') {
-        // Its message begins with an event that this process did not publish.
+        // Its message starts with an event that another process published.
         yield* this.#fillGap(early.base + 1)
         if (this.#ended) return 'ended'
         if (this.#seq < early.base) return 'behind'
@@ -224,7 +224,7 @@ class LogReader {
       }
       const { event, seq } = item
       const isOver = item.endedRun !== undefined && item.endedRun === this.#reading.runId
-      // A slow reader may have more events of subagents to read after the end of its run.
+      // After the end of its run, a slow reader may still have events of subagents to read.
       const end = (): 'ended' | 'behind' => (queue.outdated || queue.head ? 'behind' : 'ended')
       if (seq <= this.#seq && isOver) return end()
       if (seq <= this.#seq) continue
@@ -241,7 +241,7 @@ class LogReader {
     return 'ended'
   }
 
-  /** Gives what other writers have stored before the event `seq`, which is next in the queue, and keeps the queue. */
+  /** Yields the events of other writers before `seq`, which is next in the queue. Keeps the queue. */
   async *#fillGap(seq: number): AsyncGenerator<LoggedEvent, void, undefined> {
     const queue = this.#queue
     this.#queue = undefined
@@ -256,12 +256,12 @@ class LogReader {
     this.#queue = queue
   }
 
-  /** The next delta is from before the place where this reader began, and may be from before an event of a run. */
+  /** True if the next delta is older than this reader's start and may be void because of a later event. */
   #isUnsure({ head }: ReaderQueue): boolean {
     return head?.kind === 'delta' && this.#newest === 0 && head.base < this.#seq
   }
 
-  /** Reads back to the newest event of a run where the next delta depends on it. */
+  /** Reads back to the newest event of a run if the next delta depends on it. */
   async #findNewest(queue: ReaderQueue): Promise<void> {
     const { store, key } = this.#reading
     for (let place = this.#seq; this.#isUnsure(queue); place--) {
@@ -270,7 +270,7 @@ class LogReader {
     }
   }
 
-  /** The next delta to give; undefined when something else comes before it. */
+  /** Returns the next delta, or undefined if something else precedes it. */
   #nextDelta(queue: ReaderQueue): LoggedEvent | undefined {
     for (let item = queue.head; item?.kind === 'delta' && item.base <= this.#seq; item = queue.head) {
       queue.shift()
@@ -284,7 +284,7 @@ class LogReader {
     return undefined
   }
 
-  /** Also when the run that is followed came to rest in another process, without an event. */
+  /** True if the log has more, or the followed run came to rest in another process without an event. */
   async #isBehind(): Promise<boolean> {
     const { store, key, runId, isResting } = this.#reading
     await this.#fetchDeltas()
@@ -298,7 +298,7 @@ class LogReader {
     await remote?.fetch(key)
   }
 
-  /** An event of the run that is active voids the deltas before it. */
+  /** Resets the count of deltas: an event of the active run voids the earlier ones. */
   #count(event: AgentEvent, seq: number): void {
     if (isOfRun(event) || seq <= this.#live.base) this.#n = 0
   }
@@ -317,7 +317,7 @@ class LogReader {
     else if (event.type === 'run-queued' || ('turn' in event && !isOfSubagent(event))) this.#isBusy = true
   }
 
-  /** Reads the last event before this place that tells whether a run is open, unless an event has told it. */
+  /** Reads back to the last event that shows whether a run is open, unless one was seen already. */
   async #lookBack(): Promise<void> {
     const { store, key } = this.#reading
     for (let place = this.#seq; place > 0 && this.#isBusy === undefined; place--) {
@@ -328,12 +328,12 @@ class LogReader {
     this.#isBusy ??= false
   }
 
-  /** The store may give an event before this process has published it; deltas from before it may come after it then. */
+  /** True if an event of a run voids the delta. The store may return it before it is published, so older deltas may follow it. */
   #isVoid({ base }: Extract<QueueItem, { kind: 'delta' }>): boolean {
     return base < this.#newest
   }
 
-  /** Deltas that other processes have made come from their beginning on. */
+  /** True if the delta was yielded before. Deltas of other processes are sent again from their start. */
   #wasSeen({ base, n }: Extract<QueueItem, { kind: 'delta' }>): boolean {
     return base <= this.#countedAt && n <= this.#n
   }
@@ -341,11 +341,11 @@ class LogReader {
   #concerns(event: LoggedEvent): boolean {
     const { runId } = this.#reading
     if (runId === undefined) return true
-    // That nothing is queued any more is said of the session; the events of a run end with its save-point.
+    // `settled` concerns the session. The events of a run end with its save-point.
     return 'runId' in event && event.runId === runId && event.type !== 'settled'
   }
 
-  /** The session was deleted since the reader came, whether there is another one under its key or not. */
+  /** True if the session was deleted since the reader started, even if a new one uses its key. */
   #hasEnded({ sessionId, deletedAt }: EventPage): boolean {
     this.#sessionId ??= sessionId
     return (this.#ended = deletedAt !== undefined || sessionId !== this.#sessionId)
@@ -369,15 +369,12 @@ class LogReader {
   }
 }
 
-/**
- * Made by a run of this session that has begun. Subagents and other writers void no deltas, and one of these is the caller that
- * stops a run which never began: the turn of such a run has no number.
- */
+/** True for events of a started run of this session, which void deltas. A run that was stopped before its start has turn 0. */
 function isOfRun(event: AgentEvent): event is Extract<AgentEvent, { turn: number }> {
   return 'turn' in event && event.turn > 0 && !isOfSubagent(event)
 }
 
-/** Delivered by the run of a subagent: in the background it tells the root what it asks, and why it is held. */
+/** True if a subagent's run delivered the event. In the background, it reports its questions and holds to the root. */
 function isOfSubagent(event: AgentEvent): boolean {
   switch (event.type) {
     case 'child-update':
@@ -394,7 +391,7 @@ function isOfSubagent(event: AgentEvent): boolean {
   }
 }
 
-/** A run that never started ends with its turn, a compaction with `settled`. */
+/** True if the event can be the last of a run. A run that never started ends with `turn-end`, a compaction with `settled`. */
 function canBeLast({ type }: AgentEvent): boolean {
   return type === 'turn-end' || type === 'save-point' || type === 'settled'
 }

@@ -2,28 +2,28 @@ import type { Clock } from '@bowline/llm'
 import type { LoggedEvent } from '../contract/log-events.ts'
 import type { DeltaPlace } from '../contract/session-store.ts'
 
-/** What a reader may have waiting, if it does not ask for less. */
+/** Limit of buffered bytes, unless the reader asks for less. */
 export const maxQueueBytes = 1024 * 1024
 
-/** `seq`: the newest durable event when the delta was made. */
+/** `seq` is the number of the newest durable event when the delta was made. */
 export interface QueuedPlace extends DeltaPlace {
   readonly seq: number
 }
 
 export type QueueItem =
-  /** `endedRun`: the run that has ended in the commit of which this event is the last. */
+  /** `endedRun` is the run that ended in the commit, if this event is the last of the commit. */
   | { readonly kind: 'durable'; readonly event: LoggedEvent; readonly seq: number; readonly endedRun: string | undefined }
   | ({ readonly kind: 'delta'; readonly event: LoggedEvent } & QueuedPlace)
 
 /** Events that one reader has not read yet. If they exceed the limit, the queue drops them and the reader reads the store. */
 export class ReaderQueue {
   overflowed = false
-  /** Something has changed that the queue does not tell of. */
+  /** True after a change that the queue does not contain. */
   outdated = false
   #items: { readonly item: QueueItem; readonly bytes: number }[] = []
   #next = 0
   #bytes = 0
-  /** How often; only whether it has changed is of interest. */
+  /** Number of pushes, to detect a change. */
   #pushed = 0
   #wasQuiet = false
   #wake: (() => void) | undefined
@@ -31,7 +31,7 @@ export class ReaderQueue {
   readonly #mutedBase: number | undefined
   readonly #maxBytes: number
 
-  /** Deltas that follow `mutedBase` are not taken. */
+  /** Ignores deltas that follow `mutedBase`. */
   constructor(mutedBase: number | undefined, maxBytes = maxQueueBytes) {
     this.#mutedBase = mutedBase
     this.#maxBytes = Math.min(maxBytes, maxQueueBytes)
@@ -45,7 +45,7 @@ export class ReaderQueue {
     if (base !== this.#mutedBase) this.#push({ kind: 'delta', event, seq, base, n }, bytes)
   }
 
-  /** What `shift` would give. */
+  /** The item that `shift` would return. */
   get head(): QueueItem | undefined {
     return this.#items[this.#next]?.item
   }
@@ -55,7 +55,7 @@ export class ReaderQueue {
     if (first === undefined) return undefined
     this.#next++
     this.#bytes -= first.bytes
-    // What was read is let go when it is half of the list: a reader that never quite catches up holds nothing old.
+    // Removes read items once they are half of the list: a reader that never quite catches up keeps no old items.
     if (this.#next * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#next)
       this.#next = 0
@@ -69,8 +69,8 @@ export class ReaderQueue {
   }
 
   /**
-   * Wakes who waits when the signal is aborted, and when nothing was pushed for `quiet.firstMs`, then ever more rarely, up to
-   * each `quiet.mostMs`. Returns what ends it.
+   * Wakes the waiting reader when the signal is aborted, and when nothing was pushed for `quiet.firstMs`; then less and less often,
+   * down to every `quiet.mostMs`. Returns a function that stops this.
    */
   attend(signal: AbortSignal, clock: Clock, quiet: { readonly firstMs: number; readonly mostMs: number }): () => void {
     this.#clock = clock
@@ -94,8 +94,8 @@ export class ReaderQueue {
   }
 
   /**
-   * Until the next push, a change, or whatever `attend` tells; true when nothing was pushed for a while. `hold`: the process
-   * does not end meanwhile.
+   * Waits for the next push, a change, or a wake of `attend`. Returns true if nothing was pushed for a while. `hold` keeps the
+   * process alive meanwhile.
    */
   async wait(signal: AbortSignal, hold: boolean): Promise<boolean> {
     if (!this.overflowed && !this.outdated && this.#items.length === 0 && !signal.aborted && !this.#wasQuiet) {

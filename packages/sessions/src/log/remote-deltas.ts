@@ -4,29 +4,29 @@ import type { LiveLog } from './live-log.ts'
 export interface RemoteDeltasOptions {
   readonly deltas: DeltaStore
   readonly live: LiveLog
-  /** Whether this process executes a run of the session: it makes the deltas itself then. */
+  /** Returns true if this process executes a run of the session, and so makes its deltas. */
   readonly isExecutedHere: (key: string) => boolean
-  /** Told about deltas that could not be read. Must not throw. */
+  /** Called if deltas could not be read. Must not throw. */
   readonly onError: (error: unknown, session: string) => void
 }
 
 interface Fetching {
   done: Promise<void>
-  /** Another hint came since the store was asked. */
+  /** Another hint arrived since the store was asked. */
   again: boolean
 }
 
-/** Brings deltas that other processes have made to the readers of this one. */
+/** Fetches deltas of other processes for the readers of this one. */
 export class RemoteDeltas {
   readonly #options: RemoteDeltasOptions
-  /** By session. One fetch serves all readers. */
+  /** By session key. One fetch serves all readers. */
   readonly #fetching = new Map<string, Fetching>()
 
   constructor(options: RemoteDeltasOptions) {
     this.#options = options
   }
 
-  /** Publishes what other processes have made since the newest delta that is known here. Deltas that cannot be read are lost. */
+  /** Publishes the deltas of other processes after the newest known one. Deltas that cannot be read are skipped. */
   async fetch(key: string): Promise<void> {
     const { live, isExecutedHere } = this.#options
     if (isExecutedHere(key) || live.held(key)?.hasReaders !== true) return
@@ -53,7 +53,7 @@ export class RemoteDeltas {
         for (const batch of batches) session.publishRemote(batch)
       }
     } catch (error) {
-      // Readers go on: the durable event that replaces the deltas follows.
+      // Readers continue: a durable event that replaces the deltas follows.
       onError(error, key)
     }
   }

@@ -5,7 +5,7 @@ import { deltaBytes } from './event-bytes.ts'
 
 const gatherMs = 30
 const gatherBytes = 4 * 1024
-/** More than this waits only if the store does not keep up. */
+/** Limit of waiting bytes, exceeded only if the store does not keep up. */
 const mostBytes = 64 * 1024
 
 interface Gathered extends DeltaPlace {
@@ -14,8 +14,8 @@ interface Gathered extends DeltaPlace {
 }
 
 /**
- * Gathers the deltas of a run and pushes them to the store for readers in other processes. The run never waits for it. If
- * the store is too slow or fails, the deltas up to the next durable event of the run are left out.
+ * Collects the deltas of a run and pushes them to the store for readers in other processes. The run never waits for that. If the
+ * store is too slow or fails, drops the deltas until the next durable event of the run.
  */
 export class DeltaSharer {
   readonly #deltas: DeltaStore
@@ -25,10 +25,10 @@ export class DeltaSharer {
   #gathered: Gathered | undefined
   #isPushing = false
   #cancel: (() => void) | undefined
-  /** The `base` after which deltas are left out. */
+  /** Deltas after this `base` are dropped. */
   #leftOut: number | undefined
 
-  /** `onError` is told about deltas that were not pushed, at most once for each message. It must not throw. */
+  /** `onError` is called when deltas were not pushed, at most once per message. Must not throw. */
   constructor(deltas: DeltaStore, clock: Clock, claim: Claim, onError: (error: unknown) => void) {
     this.#deltas = deltas
     this.#clock = clock
@@ -51,7 +51,7 @@ export class DeltaSharer {
     this.#push()
   }
 
-  /** A durable event has replaced the deltas. */
+  /** Drops the deltas, which a durable event has replaced. */
   clear(): void {
     this.#gathered = undefined
     this.#cancel?.()

@@ -5,13 +5,13 @@ export type AddressRange = ReturnType<typeof ipaddr.parseCIDR>
 /** A parsed IPv4 or IPv6 address of the package `ipaddr.js`. */
 export type Address = AddressRange[0]
 
-/** Looks public, and leads to the machines that run this one: virtual machines of a cloud reach its services there. */
+/** Looks public, but leads to the host: virtual machines of a cloud reach services of the platform there. */
 const platformAddress = ipaddr.parseCIDR('168.63.129.16/32')
 
-/** All of IPv6 that is given out to be reached from anywhere. */
+/** All IPv6 addresses that are allocated for global use. */
 const globalUnicast = ipaddr.parseCIDR('2000::/3')
 
-/** Returns the parsed ranges, and the faults of the list. Each entry is an address, or a range such as `10.0.0.0/8`. */
+/** Returns the parsed ranges, and the errors of the list. Each entry is an address, or a range such as `10.0.0.0/8`. */
 export function parseRanges(list: readonly string[], nameOf: (place: number) => string): { readonly ranges: readonly AddressRange[]; readonly faults: readonly string[] } {
   const ranges: AddressRange[] = []
   const faults: string[] = []
@@ -25,8 +25,8 @@ export function parseRanges(list: readonly string[], nameOf: (place: number) => 
 }
 
 /**
- * Returns the address, or undefined if the text is none. Strict: forms that programs read differently (`127.1`, `0x7f000001`)
- * are refused. IPv4 mapped into IPv6 is returned as IPv4.
+ * Returns the address, or undefined if the text is none. Strict: refuses forms that programs read differently (`127.1`,
+ * `0x7f000001`). An IPv4 address mapped into IPv6 is returned as IPv4.
  */
 export function parseAddress(text: string | undefined): Address | undefined {
   if (text === undefined || !(ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text))) return undefined

@@ -7,13 +7,13 @@ import { isPublic, isWithin, parseAddress, type Address, type AddressRange } fro
 
 /** Network rules of a guarded request. By default only `https` to public addresses is allowed. */
 export interface GuardOptions {
-  /** Addresses with http too. Default: https only. */
+  /** True also allows http. Default: https only. */
   readonly http?: boolean | undefined
-  /** Ranges of the own network that may be reached all the same. */
+  /** Ranges of the own network that are allowed too. */
   readonly ranges?: readonly AddressRange[]
-  /** All addresses of a name. Default: the resolver of the system. */
+  /** Returns all addresses of a name. Default: the system resolver. */
   readonly resolve?: ((name: string) => Promise<readonly string[]>) | undefined
-  /** Further authorities whose certificates are believed, in PEM. */
+  /** Additional trusted certificate authorities, in PEM. */
   readonly ca?: readonly string[] | undefined
 }
 
@@ -40,8 +40,8 @@ export class RefusedAddress extends Error {
 }
 
 /**
- * Sends a request to an untrusted URL. Connects only to the addresses that it has checked, never into this network. Does not
- * follow redirects. Rejects with `RefusedAddress`.
+ * Sends a request to an untrusted URL. Connects only to checked addresses, never into this network. Does not follow redirects.
+ * Rejects with `RefusedAddress`.
  */
 export async function guardedRequest(url: URL, request: GuardedRequest, options: GuardOptions): Promise<IncomingMessage> {
   const addresses = await addressesOf(url, options)
@@ -49,7 +49,7 @@ export async function guardedRequest(url: URL, request: GuardedRequest, options:
   return send(url, addresses, request, options)
 }
 
-/** The addresses behind a URL. One that is not allowed is enough to refuse them all. */
+/** Returns the addresses of a URL. Refuses all of them if one is not allowed. */
 async function addressesOf(url: URL, { http = false, ranges = [], resolve = systemResolve }: GuardOptions): Promise<readonly Address[]> {
   if (url.protocol !== 'https:' && !(http && url.protocol === 'http:')) throw new RefusedAddress('protocol')
   if (url.username !== '' || url.password !== '') throw new RefusedAddress('user')
@@ -61,7 +61,7 @@ async function addressesOf(url: URL, { http = false, ranges = [], resolve = syst
   return found as readonly Address[]
 }
 
-/** Whoever asks for the name while connecting gets the addresses that were tested. */
+/** Sends the request. Its connection resolves the name to the checked addresses only. */
 function send(url: URL, addresses: readonly Address[], { method = 'GET', headers, body, signal }: GuardedRequest, { ca }: GuardOptions): Promise<IncomingMessage> {
   const pinned = addresses.map((address) => ({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 }))
   const lookup: LookupFunction = (_name, { all }, done) => {
@@ -70,7 +70,7 @@ function send(url: URL, addresses: readonly Address[], { method = 'GET', headers
     else done(null, first.address, first.family)
   }
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  // A connection of its own: one that is kept could lead elsewhere.
+  // A connection of its own: a reused one could lead elsewhere.
   const options = { method, lookup, signal, agent: false, headers, ...(ca && { ca: [...rootCertificates, ...ca] }) } as const
   const request = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
   request.once('response', resolve)
@@ -79,7 +79,7 @@ function send(url: URL, addresses: readonly Address[], { method = 'GET', headers
     reject(new Error('The server wants to speak another protocol.'))
   })
   request.on('error', reject)
-  // After an answer this says nothing new.
+  // Has no effect after an answer.
   request.once('close', () => reject(new Error('There was no answer.')))
   request.end(body)
   return promise

@@ -6,12 +6,12 @@ import { eventIdHeader, signatureHeader, signatureOf } from './webhook-signature
 
 const answerMs = 10_000
 
-/** What is posted: the same text at each attempt. */
+/** Returns the body, which is the same at each attempt. */
 function bodyOf({ id, type, n, at, body }: Pick<NoticeRecord, 'id' | 'type' | 'n' | 'at' | 'body'>): string {
   return JSON.stringify({ id, type, n, at, ...body })
 }
 
-/** Posts a notice once. Returns why the attempt failed, in words without content; undefined: the receiver has taken it. */
+/** Posts a notice once. Returns undefined if the receiver accepted it, otherwise why the attempt failed, without content. */
 export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { clock, guard, abortSignal }: { readonly clock: Clock; readonly guard: GuardOptions; readonly abortSignal: AbortSignal }): Promise<string | undefined> {
   const late = new AbortController()
   const cancel = clock.setTimer(clock.now() + answerMs, () => late.abort(), { hold: true })
@@ -27,7 +27,7 @@ export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { cloc
   }
   try {
     const posted = guardedRequest(new URL(webhook.url), { method: 'POST', headers, body, signal }, guard)
-    // A name that is looked up cannot be left, but need not be waited for.
+    // A name lookup cannot be aborted, but need not be awaited.
     const response = await Promise.race([posted, aborted(signal)])
     response.destroy()
     const { statusCode = 0 } = response

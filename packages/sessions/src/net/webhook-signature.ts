@@ -5,7 +5,7 @@ import { inputChecks } from '../arguments.ts'
 export const signatureHeader = 'bowline-signature'
 export const eventIdHeader = 'bowline-event-id'
 
-/** Returns the value of the header: when it was signed (Unix seconds), and a signature by each secret. */
+/** Returns the value of the header: the time of signing (Unix seconds) and one signature per secret. */
 export function signatureOf(body: string, secrets: readonly string[], atMs: number): string {
   const time = Math.floor(atMs / 1000)
   return [`t=${time}`, ...secrets.map((secret) => `v1=${hmacOf(secret, time, body).toString('hex')}`)].join(',')
@@ -17,9 +17,9 @@ function hmacOf(secret: string, time: number, body: string | Uint8Array): Buffer
 
 /** Time tolerance and clock of a webhook verification. */
 export interface VerifyWebhookOptions {
-  /** How far the time of the signature may be from now, in milliseconds. Default 300,000. */
+  /** Maximum difference between the time of the signature and now, in milliseconds. Default 300,000. */
   readonly toleranceMs?: number
-  /** Default: the system clock. */
+  /** Clock to compare with. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
 }
 
@@ -50,7 +50,7 @@ export function verifyWebhook(headers: WebhookHeaders, body: string | Uint8Array
   const given = fields.flatMap(([name, value = '']) => (name === 'v1' ? [Buffer.from(value, 'hex')] : []))
   const secrets = typeof secret === 'string' ? [secret] : secret
   const expected = secrets.map((each) => hmacOf(each, time, body))
-  // Each is compared, also after one was equal.
+  // Compares all of them, even after a match, so that the time is constant.
   return expected.flatMap((each) => given.map((other) => other.length === each.length && timingSafeEqual(other, each))).includes(true)
 }
 

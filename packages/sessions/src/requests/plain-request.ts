@@ -4,12 +4,12 @@ import { createRedaction, type JSONObject } from '@bowline/llm'
 const longestData = 1_024
 const redaction = createRedaction()
 
-/** A request as JSON: `settings` is all but prompt and tools. Messages are left as they are. */
+/** Splits a request into prompt, tools and settings (everything else) as JSON. Leaves messages unchanged. */
 export function partsOf({ prompt, tools = [], ...settings }: SentRequest): { readonly prompt: SentRequest['prompt']; readonly tools: readonly JSONObject[]; readonly settings: JSONObject } {
   return { prompt, tools: tools.map((tool) => plain(tool) as JSONObject), settings: plain(settings) as JSONObject }
 }
 
-/** JSON of what is sent, without the data of files and without secrets in provider options. */
+/** Returns what is sent as JSON, without the data of files and without secrets in provider options. */
 export function plain(value: unknown, isFile = false): unknown {
   if (value instanceof Uint8Array) return `[${value.byteLength} bytes left out]`
   if (value instanceof URL) return value.href

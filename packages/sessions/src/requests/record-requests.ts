@@ -15,7 +15,7 @@ import type { RecordedRequest, RecordRequestsOptions, RequestRecorder, RequestSu
 const leastBytes = 16 * 1_024
 
 const optionsFields: FieldChecks<RecordRequestsOptions> = {
-  // By `stateStoreOf`.
+  // Checked by `stateStoreOf`.
   store: () => undefined,
   namespace: configChecks.optionalName,
   maxRequests: configChecks.whole(2),
@@ -44,9 +44,9 @@ function redacted<T>(message: T): T {
   return message
 }
 
-/** Of so many sessions a process remembers the last request. */
+/** Number of sessions whose last request a process remembers. */
 const mostLogs = 100
-/** A store that does not answer keeps no call waiting for longer. */
+/** Timeout in ms of the extension hook, so that a store that does not answer delays no call for longer. */
 const hookTimeoutMs = 2_000
 
 class Recorder implements RequestRecorder {
@@ -125,7 +125,7 @@ function summaryOf({ base: _base, baseId: _baseId, shared: _shared, messages: _m
   return summary
 }
 
-/** The chain from the request back to the whole one that it builds on. */
+/** Rebuilds a request from the chain that leads back to the whole one it builds on. */
 function wholeOf(chain: readonly RequestRow[]): RecordedRequest | null {
   const [wanted] = chain
   if (!wanted) return null

@@ -7,12 +7,12 @@ import { partsOf, plain } from './plain-request.ts'
 import type { RequestSummary } from './types.ts'
 
 /**
- * One request as it is stored. `base`: the number of the request whose first `shared` messages are its own too, and whose
- * tools and settings it has unless it says others. Without a base it is whole.
+ * A request as stored. `base` is the number of an earlier request, with which this one shares the first `shared` messages and,
+ * unless given here, tools and settings. Without a base, the request is whole.
  */
 export interface RequestRow extends RequestSummary {
   readonly base?: number
-  /** The id of that request: after the session was deleted, another one may have its number. */
+  /** Id of the base: after the session was deleted, another request may have its number. */
   readonly baseId?: string
   readonly shared: number
   readonly messages: readonly JSONObject[]
@@ -30,7 +30,7 @@ export interface RequestLogOptions {
   readonly redact: (message: JSONObject) => JSONObject
 }
 
-/** The last request, by which the next one is told apart. */
+/** The last request, with which the next one is compared. */
 interface Last {
   readonly prompt: SentRequest['prompt']
   readonly tools: string
@@ -39,17 +39,17 @@ interface Last {
 
 type Place = Pick<ExtensionContext, 'runId' | 'turn' | 'step'>
 
-/** What one process knows of the stored requests of a session. */
+/** Requests of a session that this process knows to be stored. */
 interface Known {
   /** Oldest first. */
   rows: { readonly n: number; readonly at: number; readonly bytes: number; readonly isWhole: boolean }[]
   next: number
-  /** The newest that this process has written, and the run that it was written in. */
+  /** The newest request that this process has written, and its run. */
   newest?: Pick<RequestSummary, 'id' | 'runId'>
   last?: Last
 }
 
-/** Ids are in the order in which a store lists them: the newest first. */
+/** Ids sort so that a store lists the newest first. */
 const highest = 999_999_999
 export const prefixOf = (key: string): string => `${key}#`
 const idOf = (key: string, n: number): string => `${prefixOf(key)}${String(highest - n).padStart(9, '0')}`
@@ -70,7 +70,7 @@ export class RequestLog {
     this.#options = options
   }
 
-  /** Rejects if the store does not answer for so long that requests heap up. */
+  /** Rejects if too many requests wait because the store does not answer. */
   add(sent: SentModelRequest, context: Place, at: number): Promise<void> {
     if (this.#waiting >= mostWaiting) return Promise.reject(new SessionError('queue-full', `${mostWaiting} requests of the session ${this.#key} wait to be recorded already.`))
     this.#waiting++
@@ -84,13 +84,13 @@ export class RequestLog {
       if ((await this.#write(sent, context, at)) || (await this.#write(sent, context, at))) return
       throw new SessionError('conflict', `Two processes record requests of the session ${this.#key} at once.`)
     } catch (error) {
-      // What the store holds is not known any more.
+      // The stored content is no longer known.
       this.#known = undefined
       throw error
     }
   }
 
-  /** False if another process has written under the number. */
+  /** Returns false if another process has written under the number. */
   async #write(sent: SentModelRequest, context: Place, at: number): Promise<boolean> {
     const { store, space, ttlMs } = this.#options
     const known = (this.#known = await this.#current(context.runId))
@@ -108,15 +108,15 @@ export class RequestLog {
       return false
     }
     const rows = [...known.rows, { n, at, bytes: bytesOf(row), isWhole: row.base === undefined }]
-    // Nothing can be told apart from what is not there.
+    // An omitted request has no messages to compare with.
     this.#known = { next: n + 1, rows, newest: { id, runId }, ...(!row.omitted && { last }) }
     await this.#evict(this.#known)
     return true
   }
 
   /**
-   * What is stored, looked up once by each process, and again if its newest request is not there any more. Others remove the
-   * newest of a chain first. After the session was deleted, the number may be that of another request.
+   * Returns the stored requests. Each process reads them once, and again if its newest request is gone: other processes delete the
+   * newest of a chain first, and after a deletion of the session the number may belong to another request.
    */
   async #current(runId: string): Promise<Known> {
     const { store, space } = this.#options
@@ -135,8 +135,8 @@ export class RequestLog {
   }
 
   /**
-   * What differs from the request before, unless that would make the chain longer than what a whole request costs: so all
-   * whole requests together cost no more than what was said, and the oldest chain can be let go.
+   * Returns the difference to the previous request, unless the chain would then cost more than a whole request. So all whole
+   * requests together cost no more than their differences, and the oldest chain can be deleted.
    */
   #rowOf(summary: RequestSummary, known: Known, { last, tools, settings }: { readonly last: Last; readonly tools: readonly JSONObject[]; readonly settings: JSONObject }): RequestRow {
     const { maxBytes, maxRequests, ttlMs, redact } = this.#options
@@ -158,7 +158,7 @@ export class RequestLog {
     return bytesOf(row) <= maxBytes / 2 ? row : { ...summary, shared: 0, messages: [], tools: [], settings: {}, omitted: true }
   }
 
-  /** Lets the oldest chain go as a whole, its whole request last: what is left behind by a crash can be read. */
+  /** Deletes the oldest chain, its whole request last, so that the remains after a crash can be read. */
   async #evict(known: Known): Promise<void> {
     const { store, space, maxBytes, maxRequests } = this.#options
     while (known.rows.length > maxRequests || sum(known.rows) > maxBytes) {
@@ -177,7 +177,7 @@ function sum(rows: readonly { readonly bytes: number }[]): number {
   return rows.reduce((total, { bytes }) => total + bytes, 0)
 }
 
-/** How many leading messages are the same. Messages that earlier calls have sent are the same objects. */
+/** Counts the equal leading messages. A message that an earlier call has sent is the same object. */
 function sharedOf(before: SentRequest['prompt'], now: SentRequest['prompt']): number {
   let count = 0
   while (count < before.length && count < now.length && isSame(before[count], now[count])) count++

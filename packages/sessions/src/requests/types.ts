@@ -10,15 +10,15 @@ export interface RecordRequestsOptions {
   readonly store: StateStore | SessionStore
   /** The space of the requests in the store. Default `model-requests`. */
   readonly namespace?: string
-  /** How many requests of a session are kept, at least 2; the oldest go first. Default 200. */
+  /** Number of requests kept per session, at least 2; the oldest are deleted first. Default 200. */
   readonly maxRequests?: number
-  /** UTF-8 bytes of JSON that the requests of a session take in the store; the oldest go first. Default 4 MiB, at least 16 KiB. */
+  /** UTF-8 bytes of JSON kept per session; the oldest requests are deleted first. Default 4 MiB, at least 16 KiB. */
   readonly maxBytes?: number
   /** Maximum lifetime of a request in milliseconds after it was sent; it may be deleted after half of it. Default 30 days. */
   readonly ttlMs?: TimeToLive
   /**
-   * Changes a message of a prompt before it is stored, for example to take names out. Called once for each message that is
-   * stored. If it throws, the request is not recorded and the log of the run has an `error` event. Default: nothing is changed.
+   * Changes a message of a prompt before it is stored, for example to remove names. Called once for each stored message. If it
+   * throws, the request is not recorded and the log of the run has an `error` event. Default: no change.
    */
   readonly redact?: (message: JSONObject) => JSONObject
   /** Clock for the dates of requests. Default: the system clock. */
@@ -36,16 +36,16 @@ export interface RequestSummary {
   /** Empty for a branch summary. */
   readonly runId: string
   readonly turn: number
-  /** 0 outside of a turn. */
+  /** 0 outside a turn. */
   readonly step: number
   /** Number of the attempt in its step, from 1. Each attempt has an id of its own. */
   readonly attempt: number
-  /** Epoch milliseconds, when it was about to be sent. */
+  /** Time just before it was sent, in epoch milliseconds. */
   readonly at: number
   readonly model: ModelName
   /** Messages of the prompt, the system message included. */
   readonly messageCount: number
-  /** Number of leading messages equal to those of the request before, as far as the sending process knew that one. */
+  /** Number of leading messages equal to those of the previous request, if the sending process knew that one. */
   readonly sharedCount: number
   readonly toolCount: number
 }
@@ -59,7 +59,7 @@ export interface RecordedRequest extends RequestSummary {
   readonly prompt: readonly JSONObject[]
   /** Tools in the form of the AI SDK, with descriptions and JSON Schemas. */
   readonly tools: readonly JSONObject[]
-  /** All else: `toolChoice`, `temperature`, `maxOutputTokens`, `responseFormat`, `providerOptions` and so on. */
+  /** All other fields: `toolChoice`, `temperature`, `maxOutputTokens`, `responseFormat`, `providerOptions` and so on. */
   readonly settings: JSONObject
   /** True if the prompt was too large to be kept. */
   readonly omitted?: true
@@ -71,14 +71,14 @@ export interface RecordedRequest extends RequestSummary {
  */
 export interface RequestRecorder {
   /**
-   * Extension for each agent whose requests are to be recorded. If recording fails, the run gets an `error` event and the call
-   * is still made.
+   * Extension for each agent whose requests are to be recorded. If recording fails, the run gets an `error` event and the call is
+   * still made.
    */
   readonly extension: Extension
-  /** Newest first. Without content. */
+  /** Lists requests, newest first, without content. */
   list(sessionKey: string, query?: PageRequest): Promise<Page<RequestSummary>>
-  /** Resolves with the whole request, or with null if it was not recorded or is deleted. */
+  /** Resolves with the whole request, or with null if it was not recorded or was deleted. */
   get(sessionKey: string, id: string): Promise<RecordedRequest | null>
-  /** Removes all requests of a session. A runtime that has the recorder as `requests` does it when the session is deleted. */
+  /** Deletes all requests of a session. A runtime with the recorder as `requests` does so when the session is deleted. */
   remove(sessionKey: string): Promise<void>
 }

@@ -7,9 +7,9 @@ import type { StateStore } from '../contract/state-store.ts'
 import { StateTable } from './state-table.ts'
 import { tableStateStore } from './table-state-store.ts'
 
-/** Bound and clock of a state store in memory. */
+/** Limit and clock of a state store in memory. */
 export interface MemoryStateStoreOptions {
-  /** A record beyond these is refused with `store-full`. Default: no limit. */
+  /** Maximum number of records. More are refused with `store-full`. Default: no limit. */
   readonly maxRecords?: number
   /** Clock for expiry. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now'>
@@ -23,8 +23,8 @@ const checkOptions = configChecks.optionalRecord<MemoryStateStoreOptions>({
 })
 
 /**
- * Creates a state store that keeps records in memory: they end with the process. The reference for other state stores. Throws
- * `invalid-config`.
+ * Creates a state store that keeps records in memory: they are lost with the process. It is the reference for other state stores.
+ * Throws `invalid-config`.
  */
 export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateStore {
   checkOptions('memoryStateStore.options', options)

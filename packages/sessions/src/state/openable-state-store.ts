@@ -2,13 +2,13 @@ import { checkedStateStore } from '../contract/checked-calls.ts'
 import type { OpenableStateStore, StateSearch, StateStore } from '../contract/state-store.ts'
 import { SessionError } from '../errors.ts'
 
-/** A database that is open, for states alone. */
+/** An open database, used for states only. */
 export interface OpenStates {
   readonly state: StateStore
   close(): Promise<void>
 }
 
-/** A state store whose database is opened at the first call. If that fails, the next call tries again. */
+/** Creates a state store that opens its database at the first call. If that fails, the next call tries again. */
 export function openableStateStore(name: string, kind: StateSearch['kind'], open: () => Promise<OpenStates>): OpenableStateStore {
   let opening: Promise<OpenStates> | undefined
   let isClosed = false

@@ -5,7 +5,7 @@ import type { SessionStore } from '../contract/session-store.ts'
 
 const methods = ['get', 'compareAndSet', 'touch', 'delete', 'list', 'sweep'] as const satisfies readonly (keyof StateStore)[]
 
-/** The state store that was given, or that of the session store that was given. Throws `invalid-config` for anything else. */
+/** Returns the given state store, or the one of the given session store. Throws `invalid-config` for anything else. */
 export function stateStoreOf(given: StateStore | SessionStore | undefined, path = 'store'): StateStore {
   const store: unknown = typeof given === 'object' && given !== null && 'state' in given ? given.state : given
   if (isStateStore(store)) return store

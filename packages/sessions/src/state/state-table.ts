@@ -2,7 +2,9 @@ import type { JSONValue } from '@bowline/llm'
 import type { Versioned } from '../contract/state-store.ts'
 import { compareIds } from '../contract/check-state.ts'
 
-/** What became of a record. Without a value that is as it was; without a life the record is gone, and this is left of it. */
+/**
+ * Change of a record. Without `value`, the value is unchanged. Without `life`, the record is deleted and only its version remains.
+ */
 export interface StateChange {
   readonly space: string
   readonly id: string
@@ -13,21 +15,23 @@ export interface StateChange {
 
 interface Space {
   readonly records: Map<string, Versioned>
-  /** Of every id that was ever used: what is left of a record that is gone. */
+  /** Last version of every used id, deleted records included. */
   readonly lastVersions: Map<string, number>
-  /** Those of `records`, in order. */
+  /** Sorted ids of `records`. */
   readonly ids: string[]
 }
 
-/** Records in memory, in the order of their ids. Knows no rules and no time: what has expired is there until it is gone. */
+/** Records in memory, sorted by id. Applies no rules and no time: an expired record stays until it is deleted. */
 export class StateTable {
   readonly #spaces = new Map<string, Space>()
   readonly #forgetsIds: boolean
   #size = 0
-  /** No version above it was used for an id that is forgotten. */
+  /** Highest version of all forgotten ids. */
   #forgotten = 0
 
-  /** `forgetsIds`: of a record that is gone nothing is left, and the versions of every new one begin above all of those. */
+  /**
+   * With `forgetsIds`, nothing remains of a deleted record, and the versions of new records start above those of all deleted ones.
+   */
   constructor({ forgetsIds = false }: { readonly forgetsIds?: boolean } = {}) {
     this.#forgetsIds = forgetsIds
   }
@@ -40,12 +44,12 @@ export class StateTable {
     return this.#spaces.get(space)?.records.get(id)
   }
 
-  /** Below the next version of this id. 0: the id was never used, nor anything forgotten. */
+  /** Returns the version before the next one of this id. 0 if the id was never used and nothing was forgotten. */
   lastVersion(space: string, id: string): number {
     return this.#spaces.get(space)?.lastVersions.get(id) ?? this.#forgotten
   }
 
-  /** Those of a space whose ids are not before this one. */
+  /** Yields the records of a space from this id on. */
   *from(name: string, start: string): Iterable<readonly [id: string, record: Versioned]> {
     const space = this.#spaces.get(name)
     if (!space) return
@@ -60,7 +64,7 @@ export class StateTable {
     for (const [space, { records }] of this.#spaces) for (const [id, record] of records) yield [space, id, record]
   }
 
-  /** What leads from an empty table to this one. */
+  /** Yields changes that turn an empty table into this one. */
   *changes(): Iterable<StateChange> {
     for (const [space, { records, lastVersions }] of this.#spaces) {
       for (const [id, version] of lastVersions) {
@@ -70,7 +74,7 @@ export class StateTable {
     }
   }
 
-  /** False when it cannot come here: something before it is lost. */
+  /** Returns false if the change cannot follow: an earlier one is lost. */
   apply(change: StateChange): boolean {
     const { space: name, id, version, life } = change
     const record = this.find(name, id)
@@ -105,7 +109,7 @@ export class StateTable {
 function canFollow({ version, life, value }: StateChange, record: Versioned | undefined, lastVersion: number): boolean {
   if (value !== undefined) return life !== undefined && version > lastVersion
   if (record) return version === record.version
-  // All that is left of one that went before the table was written down.
+  // Remains of a record that was deleted before the table was written.
   return life === undefined && lastVersion === 0
 }
 
@@ -113,7 +117,7 @@ function lifeIn({ usedAt, expiresAt }: Versioned): NonNullable<StateChange['life
   return { usedAt, expiresAt }
 }
 
-/** Where the first id stands that is not before this one. */
+/** Returns the position of the first id that is not before this one. */
 function placeOf(ids: readonly string[], id: string): number {
   let [low, high] = [0, ids.length]
   while (low < high) {

@@ -11,11 +11,11 @@ export interface TableStateStoreOptions {
   readonly now: () => number
   readonly maxRecords?: number
   readonly maxRecordBytes?: number
-  /** Keeps elsewhere what is done in one step, before it counts. When it throws, nothing has happened. */
+  /** Stores the changes of one step before they take effect. If it throws, nothing has changed. */
   readonly keep?: (changes: readonly StateChange[]) => void
 }
 
-/** The rules of versions, lives and order, over records in memory. */
+/** Implements versions, time to live and order of records on a table in memory. */
 export function tableStateStore(options: TableStateStoreOptions): StateStore {
   const { table, now, maxRecords = Infinity, maxRecordBytes = Infinity, keep } = options
 

@@ -5,13 +5,13 @@ import type { InboxDecision, RunRecord, ToolCallRecord } from '../contract/recor
 
 export interface ApprovalsBelow {
   readonly decided: readonly ChildDecision[]
-  /** Ids of those that wait for a decision. */
+  /** Ids of undecided approvals. */
   readonly open: ReadonlySet<string>
 }
 
 /**
- * Looks up approvals that a child has asked for, or a run below it. Each is either decided or open, so that the parent tells
- * of it once. A decision counts from its acceptance, before the run that asked takes it.
+ * Looks up approvals that a child, or a run below it, has asked for. Each is either decided or open, so that the parent reports it
+ * once. A decision counts once it is accepted, before the asking run takes it.
  */
 export async function approvalsBelow(store: SessionStore, { parent: above }: Pick<RunRecord, 'parent'>, ids: readonly string[]): Promise<ApprovalsBelow> {
   const decided: ChildDecision[] = []
@@ -41,11 +41,11 @@ export async function approvalsBelow(store: SessionStore, { parent: above }: Pic
 
 interface Decided {
   readonly call: ToolCallRecord
-  /** Absent for a call that waits, and for one that was cancelled. */
+  /** Absent for a waiting call and for a cancelled one. */
   readonly given?: InboxDecision | undefined
 }
 
-/** If the decision is not in the inbox, the call is read again: the run may have taken it in between. */
+/** If the decision is not in the inbox, reads the call again: the run may have taken it in between. */
 async function readDecided(store: SessionStore, approvalId: string): Promise<Decided | undefined> {
   const first = await readCall(store, approvalId)
   if (!first || !waitsForDecision(first)) return first && { call: first, given: takenBy(first) }
@@ -64,7 +64,7 @@ function waitsForDecision({ approval, state }: ToolCallRecord): boolean {
   return approval?.state === 'requested' && state !== 'settled'
 }
 
-/** A call that is stopped is cancelled, although a client has approved it. */
+/** Returns the decision that took effect. A stopped call is cancelled even if a client has approved it. */
 function takenBy(call: ToolCallRecord): InboxDecision | undefined {
   const given = decidedBefore(call, [])?.body
   return given && call.approval?.state === (given.decision === 'approve' ? 'approved' : 'denied') ? given : undefined

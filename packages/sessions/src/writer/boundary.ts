@@ -9,7 +9,7 @@ export function expectationsOf({ noInputs, nothingQueued }: CommitExpectation = 
   ]
 }
 
-/** A run that was about to wait is queued instead. */
+/** Queues the run instead of letting it wait. */
 export function goingOn(writes: readonly Write[]): readonly Write[] {
   return writes.map((write) => {
     if (write.op !== 'run.patch' || !write.patch.status || !isWaiting(write.patch.status)) return write
@@ -19,7 +19,7 @@ export function goingOn(writes: readonly Write[]): readonly Write[] {
 
 export const nothingNew: readonly Expect[] = [{ that: 'inbox-empty', kinds: ['child-changed'] }]
 
-/** The run comes to wait in this commit; one that is followed does so later. */
+/** True if the run starts to wait in this commit. With `followed`, it does so in a later commit. */
 export function isSuspension(records: readonly JournalRecord[]): boolean {
   return records.some((record) => record.type === 'run' && record.run.state === 'suspended' && !record.run.followed)
 }
@@ -28,7 +28,7 @@ export function eventTimeOf(records: readonly JournalRecord[]): number {
   return records.reduce((at, record) => (record.type === 'event' ? record.event.at : at), 0)
 }
 
-/** Messages that stood in the transcript before these records. */
+/** Returns the discarded messages that were stored before these records. */
 export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<string> {
   const withdrawn = new Set<string>()
   for (const record of records) if (record.type === 'discard') for (const id of record.messageIds) withdrawn.add(id)
@@ -36,7 +36,7 @@ export function withdrawnIn(records: readonly JournalRecord[]): ReadonlySet<stri
   return withdrawn
 }
 
-/** A commit after which something starts, or the run waits for somebody. */
+/** True if something starts, or the run waits, after the commit of this record. */
 export function goesOn(record: JournalRecord): boolean {
   if (record.type === 'run') return record.run.state === 'suspended'
   if (record.type !== 'event') return false
@@ -47,7 +47,7 @@ export function isEnd(record: JournalRecord): boolean {
   return record.type === 'run' && record.run.state === 'ended'
 }
 
-/** The word of background tasks, put in front of the model. */
+/** True for a reminder of background tasks that is shown to the model. */
 export function isReminder(record: JournalRecord): boolean {
   return record.type === 'event' && record.event.type === 'runtime-input' && record.event.source === 'notify' && record.event.inputId.startsWith('reminder:')
 }
@@ -57,8 +57,8 @@ export function isFirstStart(record: JournalRecord): boolean {
 }
 
 /**
- * Whether a commit may not wait for a later one: a record of it must be stored, or a call settles that an extension keeps in
- * its record of the turn. The extension may act on that, and must find it after a crash.
+ * True if a commit must not wait for a later one: one of its records must be stored, or it settles a call that an extension keeps
+ * in its record of the turn. The extension may act on that, and must find it after a crash.
  */
 export function isDueNow(records: readonly JournalRecord[]): boolean {
   return records.some(mustBeStored) || (records.some(isSettledCall) && records.some(isKeptByExtension))
@@ -73,8 +73,8 @@ function isKeptByExtension(record: JournalRecord): boolean {
 }
 
 /**
- * The world outside, or somebody who waits, depends on it: a call that is not pure, or the end of a segment. What is taken
- * out of the inbox would be found there again.
+ * True if the outside world or a waiting client depends on the record: a call that is not pure, or the end of a segment. Also true
+ * for consumed inputs, which would otherwise be found in the inbox again.
  */
 function mustBeStored(record: JournalRecord): boolean {
   if (record.type === 'inputs-taken') return true

@@ -9,37 +9,37 @@ import type { SessionStore } from '../contract/session-store.ts'
 import { newEvent } from './new-event.ts'
 import { lastAnswerOf, textOf } from './run-messages.ts'
 
-/** A run of a subagent as it was before the commit. */
+/** Run of a subagent, as of before the commit. */
 type Child = Pick<RunRecord, 'id' | 'session' | 'parent' | 'stop'> & OpenQuestions
 
-/** Step 0 has no message. */
+/** Answer of a child. Step 0 has no message. */
 export interface ChildAnswer {
   readonly step: number
   readonly message?: AssistantMessage | undefined
 }
 
-/** What a commit makes of a child run. */
+/** Changes that a commit makes to a child run. */
 export interface ChildNews extends Partial<OpenQuestions> {
-  /** That the commit moves it to. */
+  /** New status of the run. */
   readonly status?: RunStatus | undefined
-  /** By the run itself: its own children have told of theirs. */
+  /** Spent by the run itself: its children report their own. */
   readonly spent?: RunSpending | undefined
-  /** Of the run, if it ends: what its children cost is a part of it. */
+  /** Totals of the run if it ends, its children included. */
   readonly usage?: Usage
   readonly cost?: Cost | null | undefined
   readonly error?: RunRecord['error'] | null
-  /** The answers of the commit. If it changes only the status of the run, the last answer before it. */
+  /** Answers of the commit. If it only changes the status, the last answer before it. */
   readonly answers?: readonly ChildAnswer[]
-  /** The commit has met a stop request. */
+  /** True if the commit has met a stop request. */
   readonly stopped?: boolean
   readonly at: number
-  /** Of the commit: a later change of the child is other news. */
+  /** Id of the commit's batch, so that a later change of the child is another notification. */
   readonly batchId: string
 }
 
 /**
- * Returns the deliveries to the sessions above for the commit in which a run of a subagent ends or starts to wait: its cost
- * and, if the run is a child, the news for its parent.
+ * Returns the deliveries to the sessions above for the commit in which a run of a subagent ends or starts to wait: its cost and, if
+ * the run is a child, the notification of its parent.
  */
 export function newsOfChild(child: Child, news: ChildNews): readonly Delivery[] {
   const { status } = news
@@ -73,7 +73,7 @@ function callsOf({ content }: AssistantMessage): readonly string[] {
   return content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolName] : []))
 }
 
-/** The loop has no words for a run that the runtime has given up. */
+/** Maps errors of the runtime to one that the event of the loop can express. */
 function wordsOf(error: NonNullable<RunRecord['error']>): NonNullable<ChildEndEvent['error']> {
   const given = 'code' in error && (error.code === 'crash-loop' || error.code === 'store-unavailable' || error.code === 'definition-changed')
   return given ? { code: 'journal-failed', message: error.message } : (error as NonNullable<ChildEndEvent['error']>)
@@ -89,7 +89,7 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
   const { id } = child
   const { status, stopped = child.stop !== undefined, at, batchId } = news
   if (taskId !== undefined) {
-    // Who stops a child knows of it, and what only waits for an answer is asked in the log of the root.
+    // No notification if the child was stopped. If it only waits for an answer, the root's log has the question.
     if (stopped || status === 'aborted' || !isSettled(news)) return []
     const agent = path.at(-1) ?? ''
     const body = { taskId, runId: id, group: runId, agent, status, ...(description === undefined ? {} : { description }) }
@@ -100,12 +100,14 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
   const row = { id: `child:${id}:${batchId}`, kind: 'child-changed', at, body: { runId: id } } as const
   return [
     { id: `${row.id}:put`, to, when: [{ that: 'run', runId, status: openStatuses }], writes: [{ op: 'inbox.put', rows: [row] }] },
-    // A parent that only waits goes on; one that is busy finds the row before it comes to wait.
+    // Queues a parent that only waits. A busy parent finds the row before it starts to wait.
     { id: `${row.id}:wake`, to, when: [{ that: 'run', runId, status: waitingStatuses }], writes: [{ op: 'run.patch', runId, patch: { status: 'queued' } }] },
   ]
 }
 
-/** It has ended, needs help, or what it asks has changed; that it waits for children of its own is its own affair. */
+/**
+ * True if the child has ended, needs help, or its questions have changed. Waiting for its own children does not concern the parent.
+ */
 function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], pendingApprovals = [] }: Moved): boolean {
   if (isSettled({ status })) return true
   return isWaiting(status) && !(isAllAnswered({ pendingToolCalls, pendingApprovals }) && isAllAnswered(before))
@@ -113,7 +115,7 @@ function concernsParent(before: OpenQuestions, { status, pendingToolCalls = [], 
 
 type Answering = Pick<RunRecord, 'id' | 'session' | 'parent' | 'step' | 'turnState'>
 
-/** Returns the last answer of a child that has begun, for a commit that changes only how the child stands. `step`: of that answer. */
+/** Returns the last answer of a started child, for a commit that only changes its status. `step` is the step of that answer. */
 export async function lastAnswerOfChild(store: SessionStore, child: Answering, step = answeredStep(child)): Promise<readonly ChildAnswer[]> {
   if (!child.parent) return []
   const message = await lastAnswerOf(store, child)

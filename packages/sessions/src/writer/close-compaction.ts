@@ -5,7 +5,7 @@ import { compactionOrder } from './due-compaction.ts'
 
 const pageSize = 500
 
-/** The id of the compaction of a run that the log has the beginning of, and no end. */
+/** Returns the id of the compaction that, by the log, the run has started and not ended. */
 export async function openCompaction(store: SessionStore, run: RunRecord): Promise<string | undefined> {
   if (run.kind !== 'compaction' || run.epoch === 0) return undefined
   let open: string | undefined
@@ -21,7 +21,7 @@ export async function openCompaction(store: SessionStore, run: RunRecord): Promi
   }
 }
 
-/** Returns the last events of a compaction that cannot end itself. It has no turn: one that never began has no end of its own. */
+/** Returns the last events of a compaction that cannot end itself. A compaction that never started has no end event of its own. */
 export function lastEventsOfCompaction(
   run: RunRecord,
   { status }: { readonly status: TerminalStatus },

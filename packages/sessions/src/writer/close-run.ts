@@ -14,7 +14,7 @@ import { readTranscript } from './read-transcript.ts'
 import { settleOpenCalls, type SettledCall } from './settle-open-calls.ts'
 
 const charactersPerToken = 4
-/** Little is written after the end of a turn while its run is not at rest. */
+/** Number of last events to search. Few are written between the end of a turn and the rest of its run. */
 const eventsAfterEnd = 100
 const nothingOpen = { openMessageId: null, pendingToolCalls: [], pendingApprovals: [], turnState: null, rest: null, notBefore: null } as const
 
@@ -22,30 +22,30 @@ export interface LostRunEnd {
   readonly status: TerminalStatus
   readonly reason: NonNullable<RunRecord['reason']>
   readonly error?: NonNullable<RunRecord['error']>
-  /** Of a run that is ended before anybody could carry the request out. */
+  /** Stop request of a run that is ended before any process could follow it. */
   readonly stop?: StopRequest
 }
 
-/** A run as it stands, and how it is to end. */
+/** State of a run, and the end that it is to get. */
 export interface LostRun {
   readonly run: RunRecord
   readonly leaf: string | null
   readonly calls: readonly SettledCall[]
-  /** What the answer cost that the model had begun. */
+  /** Usage of an unfinished answer. */
   readonly discarded: Usage | undefined
-  /** The id of the compaction that the run had begun. */
+  /** Id of the compaction that the run has started. */
   readonly compacting: string | undefined
-  /** Inbox rows that nobody will take any more. */
+  /** Inbox rows that no run will take. */
   readonly answers: readonly string[]
-  /** Word of background tasks of which a notification run was to tell its model. */
+  /** Background tasks whose end a notification run has not yet told the model. */
   readonly untold: readonly SettledRow[]
   readonly end: LostRunEnd
-  /** What the log holds already: the end of the turn, or also that the session settled after it. */
+  /** Events already in the log: none, the end of the turn, or also the `settled` after it. */
   readonly told: 'nothing' | 'end' | 'settled'
   readonly at: number
 }
 
-/** Looks at what is open of a run that the loop cannot end. */
+/** Collects everything open of a run that the loop cannot end. */
 export async function lookAtLostRun(
   { store, ids }: { readonly store: SessionStore; readonly ids: IdSource },
   run: RunRecord,
@@ -56,14 +56,14 @@ export async function lookAtLostRun(
   return { run, leaf, calls, discarded, compacting, answers, untold, end: endOfTurn(run) ?? end, told, at }
 }
 
-/** A turn that has ended keeps its end, whatever its owner has still to do. */
+/** Returns the end of the turn if it has ended. It remains valid, whatever its owner still had to store. */
 function endOfTurn({ rest }: RunRecord): LostRunEnd | undefined {
   if (!rest || !isTerminal(rest.status)) return undefined
   const { status, reason = 'stop', error } = rest
   return { status: status as TerminalStatus, reason, ...(error && { error }) }
 }
 
-/** Reads whether the log holds the end of the run. An input that is queued after `settled` undoes it. */
+/** Returns which end events the log already holds. An input queued after `settled` revokes it. */
 export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostRun['told']> {
   if (!endOfTurn(run)) return 'nothing'
   const { lastSeq } = await store.readEvents(run.session, run.firstSeq, 1)
@@ -72,7 +72,7 @@ export async function toldOf(store: SessionStore, run: RunRecord): Promise<LostR
   return last?.type === 'settled' ? 'settled' : 'end'
 }
 
-/** What sessions above are told of the end. */
+/** Returns the deliveries that notify the sessions above of the end. */
 export async function newsOfLostRun(store: SessionStore, lost: LostRun, batchId: string): Promise<readonly Delivery[]> {
   const { run, end, discarded = {}, at } = lost
   const { usage = {}, ...spent } = run.turnState?.spent ?? {}
@@ -80,7 +80,10 @@ export async function newsOfLostRun(store: SessionStore, lost: LostRun, batchId:
   return [...news, ...(await questionsAtRoot(store, run, { events: [], ends: true, at, batchId: `${batchId}:${run.id}` }))]
 }
 
-/** Returns one more segment, in which all that is open is closed. A run that never began has its end alone. `isLast`: no other run stays open. */
+/**
+ * Returns the events of one more segment, which closes everything open. A run that never started only ends. `isLast`: no other run
+ * is open.
+ */
 export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   const { run, calls, end, at, discarded, untold, told, compacting: open } = lost
   const settled = isLast && told !== 'settled'
@@ -115,23 +118,25 @@ export function lastEvents(lost: LostRun, isLast: boolean): DurableEvent[] {
   ]
 }
 
-/** Not a question about the budget, of which log and transcript have no call. */
+/** False for a question about the budget, which has no call in the log and the transcript. */
 function isCall({ record }: SettledCall): boolean {
   return record.about === undefined
 }
 
-/** What the log is told of a question that nobody decides any more; its ledger row keeps the decision that was taken before. */
+/** Cancels an open question in the log. For a decided one the ledger row keeps the decision. */
 function withdrawn({ toolCallId, approval }: ToolCallRecord, base: Pick<ApprovalResolvedEvent, 'at' | 'runId' | 'turn' | 'step'>): readonly DurableEvent[] {
   return approval?.state === 'requested' ? [{ ...base, type: 'approval-resolved', toolCallId, approvalId: approval.approvalId, decision: 'cancelled' }] : []
 }
 
-/** Undefined with a discarded answer: it has no price. A turn that has ended has its cost in the run. */
+/**
+ * Returns the cost. Undefined if an answer was discarded, since its price is unknown. If the turn has ended, the run has its cost.
+ */
 function costOf({ run, discarded, told }: LostRun): Cost | undefined {
   if (told !== 'nothing') return run.cost
   return discarded ? undefined : run.turnState?.cost
 }
 
-/** The loop has no words for a run that is lost again and again: its event says what the loop could say. */
+/** Maps the end to a reason and error of the loop's event, which has none for a crash loop. */
 function wordsOfTheLoop({ reason, error }: LostRunEnd): Pick<TurnEndEvent, 'reason' | 'error'> {
   return {
     reason: reason === 'crash-loop' ? 'journal-error' : reason,
@@ -161,7 +166,7 @@ export function lastWrites(lost: LostRun, events: readonly DurableEvent[]): read
   ]
 }
 
-/** Nobody knows what the provider counted. */
+/** Estimates the input tokens, since the provider's count is unknown. */
 async function estimatedInput(store: SessionStore, key: string): Promise<Usage> {
   const { messages } = await readTranscript(store, key)
   const inputTokens = Math.ceil(JSON.stringify(messages).length / charactersPerToken)

@@ -13,27 +13,27 @@ export interface CommitWriterOptions {
   readonly live: LiveLog
   readonly ids: IdSource
   readonly claim: Claim
-  /** Follows a stop request that a commit meets in the store. */
+  /** Aborted if a commit meets a stored stop request. */
   readonly abort: AbortController
 }
 
-/** A commit of the run as it is stored if nothing happens to the run meanwhile. */
+/** A commit of the run, as it is stored if nothing else changes the run meanwhile. */
 export interface CommitDraft {
   readonly records: readonly JournalRecord[]
   readonly writes: readonly Write[]
   readonly expect: readonly Expect[]
-  /** By the run so far, this commit included. */
+  /** Spent by the run so far, this commit included. */
   readonly spent: RunSpending | undefined
 }
 
-/** `ends`: the run has ended in the commit. */
+/** `ends` is true if the run has ended in the commit. */
 export type Written = CommitResult & { readonly ends?: boolean }
 
 /** Commits batches of a run under the epoch of its claim, and notifies the sessions above. */
 export class CommitWriter {
   readonly #options: CommitWriterOptions
   readonly #fence: readonly Expect[]
-  /** The commit is refused if a stop request is stored. */
+  /** Refuses the commit if a stop request is stored. */
   readonly #notStopping: Expect
 
   constructor(options: CommitWriterOptions) {
@@ -46,7 +46,7 @@ export class CommitWriter {
     this.#notStopping = { that: 'run', runId: run.id, status: ['running'], notStopping: true }
   }
 
-  /** Commits a draft. If a stop request or an input came before it, the commit leaves the run accordingly. */
+  /** Commits a draft. If a stop request or an input was stored before it, queues the run instead of letting it wait. */
   async write(draft: CommitDraft): Promise<Written> {
     const { records, writes, expect } = draft
     const suspends = isSuspension(records)
@@ -57,7 +57,7 @@ export class CommitWriter {
     return result
   }
 
-  /** Commits the start of a subagent, unless the run is to stop. */
+  /** Commits the start of a subagent, unless the run is being stopped. */
   async start(deliver: readonly Delivery[], event: ChildStartEvent): Promise<CommitResult> {
     const { store, live, ids, claim } = this.#options
     const { key } = claim.session
@@ -78,8 +78,8 @@ export class CommitWriter {
   }
 
   /**
-   * A stop request that is stored must not be overtaken by what it was to prevent, such as the notification that a child in
-   * the background has ended. A run that was claimed with a request knows of it.
+   * Refuses commits that a stored stop request must prevent, such as the notification that a background child has ended. A run
+   * claimed with a stop request already knows it.
    */
   #guard(records: readonly JournalRecord[]): readonly Expect[] {
     const { run } = this.#options.claim
@@ -88,7 +88,10 @@ export class CommitWriter {
     return [this.#notStopping]
   }
 
-  /** Aborts the loop before it acts on the commit, so that nothing starts. A run about to wait is queued, to be claimed and ended. */
+  /**
+   * Aborts the loop before it acts on the commit, so that nothing starts. Queues a run that was about to wait, to be claimed and
+   * ended.
+   */
   #meetStop(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
     if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
     this.#stop()

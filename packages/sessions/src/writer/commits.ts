@@ -8,23 +8,23 @@ import { callRecord, type ConsumedAnswer, type ConsumedDecision } from './ledger
 import { PathDraft } from './path-draft.ts'
 import { restPatchOf, stepStateOf, turnStateOf } from './turn-state.ts'
 
-/** What a commit builds on: where the run stands before it. */
+/** State of the run before a commit. */
 export interface RunStand {
   readonly runId: string
   readonly session: string
   readonly leaf: string | null
   readonly usage: Usage
-  /** Undefined: no turn is open. */
+  /** Undefined if no turn is open. */
   readonly turnState: TurnState | undefined
-  /** Undefined: there is nobody above to whom it would be told. */
+  /** Undefined if no session above is to be notified. */
   readonly spent: RunSpending | undefined
-  /** The step of each call whose result is not in the transcript yet: its entry refers to the ledger row. */
+  /** Steps of the calls whose results are not in the transcript yet. Their entries refer to the ledger rows. */
   readonly callSteps: ReadonlyMap<string, number>
-  /** Answers given from outside, by tool call id, that a settled call takes out of the inbox. */
+  /** Answers from outside, by tool call id. A commit that settles the call takes the answer out of the inbox. */
   readonly answers: ReadonlyMap<string, ConsumedAnswer>
-  /** Decisions given from outside, by approval id, that a decided call takes out of the inbox. */
+  /** Decisions from outside, by approval id. A commit that decides the call takes the decision out of the inbox. */
   readonly decisions: ReadonlyMap<string, ConsumedDecision>
-  /** What becomes of the inbox rows of an input that is taken. */
+  /** Changes of the inbox rows of an input that is taken. */
   readonly inputs: ReadonlyMap<string, ConsumedInput>
 }
 
@@ -37,11 +37,11 @@ export interface PathSource {
 export interface RunCommit {
   readonly writes: readonly Write[]
   readonly events: readonly DurableEvent[]
-  /** Where the run stands after it. */
+  /** State of the run after the commit. */
   readonly after: RunStand
 }
 
-/** The records of one boundary as the writes of one batch. */
+/** Turns the records of one boundary into the writes of one batch. */
 export function runCommit(records: readonly JournalRecord[], stand: RunStand, { tail, nextId }: PathSource): RunCommit {
   const draft = new CommitDraft(stand, new PathDraft(stand.leaf, stand.runId, tail, nextId))
   for (const record of records) draft.take(record)
@@ -113,7 +113,7 @@ class CommitDraft {
     const changed = this.#turnState !== this.#stand.turnState || (spent && Object.keys(spending).length > 0)
     const kept = spent ? { ...this.#turnState, spent } : this.#turnState
     const turnState = changed ? { turnState: kept ?? null } : {}
-    // Rows and entries before the events that refer to them, the end of the run after the outcomes that it needs.
+    // Rows and entries precede the events that refer to them. The end of the run follows the outcomes that it needs.
     const writes: Write[] = []
     if (this.#calls.length > 0) writes.push({ op: 'call.put', calls: this.#calls })
     if (entries.length > 0) writes.push({ op: 'entry.append', entries })
@@ -160,10 +160,10 @@ class CommitDraft {
   }
 }
 
-/** Something is behind the run for good. That it was taken up, or begins a call anew, is not that. */
+/** Patch for lasting progress of the run. Resuming it or restarting a call is no progress. */
 const progress: RunPatch = { attempts: 0 }
 
-/** What an event says about its run. */
+/** Returns the changes of the run that an event implies. */
 function runPatchOf(event: DurableEvent): RunPatch {
   switch (event.type) {
     case 'turn-start':
@@ -203,7 +203,7 @@ function costOf(a: SessionPatch, b: SessionPatch): Pick<SessionPatch, 'cost'> {
   return cost ? { cost } : {}
 }
 
-/** What the children of a run use is booked in their own last commits. */
+/** Returns the spending that an event adds to the session. Children add theirs in their own last commits. */
 function spentBySession(event: DurableEvent): Pick<SessionPatch, 'usage' | 'cost'> {
   if (event.type === 'usage' && event.purpose === 'child') return {}
   const usage = usageOf(event)

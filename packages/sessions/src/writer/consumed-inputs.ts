@@ -2,12 +2,12 @@ import type { InboxRecord, ToolCallRecord } from '../contract/records.ts'
 import type { RunStand } from './commits.ts'
 import type { ConsumedAnswer, ConsumedDecision } from './ledger-rows.ts'
 
-/** An answer that was accepted counts whenever it is taken. */
+/** Removes the deadline: an accepted answer counts whenever it is taken. */
 export function withoutDeadline({ deadlineAt: _deadlineAt, ...call }: ToolCallRecord): ToolCallRecord {
   return call
 }
 
-/** A stopped run takes its answers out of the inbox, but its calls end as cancelled. */
+/** Returns the answers and decisions to take out of the inbox. Calls of a stopped run end as cancelled all the same. */
 export function consumedInputs(rows: readonly InboxRecord[], stopped: boolean): Pick<RunStand, 'answers' | 'decisions'> {
   const answers = new Map<string, ConsumedAnswer>()
   const decisions = new Map<string, ConsumedDecision>()
@@ -21,7 +21,7 @@ export function consumedInputs(rows: readonly InboxRecord[], stopped: boolean): 
   return { answers, decisions }
 }
 
-/** Decisions that were taken earlier: their rows keep what was said of them. */
+/** Returns decisions that were taken earlier and remain in the rows of their calls. */
 export function decidedIn(calls: readonly ToolCallRecord[]): readonly (readonly [string, ConsumedDecision])[] {
   return calls.flatMap(({ approval }) => (approval?.decided ? [[approval.approvalId, { decided: approval.decided }] as const] : []))
 }

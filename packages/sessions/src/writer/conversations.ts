@@ -4,10 +4,10 @@ import type { SessionStore } from '../contract/session-store.ts'
 import { charactersIn } from '../json.ts'
 import { messageOf, oldestKept, readTranscript, type StoredTranscript } from './read-transcript.ts'
 
-/** `characters`: of all transcripts together, in UTF-16 units. `entries`: how far it is looked back to a known one. */
+/** Limits. `characters`: of all transcripts together, in UTF-16 units. `entries`: searched for a known leaf. */
 const most = { sessions: 1_000, characters: 2 ** 25, entries: 100 } as const
 
-/** One for each session that this process has worked for lately. */
+/** Cached conversations of the sessions in which this process has worked recently. */
 export class Conversations {
   readonly #bySession = new Map<string, Conversation>()
   #characters = 0
@@ -21,7 +21,7 @@ export class Conversations {
     return conversation
   }
 
-  /** The session is over, or there are too many. */
+  /** Drops the conversation of an ended session, or of one too many. */
   forget(sessionId: string): void {
     this.#bySession.get(sessionId)?.leave()
     this.#bySession.delete(sessionId)
@@ -46,8 +46,8 @@ interface Known {
 }
 
 /**
- * Keeps the transcript that a turn has read and written, so that the next turn need not read it. The path to an entry
- * never changes. The loop keeps its own notes about a conversation by this object.
+ * Caches the transcript that a turn has read and written, so that the next turn need not read it. The path to an entry never
+ * changes. The loop uses this object as the key of its own notes about a conversation.
  */
 export class Conversation {
   #grow: (by: number) => void
@@ -58,7 +58,7 @@ export class Conversation {
     this.#grow = grow
   }
 
-  /** The transcript up to this leaf. `openRun`: its turn has begun, and may be withdrawn. */
+  /** Returns the transcript up to this leaf. `openRun` is a run whose turn has started and may be withdrawn. */
   async read(store: SessionStore, key: string, leaf: string | null, openRun: string | undefined): Promise<StoredTranscript> {
     if (openRun === undefined && this.#known && (await this.#catchUp(this.#known, store, key, leaf))) return this.#shown(this.#known)
     const { messages, compaction } = leaf === null ? noTranscript : await readTranscript(store, key, { leaf, openRun })
@@ -68,7 +68,7 @@ export class Conversation {
     return { messages, ...(compaction && { compaction }) }
   }
 
-  /** A commit of the turn has brought the path from one leaf to another one. */
+  /** Records a commit of the turn that moved the path from one leaf to another. */
   committed(records: readonly JournalRecord[], from: string | null, to: string | null): void {
     const known = this.#known
     if (!known) return
@@ -84,13 +84,15 @@ export class Conversation {
     this.#grow(-characters)
   }
 
-  /** A run that still uses it is no longer counted. */
+  /** Stops counting the conversation, even if a run still uses it. */
   leave(): void {
     this.forget()
     this.#grow = () => undefined
   }
 
-  /** Reads the entries that other processes added after the known leaf. Returns false if that leaf is not on the path, or too far back. */
+  /**
+   * Reads the entries added after the known leaf by other processes. Returns false if that leaf is not on the path or too far back.
+   */
   async #catchUp(known: Known, store: SessionStore, key: string, leaf: string | null): Promise<boolean> {
     if (known.leaf === leaf) return true
     if (known.leaf === null || leaf === null) return false

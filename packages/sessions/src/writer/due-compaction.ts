@@ -3,16 +3,16 @@ import { originOf } from '../contract/origin.ts'
 import type { Write } from '../contract/batch.ts'
 import type { RunParent, RunRecord } from '../contract/records.ts'
 
-/** What the input of a run of kind `compaction` says. */
+/** Input of a run of kind `compaction`. */
 export interface CompactionOrder {
   readonly trigger: CompactionTrigger
-  /** The turn behind which it stands. */
+  /** Turn after which the compaction comes. */
   readonly turn: number
   /** Extra focus of the summary. */
   readonly instructions?: string
 }
 
-/** Claimed before all others. */
+/** Creates a compaction run, which is claimed before all others. */
 export function compactionRun(id: string, order: CompactionOrder, at: number, origin?: RunParent): Write {
   const input = JSON.parse(JSON.stringify(order)) as RunRecord['input']
   return { op: 'run.insert', run: { id, kind: 'compaction', inputHash: hashJson(input), input, at, ...(origin && { origin }) } }
@@ -22,7 +22,7 @@ export function compactionOrder({ input }: Pick<RunRecord, 'input'>): Compaction
   return input as unknown as CompactionOrder
 }
 
-/** The run that a turn leaves behind when a compaction is due at its end: it is stored with that end. */
+/** Returns the compaction run that is due at the end of a turn. It is stored in the same commit as that end. */
 export function dueCompaction(records: readonly JournalRecord[], run: RunRecord, nextRunId: () => string): readonly Write[] {
   let at = 0
   for (const record of records) {

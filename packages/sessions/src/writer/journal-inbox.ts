@@ -3,26 +3,26 @@ import type { Claim, SessionStore } from '../contract/session-store.ts'
 import type { InboxKind, InboxRecord } from '../contract/records.ts'
 import { announceable, reminderOf } from './reminders.ts'
 
-/** What becomes of the inbox rows of an input in the commit that puts it in front of the model. */
+/** Changes of the inbox rows of an input, in the commit that shows it to the model. */
 export interface ConsumedInput {
   readonly take: readonly string[]
   readonly patch: readonly InboxRecord[]
 }
 
-/** Rows that the loop is given as inputs of a turn. */
+/** Kinds of rows that the loop gets as inputs of a turn. */
 export const inputKinds = ['steer', 'overlay', 'child-settled'] as const satisfies readonly InboxKind[]
 
-/** What waits in the inbox of a session for its active run, as the loop takes it. */
+/** Inputs for the active run in the inbox of its session, in the form of the loop. */
 export class JournalInbox {
   readonly #store: SessionStore
   readonly #key: string
   readonly #runId: string
   readonly #given = new Map<string, ConsumedInput>()
-  /** Inbox rows that are part of a reminder that was given. */
+  /** Reminders that were given, by inbox row. */
   readonly #announced = new Map<string, QueuedInput>()
-  /** The rows that came with the claim, until a commit may have taken some of them. */
+  /** Rows from the claim, until a commit may have taken some of them. */
   #claimed: readonly InboxRecord[] | undefined
-  /** The store refused the end of the turn because of rows that the loop has not seen. */
+  /** True after the store refused the end of the turn because of unseen rows. */
   #hasUnseen = false
 
   constructor(store: SessionStore, { run, session, inbox }: Claim) {
@@ -32,7 +32,7 @@ export class JournalInbox {
     this.#claimed = inbox.filter(({ kind }) => inputKinds.some((each) => each === kind))
   }
 
-  /** What is to become of the rows of every input that was given, by input id. */
+  /** Changes of the rows of each given input, by input id. */
   get given(): ReadonlyMap<string, ConsumedInput> {
     return this.#given
   }
@@ -47,9 +47,9 @@ export class JournalInbox {
   }
 
   /**
-   * In the order of acceptance. What was given before and is not taken yet is given again, as it was. The store is read
-   * once before each model call, and not at the end of a step: the next step reads it, and the commit that ends the turn
-   * is refused if rows wait.
+   * Returns the inputs in order of acceptance. Given inputs that were not taken yet are given again unchanged. Reads the store
+   * before each model call, and not at the end of a step: the next step reads it, and the commit that ends the turn is refused if
+   * rows wait.
    */
   async waiting(window: Window, max: number): Promise<readonly QueuedInput[]> {
     if (window === 'step-end' && !this.#hasUnseen) return []
@@ -62,9 +62,9 @@ export class JournalInbox {
   #inputOf(row: InboxRecord): QueuedInput | undefined {
     if (row.kind !== 'steer' && row.kind !== 'overlay') return undefined
     const { inputId, input } = row.body
-    // What was meant for a run that has ended becomes a run of its own.
+    // Input for an ended run becomes a run of its own.
     if (row.kind === 'steer' && row.body.runId !== this.#runId) return undefined
-    // An overlay is shown once in each turn; a run keeps what it has taken with its turn.
+    // An overlay is shown once per turn: the turn state keeps a taken one.
     if (row.kind === 'overlay' && row.body.takenBy === this.#runId) return undefined
     this.#given.set(inputId, this.#afterwards(row))
     return { inputId, source: row.kind, input: input as unknown as AgentInput }
@@ -90,7 +90,7 @@ export class JournalInbox {
   }
 }
 
-/** Of a named input its id stays, so that a repeat is known; the text goes. */
+/** Keeps the id of a named input, so that a repeat is recognised. Drops the text. */
 export function consumedInput({ id, at, body }: Extract<InboxRecord, { readonly kind: 'steer' | 'overlay' }>, runId: string): ConsumedInput {
   const { inputId, hash } = body
   return hash === undefined ? { take: [id], patch: [] } : { take: [], patch: [{ id, at, kind: 'taken', body: { inputId, hash, runId } }] }

@@ -1,14 +1,14 @@
 import type { CallRow } from '@bowline/agent-loop'
 import type { ApprovalRecord, ToolCallRecord } from '../contract/records.ts'
 
-/** An answer given from outside, and where it waits until a commit takes it. */
+/** Answer from outside, and its place in the inbox until a commit takes it. */
 export interface ConsumedAnswer {
   readonly inboxId: string
-  /** Absent when the answer came too late to count. */
+  /** Absent if the answer came too late to count. */
   readonly hash?: string
 }
 
-/** A decision given from outside; one that was taken earlier waits nowhere any more. */
+/** Decision from outside. Without `inboxId` it was taken earlier. */
 export interface ConsumedDecision {
   readonly inboxId?: string
   readonly decided: NonNullable<ApprovalRecord['decided']>
@@ -19,7 +19,7 @@ interface Given {
   readonly decision?: ConsumedDecision | undefined
 }
 
-/** The row as the store keeps it. Which answer was given is known by the hash of the answer as it came. */
+/** Returns the row for storage. Its answer is identified by the hash of the submitted form. */
 export function callRecord(call: CallRow, session: string, { answer, decision }: Given): ToolCallRecord {
   const { state, toolName, outcome, answerHash: _answerHash, approval, ...rest } = call
   return {

@@ -2,7 +2,7 @@ import type { DurableEvent } from '@bowline/agent-loop'
 import type { CommitResult, NewEvent, PartialEvent } from '../contract/batch.ts'
 import type { StoredEvent } from '../contract/records.ts'
 
-/** The event as it is stored: what another record holds it refers to. */
+/** Returns the event for storage, with references instead of data that other records hold. */
 export function newEvent(event: DurableEvent): NewEvent {
   switch (event.type) {
     case 'user-message':
@@ -24,7 +24,7 @@ export function newEvent(event: DurableEvent): NewEvent {
   }
 }
 
-/** Gives the events of one commit their numbers in the log, and the first one its mark, as readers get them. */
+/** Numbers the events of one commit, and adds its mark to the first, as readers get them. */
 export function numbered(events: readonly Omit<StoredEvent, 'seq'>[], { firstSeq, mark }: Extract<CommitResult, { ok: true }>): readonly StoredEvent[] {
   return events.map((event, index) => ({ ...event, seq: firstSeq + index, ...(index === 0 && mark && { commit: mark }) }) as StoredEvent)
 }

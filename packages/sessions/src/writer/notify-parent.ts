@@ -13,7 +13,7 @@ interface Boundary extends Pick<ChildNews, 'spent' | 'stopped' | 'batchId'> {
   readonly writes: readonly Write[]
 }
 
-/** What the sessions above a child are told in one of its commits. */
+/** Returns the deliveries that notify the sessions above a child of one of its commits. */
 export async function notifyParent(store: SessionStore, run: RunRecord, { records, writes, ...news }: Boundary): Promise<readonly Delivery[]> {
   if (!originOf(run)) return []
   const at = eventTimeOf(records)
@@ -25,7 +25,7 @@ export async function notifyParent(store: SessionStore, run: RunRecord, { record
   return [...newsOfChild(run, { ...patch, ...(usage && { usage }), ...news, answers, at }), ...asked]
 }
 
-/** A commit without an answer tells the last one again if the run comes to wait in it, or goes on after a wait. */
+/** Returns the answers of a commit. If it has none, repeats the last one when the run starts to wait or continues after a wait. */
 async function answersIn(store: SessionStore, run: RunRecord, records: readonly JournalRecord[], status: RunStatus | undefined): Promise<readonly ChildAnswer[]> {
   const events = records.flatMap((record) => (record.type === 'event' ? record.event : []))
   const answers = events.filter((event) => event.type === 'message-end')
@@ -34,7 +34,7 @@ async function answersIn(store: SessionStore, run: RunRecord, records: readonly 
   return run.reason !== undefined && events.some((event) => event.type === 'turn-start') ? lastAnswerOfChild(store, run) : []
 }
 
-/** A run that asks about its budget has begun a step without an answer. */
+/** Returns the step of the last answer. A run that asks about its budget has already started the next step. */
 function answeredStepIn(records: readonly JournalRecord[]): number | undefined {
   const row = records.findLast((record) => record.type === 'run')?.run
   const asksBefore = row?.pendingApprovals?.some(({ about, path }) => about === 'budget' && path.length === 0)

@@ -2,18 +2,18 @@ import type { Compaction, StoredMessage } from '@bowline/agent-loop'
 import type { CallKey, NewEntry } from '../contract/batch.ts'
 import type { EntryRecord } from '../contract/records.ts'
 
-/** The end of the active path as the records of one commit change it. */
+/** End of the active path, as changed by the records of one commit. */
 export class PathDraft {
   /** Entries of the commit, in order. */
   readonly entries: NewEntry[] = []
   #leaf: string | null
   #moved = false
   readonly #runId: string
-  /** What is known of the path, oldest first. */
+  /** Known part of the path, oldest first. */
   readonly #line: NewEntry[]
   readonly #nextId: () => string
 
-  /** `tail`: stored entries that the commit may withdraw, newest first, without a gap from the leaf on. */
+  /** `tail` holds the stored entries that the commit may withdraw, newest first, without gaps from the leaf on. */
   constructor(leaf: string | null, runId: string, tail: readonly EntryRecord[], nextId: () => string) {
     this.#leaf = leaf
     this.#runId = runId
@@ -25,12 +25,12 @@ export class PathDraft {
     return this.#leaf
   }
 
-  /** The leaf is not where the entries of the commit leave it. */
+  /** True if the leaf is not the last entry of the commit. */
   get movesLeaf(): boolean {
     return this.#moved && this.entries.at(-1)?.id !== this.#leaf
   }
 
-  /** A tool's result refers to its ledger row. */
+  /** Appends a message. A tool result refers to its ledger row. */
   append(message: StoredMessage, call?: CallKey): void {
     const node = { id: message.id, parentId: this.#leaf, at: message.at ?? 0, runId: this.#runId }
     this.#add(call ? { ...node, type: 'message', call } : { ...node, type: 'message', message })
@@ -40,7 +40,7 @@ export class PathDraft {
     this.#add({ id: compaction.compactionId, parentId: this.#leaf, at, runId: this.#runId, type: 'compaction', compaction })
   }
 
-  /** The path goes back to before the first of them; what stands behind it and stays is put there again. */
+  /** Moves the path back to before the first of these messages. Appends the later ones that stay again. */
   withdraw(messageIds: readonly string[]): void {
     const gone = new Set(messageIds)
     const first = this.#line.findIndex((entry) => gone.has(messageIdOf(entry)))

@@ -10,18 +10,17 @@ import { originOf } from '../contract/origin.ts'
 type Task = Pick<RunRecord, 'id' | 'parent' | 'origin' | 'step' | 'turn' | 'answeredBelow'> & OpenQuestions
 
 interface Asked {
-  /** Of the commit. */
+  /** Events of the commit. */
   readonly events: readonly DurableEvent[]
-  /** The task ends, or is given up, in the commit. */
+  /** True if the task ends, or is given up, in the commit. */
   readonly ends?: boolean
   readonly at: number
   readonly batchId: string
 }
 
 /**
- * Returns the deliveries that log the questions of a run, and their outcomes, at the root. This is for runs that no run
- * above waits for: background tasks, and further runs in the session of a subagent. For other children the runs above them
- * log the questions.
+ * Returns the deliveries that log the questions of a run, and their outcomes, at the root. Needed for runs that no run above waits
+ * for: background tasks, and further runs in the session of a subagent. For other children, the runs above log the questions.
  */
 export async function questionsAtRoot(store: SessionStore, task: Task, { events, ends = false, at, batchId }: Asked): Promise<readonly Delivery[]> {
   const origin = originOf(task)
@@ -42,7 +41,7 @@ export async function questionsAtRoot(store: SessionStore, task: Task, { events,
   return [{ id: `asked:${batchId}`, to: origin.root, writes }]
 }
 
-/** Tells the log of the root that a run below it waits for `recover`, and why: no other event there names the run. */
+/** Logs at the root that a run below waits for `recover`, and why. No other event there names the run. */
 export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick<Asked, 'at' | 'batchId'> & { readonly message: string }): Promise<readonly Delivery[]> {
   const origin = originOf(run)
   if (!origin) return []
@@ -53,8 +52,8 @@ export async function heldAtRoot(store: SessionStore, run: RunRecord, held: Pick
 }
 
 /**
- * Returns what became of the approvals that the log of the root still names when the task ends. The ledger knows them: the
- * lists of the run are those of its last rest.
+ * Returns the outcomes of approvals that are open in the log of the root when the task ends. Reads the ledger: the lists of the run
+ * are as old as its last rest.
  */
 async function approvalsLeft(store: SessionStore, { id, step }: Task, origin: RunParent): Promise<readonly Omit<ChildDecision, 'agent'>[]> {
   const calls = (await store.readCalls(id, step)).filter(({ state }) => state !== 'settled')
@@ -63,7 +62,7 @@ async function approvalsLeft(store: SessionStore, { id, step }: Task, origin: Ru
   return named.map((each) => decided.find(({ approvalId }) => approvalId === each.approvalId) ?? { ...each, decision: 'cancelled' })
 }
 
-/** Ids of the calls from the root down to the one that has launched the task. */
+/** Returns the ids of the calls from the root down to the call that launched the task. */
 async function callsAbove(store: SessionStore, run: Pick<RunRecord, 'parent' | 'origin'>): Promise<readonly string[]> {
   const origin = originOf(run)
   if (!origin) return []

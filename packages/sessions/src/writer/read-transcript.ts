@@ -4,24 +4,24 @@ import type { Page } from '../contract/paging.ts'
 import type { EntryRecord } from '../contract/records.ts'
 
 export interface StoredTranscript {
-  /** Oldest first. With a compaction they may begin with what it kept. */
+  /** Oldest first. With a compaction, they may start with the part that it kept. */
   readonly messages: readonly StoredMessage[]
-  /** The newest one. */
+  /** The newest compaction. */
   readonly compaction?: Compaction
 }
 
 export interface TranscriptOptions {
-  /** Default: that of the session. */
+  /** Default: the leaf of the session. */
   readonly leaf?: string | undefined
-  /** A run that has not ended. */
+  /** Id of a run that has not ended. */
   readonly openRun?: string | undefined
 }
 
 const pageSizes = { first: 250, further: 1000 } as const
 
 /**
- * What a model is shown of the active path: back to what its newest compaction kept. One of the open run itself hides
- * nothing: with its turn withdrawn it may not be in force any more.
+ * Returns the part of the active path that a model sees: back to the part that its newest compaction kept. Ignores a compaction of
+ * the open run: if the turn is withdrawn, the compaction is no longer in effect.
  */
 export async function readTranscript(store: SessionStore, key: string, { leaf, openRun }: TranscriptOptions = {}): Promise<StoredTranscript> {
   const messages: StoredMessage[] = []
@@ -42,7 +42,7 @@ export async function readTranscript(store: SessionStore, key: string, { leaf, o
   return transcriptOf(messages, compaction)
 }
 
-/** The message with which the part of the transcript begins that the compaction does not stand for. */
+/** Returns the id of the first message that the compaction does not replace. */
 export function oldestKept({ firstKeptMessageId, lastMessageId }: Compaction): string | undefined {
   return firstKeptMessageId === '' ? lastMessageId : firstKeptMessageId
 }
@@ -51,7 +51,7 @@ function transcriptOf(newestFirst: StoredMessage[], compaction: Compaction | und
   return { messages: newestFirst.reverse(), ...(compaction ? { compaction } : {}) }
 }
 
-/** What a model is shown of an entry: summaries and notes come to it as words of the user. */
+/** Returns an entry as a model sees it: summaries and notes become user messages. */
 export function messageOf(entry: EntryRecord): StoredMessage | undefined {
   switch (entry.type) {
     case 'message':
@@ -71,7 +71,7 @@ export function messageOf(entry: EntryRecord): StoredMessage | undefined {
   }
 }
 
-/** The path from the leaf back to the oldest of these messages, newest first. */
+/** Returns the path from the leaf back to the oldest of these messages, newest first. */
 export async function readBackTo(store: SessionStore, key: string, messageIds: ReadonlySet<string>): Promise<readonly EntryRecord[]> {
   const missing = new Set(messageIds)
   const found: EntryRecord[] = []
@@ -84,7 +84,7 @@ export async function readBackTo(store: SessionStore, key: string, messageIds: R
   return found
 }
 
-/** The path from the leaf back, newest first, in pages of these sizes. Default leaf: that of the session. */
+/** Yields the path from the leaf back, newest first, in pages of these sizes. Default leaf: that of the session. */
 async function* pagesBack(store: SessionStore, key: string, first: number, further: number, leaf?: string): AsyncGenerator<readonly EntryRecord[], void, undefined> {
   let page = await store.readPath(key, { limit: first, ...(leaf !== undefined && { leaf }) })
   yield page.items
@@ -94,7 +94,7 @@ async function* pagesBack(store: SessionStore, key: string, first: number, furth
   }
 }
 
-/** A path from its leaf to the root. */
+/** Yields a path from its leaf to the root. */
 export async function* entriesBack(store: SessionStore, key: string, options: PathOptions): AsyncGenerator<EntryRecord, void, undefined> {
   for (let next: PathOptions | undefined = options; next; ) {
     const page: Page<EntryRecord> = await store.readPath(key, next)

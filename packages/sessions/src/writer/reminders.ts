@@ -8,26 +8,26 @@ export type SettledRow = Extract<InboxRecord, { readonly kind: 'child-settled' }
 const mostNamed = 20
 
 /**
- * The rows of children that are to be told of now: failures and those that need help at once, successes when all that the
- * same run has started in the background have settled.
+ * Returns the rows of children to report now: failures and needs for help at once, successes once everything that the same run has
+ * started in the background has settled.
  */
 export async function announceable(store: SessionStore, key: string): Promise<readonly SettledRow[]> {
   const groups = new Set((await readSettled(store, key)).filter((row) => !needsWord(row.body)).map((row) => row.body.group))
   const settled = new Set<string>()
   for (const group of groups) if (await hasSettled(store, group)) settled.add(group)
-  // Read again: a child that ended meanwhile belongs with those of its group.
+  // Read again: a child that ended meanwhile belongs to its group.
   return (await readSettled(store, key)).filter(({ body }) => needsWord(body) || settled.has(body.group))
 }
 
 /**
- * Returns the rows that a notification run takes with it when it ends before its model was told of any: else the session
- * would make the same run again, without end.
+ * Returns the rows that a notification run takes with it if it ends before its model saw any. Otherwise the session would create
+ * the same run again and again.
  */
 export async function untoldBy(store: SessionStore, { kind, session, step }: Pick<RunRecord, 'kind' | 'session' | 'step'>): Promise<readonly SettledRow[]> {
   return kind === 'notification' && step === 0 ? announceable(store, session) : []
 }
 
-/** Returns the log events for rows that no model will hear of. */
+/** Returns the log events for rows that no model will see. */
 export function untoldEvents(rows: readonly SettledRow[], base: Pick<ErrorEvent, 'at' | 'runId' | 'turn'>): readonly ErrorEvent[] {
   if (rows.length === 0) return []
   const named = rows.slice(0, mostNamed).map(({ body }) => body.taskId)
@@ -55,7 +55,7 @@ async function hasSettled(store: SessionStore, group: string): Promise<boolean> 
   return true
 }
 
-/** What the model is told: no more than it needs to ask for the rest. */
+/** Returns the reminder for the model, with just enough to ask for the rest. */
 export function reminderOf(children: readonly ChildSettled[]): string {
   const lines = children.map(({ taskId, agent, status, description = '' }) => {
     return `<background-task id="${taskId}" agent="${agent}" status="${status}">${escaped(description)}</background-task>`

@@ -3,7 +3,7 @@ import type { AssistantMessage } from '@bowline/llm'
 import type { RunRecord } from '../contract/records.ts'
 import type { SessionStore } from '../contract/session-store.ts'
 
-/** Returns the messages of a run that has begun, oldest first. They lie next to each other on the active path. */
+/** Returns the messages of a started run, oldest first. They are adjacent on the active path. */
 export async function messagesOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>, isEnough: (newest: StoredMessage) => boolean = () => false): Promise<readonly StoredMessage[]> {
   const messages: StoredMessage[] = []
   let [before, seen]: [string | undefined, boolean] = [undefined, false]
@@ -30,14 +30,14 @@ export async function lastTextOf(store: SessionStore, run: RunRecord): Promise<s
   return run.turn === undefined ? '' : answerOf(await messagesOf(store, run, ({ role }) => role === 'assistant'))
 }
 
-/** Returns the output of an agent with an output schema as JSON, else the text of the last answer. */
+/** Returns the output as JSON if the agent has an output schema, otherwise the text of the last answer. */
 export function answerOf(messages: readonly StoredMessage[]): string {
   const { output } = lookForOutput(messages)
   const message = lastAnswerIn(messages)
   return output === undefined ? (message ? textOf(message) : '') : JSON.stringify(output)
 }
 
-/** Returns the last answer of a run that has begun. */
+/** Returns the last answer of a started run. */
 export async function lastAnswerOf(store: SessionStore, run: Pick<RunRecord, 'id' | 'session'>): Promise<AssistantMessage | undefined> {
   return lastAnswerIn(await messagesOf(store, run, ({ role }) => role === 'assistant'))
 }

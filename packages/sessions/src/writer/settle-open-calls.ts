@@ -8,13 +8,13 @@ const pageSize = 20
 export interface SettledCall {
   readonly record: ToolCallRecord
   readonly outcome: ToolResult
-  /** Settled here, not before. */
+  /** True if it was settled here, not before. */
   readonly fresh: boolean
   readonly started: boolean
   readonly inTranscript: boolean
 }
 
-/** The calls of the open step of a run that is given up, each with an outcome. */
+/** Returns the calls of the open step of a run that is given up, each with an outcome. */
 export async function settleOpenCalls(
   store: SessionStore,
   ids: IdSource,
@@ -35,7 +35,7 @@ export async function settleOpenCalls(
   })
 }
 
-/** Ids of the entries after the newest answer: its results, if they are in the transcript, and what was said after them. */
+/** Returns the ids of the entries after the newest answer: its results, if they are in the transcript, and later messages. */
 async function entriesAfterAnswer(store: SessionStore, key: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>()
   for await (const entry of entriesBack(store, key, { limit: pageSize })) {
@@ -45,7 +45,7 @@ async function entriesAfterAnswer(store: SessionStore, key: string): Promise<Rea
   return ids
 }
 
-/** A started call that is not pure may have happened. */
+/** Returns the outcome of an abandoned call. A started call that is not pure may have happened. */
 function givenUp(call: ToolCallRecord, ids: IdSource, at: number): ToolResult {
   const unknown = call.state === 'started' && call.effect !== 'pure'
   const value = unknown ? 'may or may not have happened: the run was given up' : 'not run: the run was given up'

@@ -37,29 +37,29 @@ import { resumeCause } from './turn-state.ts'
 
 export interface StoreJournalOptions extends CommitWriterOptions {
   readonly conversation: Conversation
-  /** Answers and decisions that wait in the inbox. The commit that settles or decides a call takes its row. */
+  /** Answers and decisions in the inbox. The commit that settles or decides a call takes its row. */
   readonly answers: readonly InboxRecord[]
-  /** Makes an input a run of its own. */
+  /** Stores an input as a run of its own. */
   readonly enqueue: (input: AgentInput) => Promise<Accepted>
-  /** Runs subagents. `spawn` stores the start of one in the queue of the run's commits. */
+  /** Runs subagents. `spawn` stores a start in the queue of the run's commits. */
   readonly hostChildren?: (spawn: (deliveries: readonly Delivery[], event: ChildStartEvent) => Promise<CommitResult>) => ChildHost
-  /** The definition of the agent, to be stored in the commit with which the run begins. */
+  /** Definition of the agent, which is stored in the commit that starts the run. */
   readonly definition?: AgentFingerprint
-  /** The changes of the definition since the run began. */
+  /** Changes of the definition since the run started. */
   readonly definitionDiff?: DefinitionDiff
-  /** `turn`: a record that no outside world depends on is stored with the next ones. */
+  /** With `turn`, records on which nothing outside depends are stored together with the next ones. */
   readonly durability: 'boundary' | 'turn'
-  /** Gets the deltas for readers in other processes. */
+  /** Receives the deltas for readers in other processes. */
   readonly sharer?: DeltaSharer | undefined
   /** Called before each commit that can settle the session. */
   readonly onLastCommit?: () => void
-  /** Called with each failure of the store. The loop gets an error without file names, because clients read the error of a run. */
+  /** Called with each failure of the store. The loop gets an error without file names, since clients read the error of a run. */
   readonly onFailure?: (error: unknown) => void
 }
 
 const storeFailures: ReadonlySet<SessionErrorCode> = new Set(['store-unavailable', 'store-full', 'store-corrupt', 'store-locked', 'schema-too-new'])
 
-/** The loop's journal over a store: one boundary, one batch, under the epoch of the claim. */
+/** Journal of the loop on a store. Each boundary is one batch under the epoch of the claim. */
 export class StoreJournal implements Journal {
   readonly schedulesCompaction = true
   readonly conversation: Conversation
@@ -69,13 +69,13 @@ export class StoreJournal implements Journal {
   readonly #writer: CommitWriter
   readonly #inbox: JournalInbox
   #stand: RunStand
-  /** The commit that is under way. Each commit builds on where the one before it left the transcript. */
+  /** Commit in progress. Each commit builds on the transcript that the previous one left. */
   #last: Promise<unknown> | undefined
-  /** Records that wait to be stored with the next ones. */
+  /** Records that are stored together with the next ones. */
   #held: readonly JournalRecord[] = []
-  /** Inbox rows of children that have changed. The next commit takes them. */
+  /** Inbox rows of changed children. The next commit takes them. */
   #childNotifications: readonly string[] = []
-  /** The model was given a reminder of background tasks by this claim. */
+  /** True if this claim has shown the model a reminder of background tasks. */
   #hasReminded = false
   #needsFinalize = false
   #hasSettled = false
@@ -93,17 +93,17 @@ export class StoreJournal implements Journal {
     if (children) this.children = { ...children, start: (request) => this.#report(children.start(request)) }
   }
 
-  /** The turn has ended, or waits. The run comes to rest when nothing more is stored after that. */
+  /** True once the turn has ended or waits while more is to be stored: the run must then be brought to rest. */
   get needsFinalize(): boolean {
     return this.#needsFinalize
   }
 
-  /** The run has ended in a commit that found no other run open and no input waiting, and notified no other session. */
+  /** True if the run has ended in a commit that found no other open run and no waiting input, and notified no other session. */
   get hasSettled(): boolean {
     return this.#hasSettled
   }
 
-  /** The store could not be reached, although it was asked again: the run can go on when the store is back. */
+  /** True if the store could not be reached, even after retries. The run can continue when the store is back. */
   get isStoreAway(): boolean {
     return this.#isStoreAway
   }
@@ -125,7 +125,7 @@ export class StoreJournal implements Journal {
   }
 
   publish(events: readonly DeltaEvent[]): void {
-    // The log does not have the beginning of the message yet.
+    // Not while events are held: the log does not have the start of the message yet.
     if (this.#held.some(isEvent)) return
     const { live, sharer, claim } = this.#options
     const liveSession = live.session(claim.session.key)
@@ -142,7 +142,7 @@ export class StoreJournal implements Journal {
       conversation.read(store, session.key, session.leaf, run.turn === undefined ? undefined : run.id),
       run.turn === undefined || run.turnState?.stepState === 'ended' ? [] : store.readCalls(run.id, run.step),
     ])
-    // The loop looks at each subagent that it waits for after the claim. A later change is another notification.
+    // The loop checks each awaited subagent after the claim. A later change is another notification.
     this.#childNotifications = hostChildren ? inbox.filter(({ kind }) => kind === 'child-changed').map(({ id }) => id) : []
     const callSteps = new Map(calls.map((call) => [call.toolCallId, call.step]))
     this.#stand = { ...this.#stand, callSteps, decisions: new Map([...decidedIn(calls), ...this.#stand.decisions]) }
@@ -156,7 +156,9 @@ export class StoreJournal implements Journal {
     return waits ? this.#hold(records) : this.#store([...this.#held, ...records], expect)
   }
 
-  /** Readers get the events when they are stored, and no earlier. The numbers until then are for the loop alone. */
+  /**
+   * Holds records for the next commit. Readers get the events once they are stored; their numbers until then are for the loop only.
+   */
   #hold(records: readonly JournalRecord[]): CommitOutcome {
     const { live, claim } = this.#options
     const firstSeq = live.session(claim.session.key).lastSeq + this.#held.filter(isEvent).length + 1
@@ -174,7 +176,7 @@ export class StoreJournal implements Journal {
     const tail = withdrawn.size === 0 ? [] : await readBackTo(store, session.key, withdrawn)
     const commit = runCommit(records, this.#stand, { tail, nextId: () => ids.next('entry') })
     const writes = this.#writesOf(records, commit, untold)
-    // The loop expects both in one commit alone: the end of a run that leaves nothing behind.
+    // Only the end of a run that leaves nothing open expects both.
     const settles = expect?.noInputs === true && expect.nothingQueued === true && !originOf(run)
     if (settles) onLastCommit?.()
     const result = await this.#writer.write({ records, writes, expect: expectationsOf(expect, run.id), spent: commit.after.spent })
@@ -185,7 +187,7 @@ export class StoreJournal implements Journal {
     return { ok: true, firstSeq: result.firstSeq + errors.length }
   }
 
-  /** Returns the rows that stay untold: the commit ends the run before its model was reminded of them. */
+  /** Returns the rows that stay unreported: the commit ends the run before its model saw a reminder of them. */
   async #untoldIn(records: readonly JournalRecord[]): Promise<readonly SettledRow[]> {
     if (this.#hasReminded || !records.some(isEnd) || records.some(isReminder)) return []
     return untoldBy(this.#options.store, this.#options.claim.run)
@@ -239,7 +241,7 @@ export class StoreJournal implements Journal {
     return done
   }
 
-  /** Replaces an error of the store by one without its text, which names files. */
+  /** Replaces an error of the store by one without its text, which contains file names. */
   #report<T>(work: Promise<T>): Promise<T> {
     return work.catch((error: unknown) => {
       if (!SessionError.isInstance(error) || !storeFailures.has(error.code)) throw error
@@ -264,7 +266,7 @@ function standOf({ claim: { run, session }, answers }: StoreJournalOptions, inbo
   }
 }
 
-/** Returns undefined if the run has not begun its turn. */
+/** Returns undefined if the run has not started its turn. */
 function openTurn({ claim, definitionDiff }: StoreJournalOptions, calls: readonly ToolCallRecord[], stand: RunStand): JournalState['open'] {
   const { run } = claim
   if (run.turn === undefined) return undefined
@@ -284,7 +286,7 @@ function openTurn({ claim, definitionDiff }: StoreJournalOptions, calls: readonl
   }
 }
 
-/** Adds the definition of the agent to the commit in which the run begins. */
+/** Adds the definition of the agent to the commit that starts the run. */
 function withDefinition({ definition, claim }: StoreJournalOptions, records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
   if (!definition || claim.run.turn !== undefined || !records.some(isFirstStart)) return writes
   const { hash } = definition

@@ -3,7 +3,7 @@ import type { RunPatch } from '../contract/batch.ts'
 import type { Claim } from '../contract/session-store.ts'
 import type { RunRest, TurnState } from '../contract/records.ts'
 
-/** What an event says of how far the step has come. */
+/** Returns the progress of the step that an event implies. */
 export function stepStateOf(event: DurableEvent): Pick<TurnState, 'stepState'> {
   switch (event.type) {
     case 'step-start':
@@ -17,7 +17,7 @@ export function stepStateOf(event: DurableEvent): Pick<TurnState, 'stepState'> {
   }
 }
 
-/** What a row of the run says of its turn. Undefined: the turn has ended. */
+/** Returns the state of the turn from a row of the run. Undefined if the turn has ended. */
 export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefined {
   const { runId: _runId, state, status: _status, reason: _reason, turn: _turn, step: _step, usage: _usage, ...rest } = run
   const { compactionDue: _due, followed: _followed, pendingToolCalls: _calls, pendingApprovals: _approvals, error: _error, ...turnState } = rest
@@ -26,7 +26,7 @@ export function turnStateOf(run: RunRow, before: TurnState): TurnState | undefin
   return { ...turnState, ...(stepState ? { stepState } : {}), ...(overlays ? { overlays } : {}) }
 }
 
-/** How a run comes to rest: waiting for somebody, or ended. While its owner has more to store it goes on holding the session. */
+/** Returns the patch that brings a run to rest, waiting or ended. While its owner has more to store, the run keeps the session. */
 export function restPatchOf(run: RunRow): RunPatch {
   const { state, status, reason, error, cost, followed, pendingToolCalls = [], pendingApprovals = [] } = run
   if (state === 'running' || status === undefined) return {}
@@ -39,7 +39,7 @@ export function patchOf({ status, reason, error }: RunRest): RunPatch {
   return { status, reason: reason ?? null, error: error ?? null }
 }
 
-/** Why a run that was begun earlier goes on now. */
+/** Returns why a run that started earlier continues. */
 export function resumeCause({ previous, run }: Claim): ResumeCause {
   if (previous === 'running') return 'takeover'
   if (run.reason === 'yielded') return 'yield'
