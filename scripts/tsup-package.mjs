@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeDeclarations } from './declarations.mjs'
+import { pureConstants } from './pure-constants.mjs'
 
 /**
  * Returns the build options of a package. Its entries are the exports and bins of its package.json, so that both always agree.
@@ -18,6 +19,7 @@ export function packageBuild(folder) {
     clean: true,
     // tsup would use the compiler in JavaScript, which takes ten times the time.
     dts: false,
+    esbuildPlugins: [pureConstants],
     onSuccess: () => writeDeclarations(folder, entries),
     sourcemap: true,
     // The maps name files of `src`, which are in the tarball, so they need not contain the text again.
