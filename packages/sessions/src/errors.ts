@@ -41,20 +41,17 @@ export interface SessionErrorFacts {
   readonly refused?: readonly { readonly id: string; readonly code: SessionErrorCode }[]
   /** The faults of an input, each with the path of its field. */
   readonly issues?: readonly { readonly path: string; readonly message: string }[]
-  /** The run that is open, with `busy`. */
+  /** With `busy`: id of the open run. */
   readonly runId?: string
-  /** The first position that the log still holds, with `cursor-expired`. */
+  /** With `cursor-expired`: number of the first event that the log still holds. */
   readonly firstSeq?: number
-  /** The place in an imported file, from 1. */
+  /** Line in the imported file, from 1. */
   readonly line?: number
-  /** The error below, if there is one. */
+  /** Underlying error, if there is one. */
   readonly cause?: unknown
 }
 
-/**
- * Error of misuse, or of a store that cannot do its work. `code` is one of `SessionErrorCode`. The text holds no message
- * content and no connection strings.
- */
+/** Error caused by wrong use, or by a failing store. Branch on `code`. The message holds no message content and no connection strings. */
 export class SessionError extends Error {
   override readonly name = 'SessionError'
   readonly code: SessionErrorCode
@@ -83,7 +80,7 @@ export class SessionError extends Error {
   }
 }
 
-/** Emits a warning of the process. Used if the host gives no handler for warnings. */
+/** Emits a warning of the process. Default for hosts without a handler of warnings. */
 export function warnProcess(message: string): void {
   process.emitWarning(message, 'BowlineWarning')
 }

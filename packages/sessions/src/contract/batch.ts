@@ -33,7 +33,7 @@ export interface Batch {
   /** Writes to other sessions. */
   readonly deliver?: readonly Delivery[]
   /**
-   * Webhooks to notify, in addition to the one in the settings of the session. For each, the store must put the notices that
+   * Webhooks to notify, in addition to the one in the settings of the session. For each, the store must create the notices that
    * `noticesOfRun`, `noticesOfEvents` and `noticeOfExpiry` return, in the order of the writes.
    */
   readonly notify?: readonly NoticeHook[]
@@ -106,8 +106,8 @@ export type Write =
   | { readonly op: 'run.insert'; readonly run: NewRun }
   /**
    * Must refuse a move that is not in `runMoves` (`conflict`), a second holding run (`busy`), and the end of a run that has a
-   * call without an outcome (`open-calls`). The status of the session follows: `busy` with an open run, `failed` with one that
-   * is `needs-recovery`, else `idle`.
+   * call without an outcome (`open-calls`). The `status` and `outcome` of the session follow, as `SessionRecord` describes
+   * them.
    */
   | { readonly op: 'run.patch'; readonly runId: string; readonly patch: RunPatch }
   /** Inserts or replaces rows. Must refuse to change a settled one (`conflict`). */

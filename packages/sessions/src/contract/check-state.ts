@@ -30,7 +30,7 @@ const isWord = (value: unknown): boolean =>
 
 const checkWords = inputChecks.requiredList((path, word) => inputChecks.checkRequired(path, word, 'a word of 1 to 64 letters and digits in lower case', isWord))
 
-/** Throws for words that no word index can take. */
+/** Throws for words that a word index cannot store. */
 export const checkSearchable = inputChecks.optionalRecord<Searchable>({
   group: (_path, group) => checkText('group', group),
   words: checkWords,

@@ -5,7 +5,7 @@ import { sessionHook, type NoticeDraft, type NoticeHook, type NoticeType } from 
 import { statusOfRun, type RunRecord, type SessionRecord } from './records.ts'
 import { isTerminal } from './run-status.ts'
 
-/** Returns the hooks that are notified of a session: those of the commit and its own. A child session has none. */
+/** Returns the hooks of a session: those of the commit and its own. A child session has none. */
 export function hooksOf({ parent, settings }: SessionRecord, given: readonly NoticeHook[] = []): readonly NoticeHook[] {
   if (parent !== undefined) return []
   return settings.notify ? [...given, { name: sessionHook, events: settings.notify.events }] : given

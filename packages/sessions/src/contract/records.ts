@@ -35,7 +35,7 @@ export const waitingStatuses = ['awaiting-tools', 'awaiting-approval', 'awaiting
 /** Statuses that hold their session: at most one run of a session may be in one of them. */
 export const holdingStatuses = ['running', ...waitingStatuses] as const
 
-/** From each status, the statuses that a run may move to. */
+/** Allowed moves: for each status, the statuses that a run may move to next. */
 export const runMoves: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'aborted'],
   running: ['running', 'queued', ...waitingStatuses, ...terminalStatuses],
@@ -345,7 +345,7 @@ export type InboxRecord = { readonly id: string; readonly at: number } & (
 /** A stored input. `hash` is set if the sender gave an id: it identifies a repeat, even after the input was taken. */
 export type InboxInput = { readonly inputId: string; readonly hash?: string; readonly input: JSONValue }
 
-/** An input that only the run that is active at its acceptance may take. Its row is `steer:<inputId>`. */
+/** An input for the run that is active when it is accepted. No other run takes it. Its row is `steer:<inputId>`. */
 export type InboxSteering = InboxInput & { readonly runId: string }
 
 /** Remainder of a named input after a run has taken it. It keeps the id of the row. */

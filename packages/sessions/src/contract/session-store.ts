@@ -281,8 +281,8 @@ export interface ClaimRequest {
   /** Claims only this run. */
   readonly runId?: string
   /**
-   * Claims only runs of these sessions. The cost must not grow with the number of other sessions. A claim may skip other
-   * sessions while they are being written to; these sessions it may skip only if such a write takes long.
+   * Claims only runs of these sessions. The cost must not grow with the number of other sessions. A claim may skip any other
+   * session while a commit writes to it, but a session of this list only if that commit takes long.
    */
   readonly keys?: readonly string[]
   /** With `keys`: claims runs of other sessions too. Default false. */

@@ -122,7 +122,7 @@ export interface Memories {
   search(scope: MemoryScope, text: string, options?: SearchOptions): Promise<readonly Note[]>
   /** Removes a note. Resolves with false if there was none. */
   remove(scope: MemoryScope, key: string, options?: Omit<ChangeNoteOptions, 'origin' | 'abortSignal'>): Promise<boolean>
-  /** Removes all notes of a scope, and what is stored of removed notes. Resolves with the number of removed notes. */
+  /** Removes all notes of a scope, and the markers of removed ones. Resolves with the number of removed notes. */
   forget(scope: MemoryScope, options?: ScopeOptions): Promise<number>
   /** Returns all notes of a scope, each with its scope. */
   export(scope: MemoryScope, options?: ScopeOptions): AsyncIterable<Note>

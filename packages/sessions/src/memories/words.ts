@@ -17,7 +17,7 @@ function shortened(found: string): string {
   return found.length <= longest ? found : [...found].slice(0, longest).join('')
 }
 
-/** Counts the wanted words with which a word of the text begins. */
+/** Counts the wanted words that are the beginning of a word in the text. */
 export function countMatches(text: string, wanted: readonly string[]): number {
   const words = wordsOf(text)
   return wanted.filter((start) => words.some((each) => each.startsWith(start))).length

@@ -19,7 +19,10 @@ export function holds(condition: Condition, world: ConditionWorld): boolean {
   return judge(condition, world) === true
 }
 
-/** Returns the simple conditions that make this one hold; of an `any`, only those that hold. Empty if it does not hold. */
+/**
+ * Returns the conditions (without `all`, `any`, `not`) that make this one hold; of an `any`, only those that hold. Empty if it
+ * does not hold.
+ */
 export function holding(condition: Condition, world: ConditionWorld): readonly Condition[] {
   if (!holds(condition, world)) return []
   if ('all' in condition) return condition.all.flatMap((each) => holding(each, world))

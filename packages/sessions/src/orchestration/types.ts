@@ -192,7 +192,7 @@ export interface Orchestration {
   extension(config?: OrchestrationConfig): Extension
 }
 
-/** Steps of an orchestration and the rule that selects one. JSON, except for predicates, which it names. */
+/** Steps of an orchestration and the rule that selects one. Pure JSON: predicates are referenced by name. */
 export interface OrchestrationConfig {
   readonly steps: readonly OrchestrationStep[]
   /** If the conditions of several steps hold, chooses the first in order, or the one whose required tool was used last. Default `first`. */

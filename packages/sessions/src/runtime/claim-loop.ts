@@ -189,7 +189,7 @@ export class ClaimLoop {
     else this.#tellNews()
   }
 
-  /** Resolves with the number of claimed runs whose owner had lost them. */
+  /** Resolves with the number of claimed runs that their owners had lost. */
   #claimAll(key: string | undefined): Promise<number> {
     this.#woken.add(key)
     this.#next ??= this.#claim(() => {

@@ -76,7 +76,7 @@ async function eventsOfRest(store: SessionStore, run: RunRecord, at: number): Pr
   return [{ type: 'settled', at, runId: run.id, turn: run.turn ?? 0 }]
 }
 
-/** Returns true if a run that is to wait has nothing to wait for any more. */
+/** Returns true if a run whose turn ended as waiting no longer has to wait. */
 async function goesOn(store: SessionStore, run: RunRecord, { status }: RunRest): Promise<boolean> {
   if (!isWaiting(status)) return false
   if (run.stop) return true

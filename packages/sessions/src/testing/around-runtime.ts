@@ -1,6 +1,6 @@
 import type { Runtime } from '../runtime/types.ts'
 
-/** A method call on a runtime, or on a session or a run of it. */
+/** A method call on a runtime, or on one of its sessions or runs. */
 export interface RuntimeCall {
   readonly target: object
   readonly name: string | symbol

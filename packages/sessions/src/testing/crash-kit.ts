@@ -66,10 +66,7 @@ class Exploration {
     }
   }
 
-  /**
-   * Returns true if the point is `only`, or the first crash of it. `only` may name a point of a recovery, which begins with the
-   * name of an earlier point.
-   */
+  /** Returns true if the point is `only`, or leads to it: the name of a point in a recovery begins with that of the first crash. */
   #leadsTo(name: string): boolean {
     const { only } = this.#options
     return only === undefined || only === name || only.startsWith(name + between)

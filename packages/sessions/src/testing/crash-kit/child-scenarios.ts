@@ -34,7 +34,7 @@ export const childScenarios = {
     },
     drive: driveToEnd,
   },
-  /** Subagents in the background, three levels deep. Each ends before the one that it has started. */
+  /** Subagents in the background, three levels deep. Each parent ends before the subagent that it has started. */
   background: {
     agents: (world) => {
       const leaf = defineAgent({ ...agent('leaf', call('index')), description: 'Works.', tools: [effectTool(world, 'index', 'idempotent', { takesMs: 2_000 })] })

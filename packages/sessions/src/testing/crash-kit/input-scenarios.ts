@@ -57,7 +57,7 @@ function slow(world: World): readonly AgentOptions[] {
   return [assistant([effectTool(world, 'index', 'idempotent', { takesMs: 1_000 })], [calling('index'), done])]
 }
 
-/** Sends an input. Calls `more` when the tool call has begun: once, as far as the client remembers. */
+/** Sends an input. Calls `more` when the tool call has begun, unless the client remembers that it was done. */
 function whileBusy(more: (session: Session) => Promise<void>): CrashScenario['drive'] {
   return async (runtime: Runtime, world: World) => {
     const session = runtime.session(key)

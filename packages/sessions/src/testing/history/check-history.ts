@@ -30,8 +30,8 @@ export interface HistoryProblem {
 }
 
 /**
- * Checks a recorded history against a model of one session: whether some sequential order of the operations is allowed by the
- * model and keeps each one between its call and its answer.
+ * Checks that a recorded history is linearizable: a model of one session must allow some order of the operations in which each
+ * takes effect between its call and its answer.
  */
 export function checkHistory(history: History, options: CheckHistoryOptions = {}): HistoryReport {
   checkHistoryArgument('history', history)

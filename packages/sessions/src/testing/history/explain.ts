@@ -7,8 +7,8 @@ import { SessionModel, type Contradiction } from './session-model.ts'
 export interface Explanation {
   readonly contradiction: Contradiction
   /**
-   * Without the answer of any one of these operations, the others could be ordered (apart from much earlier ones). Includes the
-   * claim or the stop request that is contradicted.
+   * The smallest contradiction: without the answer of any one of these operations, the others could be ordered (apart from much
+   * earlier ones). Includes the claim or the stop request that is contradicted.
    */
   readonly operations: readonly HistoryOperation[]
   /** State of the session at the end of the order. */

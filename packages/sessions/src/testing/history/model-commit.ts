@@ -83,7 +83,7 @@ function isKnownInput(model: SessionModel, { writes }: BatchFacts, { existing, v
   return isKnown || model.isPruned ? undefined : { rule: 'answered-once', text: `it is told that the input is known as ${existing}, and it is not` }
 }
 
-/** Checks that writes under an epoch, and writes only the owner makes, come from the process that claimed the run. */
+/** Checks that the process that claimed the run makes all writes under its epoch, and all writes that only an owner makes. */
 function checkWriter(model: SessionModel, process: string, { expect, writes }: BatchFacts): Contradiction | undefined {
   const fenced = expect.flatMap((each) => (each.that === 'fence' ? each.runId : []))
   const events = writes.flatMap((write) => (write.op === 'event.append' ? write.events : []))

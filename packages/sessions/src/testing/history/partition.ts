@@ -4,7 +4,7 @@ import { hasResult, isAccepted, isStopped, listRunInfos, listRuns, readCalls, re
 import type { AnswerOf, CallOf, EventFacts, History, HistoryCall, HistoryOperation, HistoryWhat } from './operations.ts'
 import type { Contradiction, SessionModel } from './session-model.ts'
 
-/** Effect of one operation on one session, or its view of it. */
+/** Effect of one operation on one session, or what the operation read of it. */
 export interface Step {
   readonly operation: HistoryOperation
   readonly calledAt: number

@@ -68,7 +68,7 @@ export interface ModelRun {
   readonly stoppedIn?: string
   /** Set when the owner knows of the stop request. */
   readonly isTold?: true
-  /** Set if something of the run started after the stop request, at the boundary where the owner learned of it. */
+  /** Set if something of the run started after the stop request. This is allowed once, at the boundary where the owner learned of it. */
   readonly startedStopped?: true
 }
 
@@ -115,7 +115,7 @@ export class SessionModel {
   readonly inbox = new TrackedMap<ModelInbox>(this.tracked, 'inbox', ({ kind }) => kind)
   readonly entries = new TrackedMap<ModelEntry>(this.tracked, 'entry', ({ parentId }) => `${parentId}`)
   readonly events = new TrackedMap<Omit<EventFacts, 'seq'>>(this.tracked, 'event', ({ type, runId, of }) => [type, runId, of].join(' '))
-  /** State by call. */
+  /** State of each call, by its key. */
   readonly calls = new TrackedMap<string>(this.tracked, 'call', byItself)
   readonly openCalls = new TrackedMap<true>(this.tracked, 'open call', byItself)
   /** Answer by id of the applied batch. */

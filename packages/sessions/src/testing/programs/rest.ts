@@ -13,7 +13,7 @@ const sweepMs = 31_000
 const pollMs = 1_100
 const mostAnswers = 40
 
-/** Lets time pass until nothing more happens without clients. Returns false if that never happens. */
+/** Lets time pass until all work that needs no client is done. Returns false if it does not end. */
 export async function runToRest(stage: Stage, clients: Clients): Promise<boolean> {
   await stage.settle()
   const orphans = new OrphanedRuns(stage)

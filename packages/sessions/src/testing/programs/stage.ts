@@ -211,7 +211,7 @@ export class Stage {
     this.onReplaced()
   }
 
-  /** Resumes the code of waking processes. Missed timers come first, so this waits until nothing else happens. */
+  /** Resumes the code of waking processes. Called when nothing else happens, because missed timers come first. */
   #finishWaking(): boolean {
     const waking = this.#all.filter(({ process }) => process.state === 'waking')
     for (const { process } of waking) process.finishWaking()

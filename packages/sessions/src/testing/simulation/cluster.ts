@@ -45,7 +45,7 @@ export interface SimulatedStore {
   readonly handle: (process: Clock) => SharedHandle
   /** The store itself, for checks. */
   readonly base: SessionStore
-  /** Wraps the store of each process, before the network. */
+  /** Wraps the store of each process, on its side of the network. */
   readonly client: PlantedFault['client']
 }
 

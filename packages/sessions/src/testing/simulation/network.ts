@@ -22,7 +22,7 @@ export interface NetworkOptions {
   readonly draw: Draw
   readonly disturbances: readonly Disturbance[]
   readonly lostHints: number
-  /** Notify a process some time after it has lost hints. */
+  /** True: a process is notified some time after it has lost hints. */
   readonly tellsLosses: boolean
   readonly log: (process: CrashProcess, what: string) => void
   /** Called when a process has died and must be replaced. */

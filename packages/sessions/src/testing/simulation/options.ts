@@ -11,7 +11,7 @@ export interface SimulationFault {
 
 /** Layers of the store into which a fault is planted. */
 export interface PlantedFault {
-  /** Wraps the store of each process, before the network. */
+  /** Wraps the store of each process, on its side of the network. */
   readonly client?: (store: SharedHandle) => SessionStore
   /** Faults of the store that all processes share. No effect on a custom store. */
   readonly shared?: SharedStoreFaults

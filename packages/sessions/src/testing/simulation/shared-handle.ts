@@ -10,7 +10,10 @@ export type SharedHandle = SessionStore & {
 export interface SharedStoreFaults {
   /** Compares leases by the clock of the calling process. */
   readonly trustsClocks?: true
-  /** Drops a wake while a process holds the ticket of the session. At the end of a run, only the runs queued at its claim count. */
+  /**
+   * Drops a wake while a process holds the ticket of the session. The end of a run then looks only for runs that were queued at
+   * its claim.
+   */
   readonly losesWakes?: true
   /** Ends a claim at the first session whose tenant has reached its limit. */
   readonly waitsForTenants?: true

@@ -11,7 +11,7 @@ export interface Simulation {
   readonly clocks: readonly number[]
   /** Share of hints that are lost, from 0 to 1. */
   readonly lostHints: number
-  /** Notify a process some time after it has lost hints. Default: lost hints are silent. */
+  /** True: a process is notified some time after it has lost hints. Default: lost hints are silent. */
   readonly tellsLosses?: true
   /** Duration of a model call in ms. */
   readonly modelMs: number

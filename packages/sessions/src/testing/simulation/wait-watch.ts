@@ -4,7 +4,7 @@ import type { SessionStore } from '../../contract/session-store.ts'
 import { claimableAt } from '../../stores/rules.ts'
 import type { Cluster } from './cluster.ts'
 
-/** A process polls every second. The rest is for delays of messages. */
+/** Longer than the interval of polls, which is a second, to allow for delays of messages. */
 const longestMs = 3_000
 
 /** Finds runs that no process claims in time, although a healthy process could. */

@@ -45,7 +45,7 @@ export const branches: Topic = ({ it }) => {
     await bench.commit([ensure(), appendEntries(userEntry('a', null), ...ids.map((id) => userEntry(id, 'a')))])
     let more = 0
     const found = await readAll((page) => bench.store.listBranches(room, page), 5, async () => {
-      // The last entry that was returned is no leaf any more, and one that was not returned yet grows too.
+      // Both the last entry that was returned and one that was not returned yet get a child.
       const [given, coming] = more === 0 ? (['leaf-4', 'leaf-7'] as const) : (['leaf-10', 'leaf-11'] as const)
       await bench.commit([appendEntries(userEntry(`new-${more++}`, given), userEntry(`new-${more++}`, coming))])
     })

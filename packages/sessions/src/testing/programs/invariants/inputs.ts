@@ -1,7 +1,7 @@
 import type { SessionEnd } from '../../crash-kit/types.ts'
 import type { ProgramEnd, ProgramInvariant, AcceptedInput } from '../program-end.ts'
 
-/** Returns the inputs of live sessions whose inputs no client has withdrawn. */
+/** Returns accepted inputs, except those of expired sessions and of sessions in which a client has withdrawn inputs. */
 function keptInputs({ accepted, cleared, sessions }: ProgramEnd): readonly { readonly input: AcceptedInput; readonly session: SessionEnd }[] {
   return accepted.flatMap((input) => {
     const session = sessions.find(({ record }) => record.key === input.session)
