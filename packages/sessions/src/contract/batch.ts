@@ -40,9 +40,9 @@ export interface Batch {
 }
 
 /**
- * Writes to another session, applied exactly once and in one atomic step: with their batch or, if the store cannot write two
- * sessions together, before the commit returns, and after a crash when the store is opened again. If a condition does not hold,
- * the session is deleted or an `inputId` is repeated, the delivery is dropped and the batch stays valid.
+ * Writes to another session, applied exactly once and in one atomic step, together with their batch. A store that cannot write
+ * two sessions together applies them before the commit returns, and after a crash when it is opened again. The delivery is
+ * dropped if a condition does not hold, if the session is deleted, or if an `inputId` is repeated. The batch stays valid.
  */
 export interface Delivery {
   /** Unique among all deliveries. */
@@ -86,8 +86,9 @@ export type Write =
   /** Creates the session, if it does not exist. The numbers of an earlier session under the key continue. */
   | { readonly op: 'session.ensure'; readonly session: NewSession }
   /**
-   * Deletes the session except its numbers, so that a later session under the key continues with them; with `leavesNothing` the
-   * numbers too. Uses up one more number: readers get it as the event at which they end. Must be the last write of its batch.
+   * Deletes the session. Its numbers stay, so that a later session under the key continues with them; with `leavesNothing` they
+   * are deleted too. Uses up one more number: readers get it as the event at which they end. Must be the last write of its
+   * batch.
    */
   | { readonly op: 'session.delete'; readonly at: number; readonly leavesNothing?: true }
   /** Marks the session as expired: sets `expiredAt` to `expiresAt`, or to now if that is earlier or if there is none. */

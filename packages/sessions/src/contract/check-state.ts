@@ -42,7 +42,7 @@ export const checkSearchQuery = inputChecks.record<SearchQuery>({
   limit: inputChecks.required(inputChecks.whole(1, 1_000)),
 })
 
-/** Compares by UTF-8 bytes. The order equals that of UTF-16 units, except for characters above the surrogates. */
+/** Compares by UTF-8 bytes. The order differs from that of UTF-16 units only for surrogates: they come after U+FFFF. */
 export function compareIds(left: string, right: string): number {
   const length = Math.min(left.length, right.length)
   for (let place = 0; place < length; place++) {

@@ -66,7 +66,7 @@ export interface SessionStore {
   prune(rules: PruneRules, limit: number): Promise<PruneReport>
   /**
    * Returns up to `max` due notices, the earliest first, each with one more attempt, and makes each due again after `leaseMs`.
-   * Of the pending notices of a session for one webhook, the first is due, and any that are to be sent again. If two processes
+   * For each session and webhook, only the first pending notice is due, and any that are to be sent again. If two processes
    * claim at once, one gets the notice. This and the next three methods are no commits: `version` and `activeAt` stay.
    */
   claimNotices(request: NoticeClaimRequest): Promise<NoticeClaims>

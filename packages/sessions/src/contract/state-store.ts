@@ -22,7 +22,7 @@ export interface StateStore {
   list(space: string, query: StateQuery): Promise<Page<Versioned & { readonly id: string }>>
   /** Removes up to `limit` expired records of any space. Returns their number. */
   sweep(limit: number): Promise<number>
-  /** Closes the store. The state store of a session store is closed with the session store, and this does nothing. */
+  /** Closes the store. Does nothing for the state store of a session store, which is closed with the session store. */
   close(): Promise<void>
   /** Present only in a store with a word index. Without it, callers scan `list`, and must not pass `searchable`. */
   readonly search?: StateSearch

@@ -7,7 +7,7 @@ import { finalizeRun, endLostRun, giveBack, holdForDecision } from './recover.ts
 import type { AroundRun, RunExecution, RuntimeOptions } from './types.ts'
 
 export interface ActiveRunsOptions extends ExecutionOptions, Pick<RuntimeOptions, 'aroundRun'> {
-  /** Called after an execution has ended and its last records are written. Must not throw. */
+  /** Called after an execution has ended and its last records are written or given up. Must not throw. */
   readonly onRest: (run: ActiveRun, how: Leaving) => void
 }
 

@@ -38,7 +38,7 @@ export async function giveBack({ store, ids }: RecoverContext, { run, session }:
   checkTaken(result)
 }
 
-/** Stores the final status of a run whose turn has ended or waits, after which no more records follow. */
+/** Gives the run the status with which its turn ended or was suspended. All other records of the turn are stored already. */
 export async function finalizeRun({ store, live, ids, clock }: RecoverContext, claim: Claim): Promise<void> {
   const { key } = claim.session
   return retryOnConflict(async () => {

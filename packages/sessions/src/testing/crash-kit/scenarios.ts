@@ -13,7 +13,7 @@ export const crashScenarios = {
     agents: () => [assistant([], [done])],
     drive: driveToEnd,
   },
-  /** A `once` call, in parallel with an `idempotent` one. */
+  /** A `once` call and an `idempotent` call in one message. */
   tools: {
     agents: (world) => [assistant([effectTool(world, 'pay', 'once'), effectTool(world, 'index', 'idempotent')], [calling('pay', 'index'), done])],
     drive: driveToEnd,

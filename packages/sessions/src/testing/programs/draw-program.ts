@@ -31,7 +31,7 @@ function drawCrashes(draw: Draw, has: (feature: Feature) => boolean, steps: numb
     if (has('tools') && draw.chance(0.5)) return { at: draw.oneOf([1, 1, 2, 3]), how: draw.oneOf(['kill-in-tool', 'freeze-in-tool']) }
     const how = draw.oneOf(ways)
     const at = 4 + draw.whole(draw.oneOf([40, 120, 30 + steps * 30]))
-    // Turns half of the lost answers into outages, shorter or longer than a lease.
+    // Turns every second `lost` into an outage, shorter or longer than a lease.
     if (how === 'lost' && at % 2 === 0) return { how: 'outage', at, ms: at % 4 === 0 ? 3_000 : 20_000 }
     return { how, at, ...(how === 'freeze' && draw.chance(0.3) && { ms: 5_000 }) }
   })

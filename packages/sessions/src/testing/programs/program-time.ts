@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 
 interface Timer {
-  /** Due time in ms of passed time, which setting the clock does not change. */
+  /** Due time in ms since the start, which setting the clock does not change. */
   readonly dueAt: number
   readonly order: number
   readonly run: () => void

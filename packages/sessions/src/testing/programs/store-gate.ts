@@ -43,9 +43,9 @@ const awayMs = 4_000
 export class StoreGate {
   readonly #options: GateOptions
   readonly #waiting: Asked[] = []
-  /** Times (of passed time) until which each renewal of a process fails. */
+  /** For each process, the time (ms since the start) until which its renewals fail. */
   readonly #unrenewedUntil = new Map<CrashProcess, number>()
-  /** Time (of passed time) until which no process reaches the store. */
+  /** Time (ms since the start) until which no process reaches the store. */
   #awayUntil = 0
   readonly owners = new RunOwners()
   readonly staleWrites: string[] = []

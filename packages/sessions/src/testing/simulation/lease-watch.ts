@@ -1,7 +1,7 @@
 import type { Claim, Lease, LeaseState, SessionStore } from '../../contract/session-store.ts'
 import { aroundStore } from '../around-store.ts'
 
-/** Tracks the end of each lease in passed time, from the answers that its owner got. */
+/** Tracks the end of each lease, in ms since the start, from the answers that its owner got. */
 export class LeaseWatch {
   readonly problems: string[] = []
   readonly #until = new Map<string, { readonly epoch: number; readonly until: number }>()

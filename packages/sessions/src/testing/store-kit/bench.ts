@@ -38,7 +38,7 @@ export interface Bench {
   readonly clock: ManualClock
   try(writes: readonly Write[], options?: CommitOptions): Promise<CommitResult>
   commit(writes: readonly Write[], options?: CommitOptions): Promise<Committed>
-  /** Commits. Fails unless the batch is refused for this reason and nothing that can be read of the session has changed. */
+  /** Commits. Fails unless the batch is refused for this reason and the session is unchanged. */
   refused(reason: CommitRefusal, writes: readonly Write[], options?: CommitOptions): Promise<void>
   claim(request?: Partial<ClaimRequest>): Promise<readonly Claim[]>
   /** Creates a session with one run, claimed by `owner-a`. */

@@ -32,7 +32,7 @@ function problemsOf(session: SessionEnd, name: string, inputs: readonly Acknowle
   return isNamedIn(session, inputId) ? forgotten : [...forgotten, `${session.record.key}: ${name} was accepted and is gone`]
 }
 
-/** Checks that the turns that have seen the overlay, plus those that will still see it, add up. */
+/** Compares the number of turns of an overlay with the turns that have seen it and the turns that are left. */
 function problemsOfOverlay({ record, log, inbox }: SessionEnd, inputId: string, turns: number): readonly string[] {
   const seen = log.filter((event) => event.type === 'runtime-input' && event.inputId === inputId).length
   const left = inbox.flatMap((row) => (row.kind === 'overlay' && row.body.inputId === inputId ? row.body.turns : [])).at(0) ?? 0

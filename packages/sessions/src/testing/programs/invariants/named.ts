@@ -77,8 +77,8 @@ function isAwaited({ origin, parent }: RunRecord, runs: readonly RunRecord[]): b
 }
 
 /**
- * Returns what the log names. Unknown outcomes and held runs of the root come from its records instead, because the log does
- * not name them.
+ * Returns the questions and held runs that the log names. Adds unknown outcomes and held runs of the root from its records,
+ * because `info` names those, not the log.
  */
 function namedInLog({ log, runs }: SessionEnd) {
   const held = log.flatMap((event) => (event.type === 'error' && event.source === 'definition' ? [event.runId] : []))
