@@ -73,6 +73,12 @@ async function loadDefault(file: string): Promise<unknown> {
     const module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown }
     return module.default
   } catch (error) {
-    throw new BridgeError('CONFIG', `${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
+    throw new BridgeError('CONFIG', `${file} cannot be loaded: ${error instanceof Error ? error.message : String(error)}${hintFor(error)}`)
   }
+}
+
+/** `npm init` of npm 11 writes `"type": "commonjs"`. */
+function hintFor(error: unknown): string {
+  const isReadAsCommonJs = error instanceof SyntaxError && /import statement outside a module|Unexpected token 'export'/.test(error.message)
+  return isReadAsCommonJs ? ': Node reads it as CommonJS, as package.json says. Run npm pkg set type=module' : ''
 }

@@ -178,6 +178,14 @@ describe('bowline-bridge', () => {
     expect(stderr).toMatch(message)
   })
 
+  it('exit code 2 for a file that Node takes for CommonJS because of package.json', async () => {
+    await writeFile(join(folder, 'package.json'), '{ "type": "commonjs" }')
+    await writeFile(join(folder, 'bowline.bridge.ts'), 'import { basename } from "node:path"\nexport default { name: basename }')
+    const command = start('check')
+    expect(await command.exit).toEqual([2, null])
+    expect(command.stderr()).toMatch(/bowline\.bridge\.ts cannot be loaded: .+: Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
+  })
+
   it('exit code 1 for a failure: a store that is no store', async () => {
     await writeFile(join(folder, 'sessions.db'), 'this is no database, but long enough to be looked at as one'.repeat(20))
     const command = start('--config', fixture('bridge'))

@@ -11,7 +11,14 @@ export function loadModule(file: string, version = 0): Promise<Readonly<Record<s
 export function describeLoadFailure(error: unknown, file: string): string {
   if (!(error instanceof Error)) return `cannot be loaded: it threw ${typeof error}`
   const [message = ''] = error.message.split('\n')
-  return `cannot be loaded: ${message}${placeOf(error, file)}`
+  return `cannot be loaded: ${message}${placeOf(error, file)}${isReadAsCommonJs(error) ? commonJsHint : ''}`
+}
+
+const commonJsHint = ': Node reads it as CommonJS, as package.json says. Run npm pkg set type=module'
+
+/** `npm init` of npm 11 writes `"type": "commonjs"`. */
+function isReadAsCommonJs(error: Error): boolean {
+  return error instanceof SyntaxError && /import statement outside a module|Unexpected token 'export'/.test(error.message)
 }
 
 const placeForm = /(?:^|\(|at )((?:file:\/\/)?\/[^\n]+?):(\d+)(?::\d+\)?)?$/m

@@ -18,8 +18,13 @@ export function checkAccess(request: Request, caller: Caller, rules: AccessRules
   }
   const origin = request.headers.get('origin')
   if (origin !== null && !isOriginAllowed(origin, caller, rules)) {
-    throw new ProblemError('origin-not-allowed', 'Pages of this origin are not in cors.origins.')
+    throw new ProblemError('origin-not-allowed', originDetail(origin))
   }
+}
+
+function originDetail(origin: string): string {
+  const shown = origin.length > 200 ? `${origin.slice(0, 200)}…` : origin
+  return `Pages of ${shown} may not call. List that origin in cors.origins, or, if a proxy serves the page too, let the proxy keep the Host header.`
 }
 
 function isLoopbackAddress(address = ''): boolean {

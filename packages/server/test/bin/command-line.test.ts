@@ -89,6 +89,16 @@ describe('wrong usage', () => {
     expect(stderr).toMatch(/^bowline-server: agents: \S+agents\.ts cannot be loaded: .+ \(line 2\)\n$/)
   })
 
+  it.each([
+    ['import', 'import { basename } from "node:path"\nexport const a = basename'],
+    ['export', 'export const a = 1'],
+  ])('a module that Node takes for CommonJS because of package.json: %s is explained', async (_word, code) => {
+    const folder = folderWith({ 'agents.ts': code, 'package.json': '{ "type": "commonjs" }' })
+    const { code: exit, stderr } = await commandResult(['--agents', 'agents.ts', '--auth', 'none'], { folder })
+    expect(exit).toBe(2)
+    expect(stderr).toMatch(/agents\.ts cannot be loaded: .+ \(line 1\): Node reads it as CommonJS, as package\.json says\. Run npm pkg set type=module\n$/)
+  })
+
   it('a mistake in the file is one line with its place, and a stack only for who asks for details', async () => {
     const folder = folderWith({ 'bowline.config.ts': '\nthrow new Error("not today")' })
     const short = await commandResult(['check'], { folder })

@@ -40,6 +40,8 @@ it('V67: an Origin that is not listed is refused on every route, also for simple
     const post = { method: 'POST', headers: { origin, 'content-type': 'text/plain' }, body: '{}' }
     await refusal(ask(server, '/api/agent/execute', post), 403, 'origin-not-allowed')
   }
+  const { detail } = await refusal(ask(server, '/healthz', { headers: { origin: `https://${'long'.repeat(100)}.example` } }), 403, 'origin-not-allowed')
+  expect(detail).toMatch(/^Pages of https:\/\/(long){48}… may not call\. List that origin in cors\.origins, or, .+ keep the Host header\.$/)
   const own = await ask(server, '/api/agents', { headers: { origin: 'http://127.0.0.1:8787' } })
   expect(own.status).toBe(200)
   expect(own.headers.get('access-control-allow-origin')).toBeNull()
