@@ -28,13 +28,15 @@ export function adaptToSite(markdown: MarkdownRenderer, place: Place): void {
 }
 
 /**
- * Converts a link between files of the repository to a link of the site. A folder becomes its first page. A file that is not a page
- * becomes a GitHub link. A link to a file that does not exist stays unchanged.
+ * Converts a link between files of the repository, also one that names the file on GitHub, to a link of the site. A folder becomes
+ * its first page. A file that is not a page becomes a GitHub link. A link to a file that does not exist stays unchanged.
  */
 export function linkOfTheSite(href: string, file: string, { root, repository, pages }: Place): string {
-  if (/^(?:#|[a-z]+:)/i.test(href)) return href
-  const [, path = '', hash = ''] = /^([^#]*)(#.*)?$/.exec(href) ?? []
-  const target = posix.join(posix.dirname(file), decodeURI(path)).replace(/\/$/, '')
+  const onGitHub = `${repository}/blob/main/`
+  const isOwn = href.startsWith(onGitHub)
+  if (/^(?:#|[a-z]+:)/i.test(href) && !isOwn) return href
+  const [, path = '', hash = ''] = /^([^#]*)(#.*)?$/.exec(isOwn ? href.slice(onGitHub.length) : href) ?? []
+  const target = posix.join(isOwn ? '.' : posix.dirname(file), decodeURI(path)).replace(/\/$/, '')
   const page = pages.find((other) => other.file === target) ?? pages.find((other) => other.file.startsWith(`${target}/`))
   if (page !== undefined) return `/${page.route}.md${hash}`
   const found = join(root, target)

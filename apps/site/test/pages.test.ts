@@ -50,6 +50,8 @@ it.each([
   ['docs/guides/first.md', '../../packages/llm/README.md#install', '/packages/llm.md#install'],
   ['docs/guides/first.md', '../../README.md', '/index.md'],
   ['README.md', 'docs/guides/', '/guides/first.md'],
+  ['packages/llm/README.md', 'https://example.org/bowline/blob/main/docs/guides/first.md#install', '/guides/first.md#install'],
+  ['packages/llm/README.md', 'https://example.org/bowline/blob/main/LICENSE', 'https://example.org/bowline/blob/main/LICENSE'],
   ['README.md', 'LICENSE', 'https://example.org/bowline/blob/main/LICENSE'],
   ['packages/llm/README.md', 'src/index.ts#L3', 'https://example.org/bowline/blob/main/packages/llm/src/index.ts#L3'],
   ['packages/llm/README.md', 'src', 'https://example.org/bowline/tree/main/packages/llm/src'],
