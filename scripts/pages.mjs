@@ -14,11 +14,17 @@ import { root } from './setup.mjs'
  * @property {readonly Page[]} pages
  */
 
+/** @param {string} name */
+const guide = (name) => `docs/guides/${name}.md`
+
 /** Pages in reading order. A pattern adds the files that no other line lists. A file that does not exist is left out. */
 const contents = [
   { title: 'Start', files: ['README.md', 'docs/quick-start.md', 'docs/concepts.md', 'docs/architecture.md'] },
-  { title: 'Promises', files: ['docs/guarantees.md', 'docs/crash.md', 'docs/limits.md'] },
-  { title: 'Guides', files: ['docs/prompts-and-caching.md', 'docs/testing.md', 'docs/deploy.md', 'docs/migration.md', 'docs/guides/*.md'] },
+  { title: 'Promises', files: ['docs/guarantees.md', 'docs/crash.md', 'docs/limits.md', 'docs/performance.md'] },
+  { title: 'Agents', files: ['models', 'tools', 'turns', 'extensions', 'subagents', 'streams'].map(guide).concat('docs/prompts-and-caching.md', 'docs/testing.md', guide('random-tests')) },
+  { title: 'Sessions', files: ['sessions', 'recovery', 'time', 'stores', 'postgres', 'memory', 'orchestration', 'webhooks', 'requests'].map(guide) },
+  { title: 'Bridge, server, client', files: ['delegation', 'mcp', 'server', 'auth', 'rate-limits', 'client', 'admin', '*'].map(guide) },
+  { title: 'Operation', files: ['docs/deploy.md', 'docs/operations.md', 'docs/migration.md'] },
   { title: 'Cookbook', files: ['docs/cookbook/*.md', 'examples/README.md', 'examples/*/README.md'] },
   { title: 'Reference', files: ['docs/options.md', 'docs/events.md', 'docs/errors.md'] },
   {

@@ -122,7 +122,7 @@ export function optionsPage(): string {
   })
   return `# Options
 
-After this page you know each option with its default. It is made from the types by \`node scripts/reference.ts\`. An unknown option is refused.
+Each option of each package, with its default. \`node scripts/reference.ts\` makes this page from the types. An unknown option is refused.
 
 ${sections.join('\n\n')}
 `
@@ -151,7 +151,7 @@ export function eventsPage(): string {
   })
   return `# Events
 
-After this page you know each event with its fields. It is made from the types by \`node scripts/reference.ts\`. [Concepts](concepts.md) shows their order.
+Each event, with its fields. \`node scripts/reference.ts\` makes this page from the types. [Concepts](concepts.md) shows the order of the events.
 
 ## Common fields
 

@@ -10,11 +10,9 @@ import { bundledFlags } from '../programs.ts'
 import { root } from '../setup.mjs'
 
 /** Folder of an app with all packages that the programs import. */
-const installed = join(root, 'apps/demo')
-/** Folder of an app that also has React. */
-const withReact = join(root, 'apps/studio')
+const installed = join(root, 'examples')
 const programs = docsPrograms()
-const withPrograms = [...new Set(programs.map(({ page }) => page))]
+const withPrograms = [...new Set(programs.filter(({ mode }) => mode === 'run').map(({ page }) => page))]
 
 /** Returns the lines that the program prints. Its data is in a temporary folder. */
 async function printed(code: string): Promise<readonly string[]> {
@@ -30,9 +28,11 @@ async function printed(code: string): Promise<readonly string[]> {
 }
 
 describe('the documentation', () => {
-  it('has programs, and each block of TypeScript says whether it is run or only checked', () => {
+  it('has programs, and each block of TypeScript says how it is run, or that it is only checked', () => {
     expect(withPrograms.length).toBeGreaterThan(10)
-    expect(programs.filter(({ mode }) => !['run', 'check'].includes(mode))).toEqual([])
+    const others = programs.filter(({ mode }) => !['run', 'check'].includes(mode))
+    // Run by `packages/sessions/test/readme.test.ts`.
+    expect(others.map(({ page, mode }) => `${page} ${mode}`)).toEqual(['docs/guides/postgres.md postgres', ...['postgres', 'redis', 'kv'].map((mode) => `docs/guides/stores.md ${mode}`)])
   })
 
   it.concurrent.each(withPrograms)('D44: the programs of %s run without a key and print what they say', async (page) => {
@@ -45,7 +45,7 @@ describe('the documentation', () => {
   })
 
   it('D44: the types of programs for a browser are right (those for Node are held by the gate `types`)', () => {
-    const folder = join(withReact, 'node_modules/.cache/docs')
+    const folder = join(installed, 'node_modules/.cache/docs')
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true })
     const own = programs.filter(({ isPage }) => isPage)

@@ -35,13 +35,17 @@ function outlineOf(text: string): Outline {
   return { links, anchors: new Set([...slugs, ...html]) }
 }
 
+/** READMEs of packages name pages in this way, so that their links work on npm too. */
+const onGitHub = /^https:\/\/github\.com\/bowline-dev\/bowline\/(?:blob|tree)\/main\//
+
 /** Returns a line for each broken link. Links to other hosts are not checked. */
 function deadLinks(folder: string, files: readonly string[]): readonly string[] {
   const outlines = new Map(files.map((file) => [file, outlineOf(readFileSync(join(folder, file), 'utf8'))]))
   const isDead = (file: string, href: string): boolean => {
-    if (/^[a-z]+:/i.test(href)) return false
-    const [path = '', anchor] = href.split('#')
-    const target = path === '' ? file : posix.join(posix.dirname(file), decodeURI(path))
+    const isOwn = onGitHub.test(href)
+    if (/^[a-z]+:/i.test(href) && !isOwn) return false
+    const [path = '', anchor] = href.replace(onGitHub, '').split('#')
+    const target = path === '' ? file : posix.join(isOwn ? '.' : posix.dirname(file), decodeURI(path))
     if (target.startsWith('../') || !existsSync(join(folder, target))) return true
     const outline = outlines.get(target)
     return outline !== undefined && anchor !== undefined && !outline.anchors.has(decodeURIComponent(anchor))
@@ -69,11 +73,12 @@ describe('links of Markdown files', () => {
       writeFileSync(join(folder, file), text)
     }
     try {
-      write('docs/a.md', '---\ntitle: A\n---\n# A `b`: c\n\n[ok](#a-b-c) [ok](../b.md#twice-1) [ok](../src/) [ok](https://example.org/#no)\n[dead](#a) [dead](../b.md#thrice)\n\n[dead](b.md) ![dead](c.png) [dead](../../etc)\n\n`[code](none.md)`\n')
+      write('docs/a.md', '---\ntitle: A\n---\n# A `b`: c\n\n[ok](#a-b-c) [ok](../b.md#twice-1) [ok](../src/) [ok](https://example.org/#no) [ok](https://github.com/bowline-dev/bowline/blob/main/b.md#twice)\n[dead](#a) [dead](https://github.com/bowline-dev/bowline/blob/main/b.md#no) [dead](../b.md#thrice)\n\n[dead](b.md) ![dead](c.png) [dead](../../etc)\n\n`[code](none.md)`\n')
       write('b.md', '# Twice\n\n## Twice\n\n<a id="here"></a> [ok][a] [ok](#here) [dead][b]\n\n[a]: docs/a.md#a-b-c\n[b]: docs/a.md#b\n')
       write('src/index.ts', '')
       expect(deadLinks(folder, ['docs/a.md', 'b.md'])).toEqual([
         'docs/a.md:6 links to #a',
+        'docs/a.md:6 links to https://github.com/bowline-dev/bowline/blob/main/b.md#no',
         'docs/a.md:6 links to ../b.md#thrice',
         'docs/a.md:9 links to b.md',
         'docs/a.md:9 links to c.png',
@@ -99,14 +104,15 @@ describe('the table of contents', () => {
   it('lists what exists, in the order of reading', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bowline-pages-'))
     try {
-      const files = ['docs/guides/b.md', 'docs/guides/a.md', 'docs/concepts.md', 'packages/llm/README.md', 'packages/agent-loop/README.md', 'README.md']
+      const files = ['docs/guides/b.md', 'docs/guides/a.md', 'docs/guides/tools.md', 'docs/concepts.md', 'packages/llm/README.md', 'packages/agent-loop/README.md', 'README.md']
       for (const file of files) {
         mkdirSync(dirname(join(folder, file)), { recursive: true })
         writeFileSync(join(folder, file), `# Of \`${file}\`\n`)
       }
       expect(sectionsOf(folder).map(({ title, pages: own }) => [title, ...own.map(({ route }) => route)])).toEqual([
         ['Start', 'index', 'concepts'],
-        ['Guides', 'guides/a', 'guides/b'],
+        ['Agents', 'guides/tools'],
+        ['Bridge, server, client', 'guides/a', 'guides/b'],
         ['Packages', 'packages/llm', 'packages/agent-loop'],
       ])
       expect(sectionsOf(folder)[0]?.pages[0]?.title).toBe('Of `README.md`')

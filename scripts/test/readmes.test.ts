@@ -74,11 +74,23 @@ describe.each(readmes)('%s', (path) => {
   })
 
   it('its examples import what they use, from where it is exported', () => {
-    const [, byDefault] = /What an example below does not import is exported by `([^`]+)`/.exec(text) ?? []
-    const missing = examples.flatMap(missingImports).filter((name) => byDefault === undefined || exporters.get(name)?.includes(byDefault) !== true)
-    expect(missing).toEqual([])
+    expect(examples.flatMap(missingImports)).toEqual([])
     const wrong = examples.flatMap(importsOf).flatMap(({ names, from }) => (from.startsWith('@bowline/') ? names.filter((name) => exporters.get(name)?.includes(from) !== true) : []))
     expect(wrong).toEqual([])
+  })
+})
+
+describe('the READMEs of the packages', () => {
+  it.each(packages)('$folder has 300 to 600 words, code included, and what is special is a page of `docs/`', ({ folder }) => {
+    const words = read(`${folder}/README.md`).split(/\s+/).filter((word) => word !== '').length
+    expect(words).toBeGreaterThanOrEqual(300)
+    expect(words).toBeLessThanOrEqual(600)
+  })
+
+  it.each(packages)('$folder names files outside of the package by addresses that work on npm too', ({ folder }) => {
+    const links = [...read(`${folder}/README.md`).matchAll(/\]\(([^)]+)\)/g)].map(([, href = '']) => href)
+    expect(links.length).toBeGreaterThan(3)
+    expect(links.filter((href) => !href.startsWith('https://') && !href.startsWith('#'))).toEqual([])
   })
 })
 

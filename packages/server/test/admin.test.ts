@@ -170,9 +170,9 @@ it('V103: without a budget there is no route for it, and a limit that cannot be 
   expect(failing.faults).toHaveLength(1)
 })
 
-it('the example of the README of the client runs as it stands, against this server', async () => {
+it('the example of the documentation of the admin client runs as it stands, against this server', async () => {
   const folder = join(import.meta.dirname, '..', '..', 'client')
-  const example = /```ts admin\n([\s\S]*?)```/.exec(await readFile(join(folder, 'README.md'), 'utf8'))?.[1] ?? ''
+  const example = /```ts check\n([\s\S]*?)```/.exec(await readFile(join(folder, '../../docs/guides/admin.md'), 'utf8'))?.[1] ?? ''
   const { token, config } = await createToken({ id: 'operator', tenant: 'acme', scopes: ['admin'] })
   const agents = [defineAgent({ name: 'assistant', model: 'test:m', models: pricedModels() })]
   const runtimeOptions = {

@@ -11,7 +11,7 @@ import { bundlePage, describeInBrowser } from '../support/browser.ts'
 import { chatBody, postChat, textOf, userMessage } from '../support/chat.ts'
 
 const folder = join(import.meta.dirname, '../..')
-const example = /```tsx chat\n(.*?)```/s.exec(readFileSync(join(folder, '../client/README.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
+const example = /```tsx\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/cookbook/use-chat.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
 
 /** Allows time for a browser on a busy machine. */
 const eventually = { timeout: 10_000 }
@@ -28,9 +28,13 @@ interface WatchedPage {
   readonly document: { querySelectorAll(selector: string): Iterable<{ readonly textContent: string; click(): void }> }
 }
 
-const pageScript = bundlePage(`${example}\nopen('mine')`, folder, { '@ai-sdk/react': watchedHook })
+const showPage = `
+import { createRoot } from 'react-dom/client'
+createRoot(document.body).render(<Conversation id="mine" history={await chats.load('mine')} />)`
 
-/** Opens the page of the README in a tab, at the address of the server. */
+const pageScript = bundlePage(`${example}${showPage}`, folder, { '@ai-sdk/react': watchedHook })
+
+/** Opens the page of the cookbook in a tab, at the address of the server. */
 async function openPage(browser: Browser, { url }: Bench) {
   const script = await pageScript
   const page = await (await browser.newContext()).newPage()
@@ -129,7 +133,7 @@ function drawing(seed: number): (below: number) => number {
   }
 }
 
-describeInBrowser('the page of the README', (browser) => {
+describeInBrowser('the page of the cookbook', (browser) => {
   it('V101, V102: loaded again, stopped and sent at random moments, it loses and doubles nothing', async () => {
     const draw = drawing(testSeed)
     const answers = heldAnswers()

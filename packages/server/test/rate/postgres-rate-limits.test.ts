@@ -131,15 +131,10 @@ describe('servers on one Postgres', () => {
     expect(await limiter.take('a')).toMatchObject({ remaining: 1 })
   })
 
-  it('V75: the example of the README counts in the database', async () => {
+  it('V75: the example of the documentation counts in the database', async () => {
     const folder = join(import.meta.dirname, '../..')
-    const example = /```ts limits\n(.*?)```/s.exec(readFileSync(join(folder, 'README.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
+    const example = /```ts check\n(.*?)```/s.exec(readFileSync(join(folder, '../../docs/guides/rate-limits.md'), 'utf8'))?.[1] ?? expect.fail('there is no example')
     const script = `
-      import { createRuntime } from '@bowline/sessions'
-      import { defineAgent } from '@bowline/agent-loop'
-      import { scriptedModel } from '@bowline/llm/testing'
-      const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model: scriptedModel([]) })] })
-      const auth = async () => ({ id: 'ann', tenant: 'readme', scopes: ['sessions:read'] })
       ${example}
       const { headers } = await server.fetch(new Request('http://127.0.0.1/api/agent/sessions', { headers: { host: '127.0.0.1' } }), { remoteAddress: '127.0.0.1' })
       console.error(headers.get('ratelimit'))
@@ -149,7 +144,7 @@ describe('servers on one Postgres', () => {
     const { stderr } = await promisify(execFile)(process.execPath, flags, { cwd: folder, env: { ...process.env, DATABASE_URL: database.url } })
     expect(stderr).toBe('"requests";r=599;t=60\n')
     const { rows } = await poolOf(database.url).query('select key, points from bowline.rate_limits')
-    expect(rows).toEqual([{ key: 'bowline-requests:readme/ann', points: 1 }])
+    expect(rows).toEqual([{ key: 'bowline-requests:acme/ann', points: 1 }])
   })
 })
 
