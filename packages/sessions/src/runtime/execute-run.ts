@@ -113,10 +113,7 @@ function sharerOf({ store, clock, onError }: ExecutionOptions, claim: Claim): De
   return store.deltas && new DeltaSharer(store.deltas, clock, claim, (error) => onError(error, { during: 'deltas', runId, session }))
 }
 
-/**
- * The loop waits for the consumer that iterates over its run. The driver reads the log instead, so this consumer continues when
- * the driver does.
- */
+/** Iterates over the run at the speed of the driver. The loop waits for this consumer, while the driver itself reads the log. */
 async function drive(run: AgentRun, driver: RunDriver): Promise<void> {
   for await (const { seq } of run) if (seq !== undefined && !(await driver.asksBehind(seq))) return
 }

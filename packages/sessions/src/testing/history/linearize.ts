@@ -45,7 +45,7 @@ interface Frame {
   readonly next: Iterator<Numbered, undefined>
   /** True if a sure step fitted. */
   hasFitting: boolean
-  /** True if a read without a change fitted. Every order that has it later can have it here, so no other candidate is tried. */
+  /** True if a read that changes nothing fitted here. Any valid order can have it at this point, so no other candidate is tried. */
   isSettled: boolean
 }
 

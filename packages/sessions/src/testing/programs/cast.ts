@@ -8,7 +8,7 @@ import type { World } from '../crash-kit/types.ts'
 import { planModel, type ModelWorld } from './plan-model.ts'
 import type { HookPlan, Setup } from './program.ts'
 
-/** Orchestration step that is active while the user message of the turn is unknown. */
+/** Name of the step that is active while the user message of the turn is unknown. */
 export const unheardStep = 'unheard'
 
 export interface CastOptions {
