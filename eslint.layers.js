@@ -9,8 +9,8 @@ const testLibraries = ['vitest', 'fast-check']
 
 /**
  * @typedef {object} Layer
- * @property {readonly string[]} packages packages below that it may import
- * @property {readonly string[]} typesOf packages of which it may import types, but no code
+ * @property {readonly string[]} packages lower packages that it may import
+ * @property {readonly string[]} typesOf packages of which it may import only types
  * @property {readonly string[]} libraries npm packages that it may import
  * @property {readonly string[]} builtins folders and files that may import Node built-ins, relative to the package
  */

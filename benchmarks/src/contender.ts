@@ -4,7 +4,7 @@ export interface Answer {
   readonly arguments?: number
 }
 
-/** Number of events that a reader got in one turn. */
+/** Numbers of events of each kind that a reader got in one turn. */
 export interface Seen {
   textDeltas: number
   argumentDeltas: number

@@ -38,7 +38,7 @@ function installPeers(): void {
     stdio: ['ignore', 2, 2],
     shell: process.platform === 'win32',
   })
-  // The column of a missing contender states this.
+  // The column of a missing contender says that it is missing.
   if (install.status !== 0) console.error('The others could not be installed; the lines above say why.')
 }
 

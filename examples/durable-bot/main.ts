@@ -11,7 +11,7 @@ import { sqliteStore } from '@bowline/sessions/sqlite'
 import { z } from 'zod'
 import { model } from './model.ts'
 
-// ── The bank: outside of the bot, and not undone by a crash of it ────────────
+// ── The bank: outside the bot, so a crash undoes no payment ──────────────────
 
 const ledger = '.bowline/durable-bot-payments.txt'
 mkdirSync('.bowline', { recursive: true })

@@ -55,7 +55,7 @@ async function handle(request: Request, host: Host): Promise<Response> {
   }
 }
 
-// ── The host, as far as the example needs one: on yours this is a queue or a scheduled function ──
+// ── A minimal host: on yours, a queue or a scheduled function calls /wake ─────
 
 let alarmAt = Infinity
 

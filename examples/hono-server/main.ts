@@ -26,7 +26,7 @@ const runtime = createRuntime({
 })
 await runtime.start()
 
-// ── Who is asking: Bowline asks for each request ─────────────────────────────
+// ── Authentication: called for each request ──────────────────────────────────
 
 async function principalOf(request: Request): Promise<Principal | null> {
   const token = request.headers.get('authorization')?.replace(/^Bearer /, '') ?? ''

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { bundledFlags } from '../../scripts/programs.ts'
 
-/** Program that was started like by a user. */
+/** Running program, started the way a user starts it. */
 export interface Program {
   readonly process: ChildProcess
   /** Resolves with the match once it is printed. Rejects if the program ends before. */

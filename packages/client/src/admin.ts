@@ -90,7 +90,7 @@ export interface LabelsOptions extends CallOptions {
 export interface NoticesOptions extends CallOptions {
   /** Only notices in this state. Default: all. */
   readonly state?: NoticeView['state']
-  /** 1–200, default 50. */
+  /** Maximum number of notices, 1–200. Default 50. */
   readonly limit?: number
   /** `nextCursor` of the previous page. */
   readonly cursor?: string
@@ -98,7 +98,7 @@ export interface NoticesOptions extends CallOptions {
 
 /** Page of a list of recorded requests. */
 export interface RequestsOptions extends CallOptions {
-  /** 1–200, default 50. */
+  /** Maximum number of requests, 1–200. Default 50. */
   readonly limit?: number
   /** `nextCursor` of the previous page. */
   readonly cursor?: string

@@ -39,7 +39,7 @@ export interface ChatHistory<Message extends UIMessage = UIMessage> {
 
 /** Page of a chat history. */
 export interface LoadOptions extends CallOptions {
-  /** 1–500 stored messages, default 200. An answer is never split between pages. */
+  /** Maximum number of stored messages, 1–500. Default 200. An answer is never split between pages. */
   readonly limit?: number
   /** `next` of the page of newer messages. */
   readonly before?: string

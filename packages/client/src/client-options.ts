@@ -41,18 +41,18 @@ const connectionChecks: FieldChecks<ConnectionOptions> = {
   random: checkFunction,
 }
 
-/** Throws `invalid-config`. */
+/** Checks the options of a client. Throws `invalid-config`. */
 export function checkClientOptions(options: unknown): void {
   const own: Pick<FieldChecks<ClientOptions>, 'tools' | 'ids'> = { tools: toolsCheck(configChecks), ids: checkFunction }
   record<ClientOptions>({ ...connectionChecks, ...own })('options', options)
 }
 
-/** Throws `invalid-config`. */
+/** Checks the options of a connection. Throws `invalid-config`. */
 export function checkConnectionOptions(options: unknown): void {
   record(connectionChecks)('options', options)
 }
 
-/** Throws `invalid-config`. */
+/** Checks the options of an admin client. Throws `invalid-config`. */
 export function checkAdminOptions(options: unknown): void {
   record<AdminOptions>({ ...connectionChecks, ids: checkFunction })('options', options)
 }

@@ -67,9 +67,9 @@ export interface InputOptions extends CallOptions {
   readonly id?: string
 }
 
-/** Idempotency id of an overlay, and the number of turns that see it. */
+/** Idempotency id of an overlay, and the number of coming turns that see it. */
 export interface OverlayOptions extends InputOptions {
-  /** Number of the next turns that see it. Default 1. */
+  /** Number of coming turns that see it. Default 1. */
   readonly turns?: number
 }
 
@@ -160,7 +160,7 @@ export interface ClientSession {
 
 /** Size and position of a page of messages. */
 export interface PageOptions {
-  /** 1–500. The default of the server is 200. */
+  /** Maximum number of messages, 1–500. The default of the server is 200. */
   readonly limit?: number
   /** Only messages older than this one. */
   readonly before?: string
@@ -174,7 +174,7 @@ export interface SessionQuery {
   readonly expired?: boolean
   /** Only child sessions of this session. Their ids are valid only for `state`, `messages` and `attach`. */
   readonly parent?: string
-  /** 1–200, default 50. */
+  /** Maximum number of sessions, 1–200. Default 50. */
   readonly limit?: number
   readonly cursor?: string
 }

@@ -112,7 +112,7 @@ export class RunReader {
     return this.#end?.status === 'awaiting-tools' || this.#end?.status === 'awaiting-subagent'
   }
 
-  /** True if calls run here, or if all are answered and the run continues by itself. */
+  /** True if tools run here, or if all calls are answered and the run continues by itself. */
   get #goesOn(): boolean {
     return this.#tools.busy || this.#tools.open.size === 0
   }

@@ -12,7 +12,7 @@ export interface RequestSummary {
   readonly step: number
   /** Number of the attempt in its step, from 1. */
   readonly attempt: number
-  /** Epoch milliseconds. */
+  /** Time of the request in epoch milliseconds. */
   readonly at: number
   readonly model: { readonly provider: string; readonly modelId: string }
   /** Number of messages in the prompt, including the system message. */

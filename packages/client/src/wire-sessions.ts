@@ -69,7 +69,7 @@ export interface TenantSpending {
   readonly reserved?: Cost
   /** Remaining money as a number for display; the budget itself is exact. Absent without a limit. */
   readonly left?: number
-  /** Epoch milliseconds. */
+  /** Start of the window in epoch milliseconds. */
   readonly windowStartsAt: number
   readonly windowEndsAt: number
 }
@@ -125,7 +125,7 @@ export type StopRequest =
       readonly runId?: string
       readonly mode?: 'stop'
       readonly scope?: 'active' | 'all'
-      /** 0–30,000, default 10,000. */
+      /** Time in ms to wait for the end of the run, 0–30,000. Default 10,000. */
       readonly waitMs?: number
     }
   | { readonly mode: 'kill' }
@@ -139,7 +139,10 @@ export interface StopReceipt {
   readonly children: readonly StopReceipt[]
 }
 
-/** Exactly one outcome; `output` has the form of a tool's return value. Fields of the pending call may be sent along. */
+/**
+ * Outcome of a call in exactly one form. `output` has the form of a tool's return value. Fields of the pending call may be sent
+ * along.
+ */
 export type ToolResolution =
   | (Partial<PendingToolCall> &
       (
@@ -167,7 +170,7 @@ export interface InputRequest {
 
 /** Body of an overlay. */
 export interface OverlayRequest extends InputRequest {
-  /** Number of the next turns that see it: 1–1,000, default 1. */
+  /** Number of coming turns that see it: 1–1,000, default 1. */
   readonly turns?: number
 }
 

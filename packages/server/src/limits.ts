@@ -1,6 +1,6 @@
 import { describeValue } from '@bowline/llm/arguments'
 
-/** Limits per caller. Every field has a default. */
+/** Limits of requests, callers and streams. Every field has a default. */
 export interface Limits {
   /** Maximum bytes of a body. Default 1 MiB. */
   readonly bodyBytes?: number
@@ -30,7 +30,7 @@ export interface Limits {
   readonly streamsPerSession?: number
   /** Maximum bytes buffered for one slow reader. Default 256 KiB. */
   readonly streamBufferBytes?: number
-  /** Time in ms after which a reader that takes no data is disconnected. Default 10,000. */
+  /** Time in ms after which a reader that takes no available data is disconnected. Default 10,000. */
   readonly slowReaderMs?: number
   /** Maximum age of a stream in ms. Its reader must then reconnect. Default one hour. */
   readonly streamMaxAgeMs?: number

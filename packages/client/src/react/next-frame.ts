@@ -1,4 +1,4 @@
-/** A page in the background gets no frames. Its title and sounds must still update. */
+/** Delay in ms for a page in the background, which gets no frames: its title and sounds must still update. */
 const hiddenMs = 100
 const frameMs = 16
 

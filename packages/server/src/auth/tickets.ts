@@ -29,8 +29,8 @@ const lifeMs = 60_000
 const sweepLimit = 20
 
 /**
- * Tickets of one use. Each opens one stream of one session, for readers that cannot send a header. They are stored by their hash,
- * so that every process accepts them and exactly one redemption succeeds.
+ * One-time tickets. Each opens one stream of one session, for readers that cannot send a header. They are stored by their hash, so
+ * that every process accepts them and exactly one redemption succeeds.
  */
 export class Tickets {
   readonly #state: () => StateStore

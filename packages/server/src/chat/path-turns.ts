@@ -18,7 +18,10 @@ type MessageEntry = EntryRecord & { readonly type: 'message' }
 
 const pageSize = 100
 
-/** Returns the newest turns of the active path, or those before an entry, up to about `limit` messages. No turn is split. */
+/**
+ * Returns the newest turns of the active path, or those before an entry, until they have at least `limit` messages. No turn is
+ * split.
+ */
 export async function readPathTurns(store: SessionStore, key: string, { limit, before }: { readonly limit: number; readonly before?: string }): Promise<PathPage> {
   const entries: MessageEntry[] = []
   let from = before

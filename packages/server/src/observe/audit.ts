@@ -15,7 +15,7 @@ export interface AuditRecord {
   /** `done`, or the code of the refusal. */
   readonly result: 'done' | ProblemCode
   readonly requestId: string
-  /** Epoch milliseconds. */
+  /** End time of the request in epoch milliseconds. */
   readonly at: number
 }
 

@@ -48,7 +48,7 @@ export function shortForm(shared: SharedFrames, log: string): FrameForm {
 
 type TextBlockEvent = Extract<LoggedEvent, { type: 'text-start' | 'reasoning-start' | 'text-delta' | 'reasoning-delta' }>
 
-/** Text blocks of one message of which the stream has sent a full event. */
+/** Text blocks of one message that the stream has already named in a full event. */
 class BlocksOfMessage {
   #messageId: string | undefined
   #runId: string | undefined

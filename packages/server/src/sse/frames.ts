@@ -22,7 +22,7 @@ export function eventFrame({ cursor, ...data }: LoggedEvent, redaction: Redactio
   return frameBytes(cursor, withoutSecrets(data, redaction))
 }
 
-/** Encodes a delta of a block of which the stream has sent a full event. */
+/** Encodes a delta of a block that the stream has already named in a full event. */
 export function shortFrame({ cursor, index, delta }: TextDelta): Uint8Array {
   return textFrame(cursor, encodeJson([index, delta] satisfies ShortDelta))
 }

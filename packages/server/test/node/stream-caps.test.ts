@@ -6,7 +6,7 @@ import { completion, allFrames } from '../support/frames.ts'
 
 const events = '/api/agent/session/mine/events'
 
-/** Returns how many of that many concurrent streams were opened. */
+/** Opens this number of streams concurrently. Returns how many succeeded. */
 async function opened({ get }: Bench, asked: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: asked }, () => get(events)))
   for (const answer of answers) if (answer.status !== 200) await refusal(answer, 429, 'too-many-streams')
@@ -40,8 +40,7 @@ it('V78: after a storm of readers that come and go at any moment, none is counte
   for (let wave = 0; wave < 15; wave++) {
     await Promise.all(Array.from({ length: streams }, (_, place) => comeAndGo(it, (wave + place) % 5)))
   }
-  // The server learns of the end of a connection from the system. A stream that is still counted afterwards would be counted for
-  // ever.
+  // The server notices a closed connection through the operating system. A stream that still counts here has leaked its slot.
   for (let again = 0; again < 2; again++) await expect.poll(() => opened(it, streams + 5), { timeout: 20_000 }).toBe(streams)
   hold.open()
 })

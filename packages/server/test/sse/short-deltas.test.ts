@@ -75,7 +75,7 @@ it('V104: a delta of five characters takes at most 60 bytes with its id and line
   const bytes = frames.slice(1).map((frame) => Buffer.byteLength(frame))
   expect(bytes).toHaveLength(50)
   expect(Math.max(...bytes)).toBeLessThanOrEqual(60)
-  // 5 characters of any script.
+  // Five characters of any script fit into 60 bytes.
   const [, , wide = ''] = await framesOneByOne(numbered([{ ...start, ...m }, { ...hello, ...m }, { ...hello, ...m, delta: '👩‍👩‍👧' }]))
   expect(Buffer.byteLength(wide)).toBeLessThanOrEqual(60)
 })

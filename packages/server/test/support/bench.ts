@@ -36,7 +36,7 @@ export interface BenchOptions extends Partial<ServerOptions> {
   readonly store?: SessionStore
   readonly runtimeOptions?: Partial<RuntimeOptions>
   readonly serveOptions?: ServeOptions
-  /** Default: createServer. */
+  /** Creates the server. Default: `createServer`. */
   readonly make?: (options: ServerOptions) => Server
 }
 

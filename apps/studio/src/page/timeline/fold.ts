@@ -40,7 +40,7 @@ export interface Commit {
   readonly types: readonly string[]
   /** Id of the runtime that wrote it, if the log contains it. */
   readonly owner?: string
-  /** Fencing token of the claim: the number of the claim of the run. */
+  /** Number of the claim of the run (fencing token). */
   readonly epoch?: number
 }
 
