@@ -1,8 +1,8 @@
-// How much a page or a function loads. The `size` gate holds it.
+// Size limits of the code that a page or a function loads. The `size` gate checks them.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Finds packages of this repository as the registry will have them: built. */
+/** Resolves packages of this repository to their builds, which the registry will have. */
 const asPublished = {
   name: 'as-published',
   /** @param {string} source */

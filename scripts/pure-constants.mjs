@@ -38,7 +38,7 @@ function markedDeclaration({ name, initializer }) {
   if (!initializer || isAwaited(initializer)) return undefined
   const value = initializer.getText()
   if (ts.isIdentifier(name)) return mayDoSomething(initializer) ? `${name.text} = ${marked(value)}` : undefined
-  // Bundlers keep a pattern, because it reads properties: each name becomes a variable of its own.
+  // Bundlers keep a pattern, because it reads properties: each name becomes its own variable.
   if (!ts.isObjectBindingPattern(name) || !ts.isIdentifier(initializer)) return undefined
   return name.elements.map((element) => markedRead(value, element)).join(', ')
 }

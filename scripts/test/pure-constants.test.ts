@@ -45,7 +45,7 @@ export const waited = await Promise.resolve(3) // a comment at the end`
   })
 })
 
-/** What a bundler leaves of a built file that exports `wanted` beside `unused`, for one who imports only `wanted`. */
+/** Returns the bundle of an import of `wanted`, from a built file that also exports `unused`. */
 async function bundled(unused: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'bowline-pure-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

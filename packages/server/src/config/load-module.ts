@@ -16,7 +16,7 @@ export function describeLoadFailure(error: unknown, file: string): string {
 
 const commonJsHint = ': Node reads it as CommonJS, as package.json says. Run npm pkg set type=module'
 
-/** `npm init` of npm 11 writes `"type": "commonjs"`. */
+/** Returns true if Node read the module as CommonJS: `npm init` of npm 11 writes `"type": "commonjs"`. */
 function isReadAsCommonJs(error: Error): boolean {
   return error instanceof SyntaxError && /import statement outside a module|Unexpected token 'export'/.test(error.message)
 }
