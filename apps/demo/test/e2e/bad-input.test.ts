@@ -125,6 +125,27 @@ describeRecorded('bad input', (recording) => {
       expect(tab.complaints.splice(0).join()).toContain('No times today.')
     }))
 
+  it('D33: an error outside of the panels does not leave an empty page, and “Try again” draws it anew', () =>
+    visit(async (tab) => {
+      const { page } = tab
+      await tab.show('story')
+      await page.evaluate(() => {
+        const { setItem } = Storage.prototype
+        Storage.prototype.setItem = () => {
+          throw new Error('No storage today.')
+        }
+        Object.assign(window, { mend: () => void (Storage.prototype.setItem = setItem) })
+      })
+      await page.getByRole('button', { name: /^Colours/ }).click()
+      const alert = page.getByRole('alert').filter({ hasText: 'The page could not be drawn.' })
+      await alert.getByText('No storage today.').waitFor()
+      await page.evaluate(() => (window as unknown as { mend: () => void }).mend())
+      await alert.getByRole('button', { name: 'Try again' }).click()
+      await tab.main.getByText('The knot that remembered').waitFor()
+      expect(await alert.count()).toBe(0)
+      expect(tab.complaints.splice(0).join()).toContain('No storage today.')
+    }))
+
   it('a token that expires: the page says what to do, and works again after a reload', () =>
     visit(async (tab) => {
       await tab.show('story')

@@ -1,7 +1,4 @@
-import { TriangleAlert } from 'lucide-react'
 import { useState } from 'react'
-import type { ReactNode } from 'react'
-import { ErrorBoundary } from 'react-error-boundary'
 import { Announcer } from './announce/announcer.tsx'
 import { ConversationPanel } from './conversation/conversation-panel.tsx'
 import type { ConversationProps } from './conversation/conversation-panel.tsx'
@@ -10,6 +7,7 @@ import { PanelSwitch } from './header/panel-switch.tsx'
 import type { PanelName } from './header/panel-switch.tsx'
 import { InspectorPanel } from './inspector/inspector-panel.tsx'
 import { Scrubber } from './past/scrubber.tsx'
+import { Guarded } from './parts/guarded.tsx'
 import { useSteady } from './parts/use-steady.ts'
 import { SessionsPanel } from './sessions/sessions-panel.tsx'
 import { light } from './timeline/light.ts'
@@ -70,27 +68,5 @@ export function PageShell({ header, sessions, conversation, announcer, timeline,
         <Announcer key={sessionId} {...announcer} />
       </main>
     </div>
-  )
-}
-
-/** Error boundary: an error in one panel does not affect the others. */
-function Guarded({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <ErrorBoundary
-      fallbackRender={({ error, resetErrorBoundary }) => (
-        <div role="alert" className="m-4 self-start rounded-xl border border-bad/40 bg-bad-soft px-4 py-3 text-sm">
-          <p className="flex items-center gap-2 font-medium">
-            <TriangleAlert className="size-4 text-bad" aria-hidden="true" />
-            The {name} could not be drawn. The run is not touched by that.
-          </p>
-          <p className="mt-1 text-ink-soft">{error instanceof Error ? error.message : String(error)}</p>
-          <button type="button" className="button mt-3" onClick={resetErrorBoundary}>
-            Try again
-          </button>
-        </div>
-      )}
-    >
-      {children}
-    </ErrorBoundary>
   )
 }

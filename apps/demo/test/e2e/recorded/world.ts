@@ -18,15 +18,14 @@ import { hostileAgent } from './hostile.ts'
 const beginMs = Date.UTC(2026, 2, 14, 9, 26, 53)
 /** Time in ms that the server of a killed run is away. */
 const leaseMs = 2000
-const longestWaitMs = 120_000
 /** Longer than any pause between two pieces of an answer. */
 const shortWaitMs = 50
 
 /**
  * Creates the agents of the demo with a manual clock and counted ids, so that all logs are reproducible. Starts no process: nothing
- * can be delegated to the worker.
+ * can be delegated to the worker. A wait that takes more than `longestWaitMs` of this clock fails.
  */
-export async function createWorld(dataFolder: string) {
+export async function createWorld(dataFolder: string, longestWaitMs = 120_000) {
   await writeReports(dataFolder)
   const time = manualTime(beginMs)
   const { clock } = time
