@@ -26,7 +26,7 @@ export function approvalRoute(services: Services): Route {
     async handle({ principal, params: { id, approvalId = '' }, body: { decision, ...given } }) {
       const { session } = await ownedSession(services, principal, id)
       const options = { ...given, by: principal.id }
-      const receipt = await (decision === 'approve' ? session.approve(approvalId, options) : session.deny(approvalId, options))
+      const { run: _, ...receipt } = await (decision === 'approve' ? session.approve(approvalId, options) : session.deny(approvalId, options))
       return { status: 200, body: receipt }
     },
   })

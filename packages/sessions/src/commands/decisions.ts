@@ -10,7 +10,7 @@ import { checkedCopy } from '../json.ts'
 import { checkDecisionOptions, checkGrantOptions } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { readSession, storeAnswers } from './inbox.ts'
-import { answeredAbove, isBelow } from './route.ts'
+import { answeredAbove, isBelow, runAbove } from './route.ts'
 import type { ApprovalReceipt, DecisionOptions, GrantOptions } from './types.ts'
 import { readRun } from './wait-for-rest.ts'
 
@@ -19,8 +19,14 @@ export type GivenDecision = DecisionOptions & Pick<InboxDecision, 'approvalId' |
   readonly about?: 'budget'
 }
 
+/** Receipt of a stored decision. `runId` is the run of the session itself, also if a subagent asked. */
+export interface DecidedApproval {
+  readonly receipt: ApprovalReceipt
+  readonly runId: string
+}
+
 /** Stores a decision about a call. The last open answer of its run queues the run in the same commit. */
-export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<ApprovalReceipt> {
+export async function decideApproval(context: SessionContext, key: string, given: GivenDecision): Promise<DecidedApproval> {
   const { store, clock } = context
   const body = bodyOf(given)
   return retryOnConflict(async () => {
@@ -29,14 +35,15 @@ export async function decideApproval(context: SessionContext, key: string, given
     const session = await readSession(context, asker.session)
     // Everything judged is read after the session, because the commit tests the version of the session.
     const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
+    const runId = await runOf(context, key, run)
     const before = decidedBefore(call, inbox)
-    if (before) return receiptOf(checkSame(given, before), run, inbox, true)
+    if (before) return { receipt: receiptOf(checkSame(given, before), run, inbox, true), runId }
     checkOpen(given, call, run)
     await checkEdited(context, session, run, call, body)
     const row = { id: decisionId(run.id, given.approvalId), kind: 'decision', at: clock.now(), body } as const
     const all = [...inbox, row]
     const above = await answeredAbove(context, run, [given])
-    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return receiptOf(row, run, all, false)
+    if (await storeAnswers(context, session, run, [row], isAllAnswered(openQuestions(run, all)), above)) return { receipt: receiptOf(row, run, all, false), runId }
     return tryAgain
   }, (tries) => `The session changed ${tries} times while the decision was stored.`)
 }
@@ -87,6 +94,11 @@ async function checkEdited(context: SessionContext, session: SessionRecord, run:
 function checkOpen({ approvalId, inputHash }: GivenDecision, { approval, state }: ToolCallRecord, run: RunRecord): void {
   const isOpen = approval?.state === 'requested' && state === 'pending' && !isTerminal(run.status) && !run.stop
   if (!isOpen || (inputHash !== undefined && inputHash !== approval.inputHash)) throw conflict(approvalId)
+}
+
+/** Returns the run of this session. Reads the store only if a subagent asked. */
+async function runOf({ store }: SessionContext, key: string, run: RunRecord): Promise<string> {
+  return run.session === key ? run.id : runAbove(store, key, run.id)
 }
 
 function conflict(approvalId: string): SessionError {

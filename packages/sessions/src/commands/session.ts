@@ -26,7 +26,7 @@ import {
 } from './check-options.ts'
 import type { SessionContext } from './context.ts'
 import { compactSession } from './tree/compact.ts'
-import { copyDecision, copyGrant, decideApproval } from './decisions.ts'
+import { copyDecision, copyGrant, decideApproval, type GivenDecision } from './decisions.ts'
 import { endSession } from './end-session.ts'
 import { forkSession, identityOfCopy } from './tree/fork.ts'
 import { parseResolution, parseResults } from './given-answers.ts'
@@ -43,7 +43,7 @@ import { nothingToStop, stopSession } from './stop.ts'
 import { createSchedule, sessionSchedules } from './schedules/schedules.ts'
 import { switchSession } from './tree/switch.ts'
 import { exportSession } from './transfer/export.ts'
-import type { EventsOptions, MessagesOptions, Session } from './types.ts'
+import type { ApprovalReceipt, EventsOptions, MessagesOptions, RunHandle, Session } from './types.ts'
 import type { LogEvents } from '../contract/log-events.ts'
 import { listRuns, toSessionInfo, usageOf } from './views.ts'
 
@@ -54,6 +54,11 @@ export function createSession(context: SessionContext, identity: SessionIdentity
   const { key } = identity
   const access = new SessionAccess(context.store, identity)
   const required = (): Promise<SessionRecord> => access.required()
+  const decide = async (decision: GivenDecision): Promise<ApprovalReceipt & { readonly run: RunHandle }> => {
+    const from = logEnd(await access.writable())
+    const { receipt, runId } = await decideApproval(context, key, decision)
+    return { ...receipt, run: receipt.repeated ? runHandle(context, session, runId, 'duplicate') : runHandle(context, session, runId, 'queued', from) }
+  }
 
   const session: Session = {
     key,
@@ -99,19 +104,13 @@ export function createSession(context: SessionContext, identity: SessionIdentity
       return { ...receipt, run: runHandle(context, session, ofSession, repeatsOnly ? 'duplicate' : 'queued', repeatsOnly ? undefined : from) }
     },
     async approve(approvalId, options = {}) {
-      const decision = copyDecision('approve', approvalId, options)
-      await access.writable()
-      return decideApproval(context, key, decision)
+      return decide(copyDecision('approve', approvalId, options))
     },
     async grant(approvalId, amount) {
-      const decision = copyGrant(approvalId, amount)
-      await access.writable()
-      return decideApproval(context, key, decision)
+      return decide(copyGrant(approvalId, amount))
     },
     async deny(approvalId, options = {}) {
-      const decision = copyDecision('deny', approvalId, options)
-      await access.writable()
-      return decideApproval(context, key, decision)
+      return decide(copyDecision('deny', approvalId, options))
     },
     async resolveTool(toolCallId, resolution, options = {}) {
       checkResolveOptions('resolveTool.options', options)

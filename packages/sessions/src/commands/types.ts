@@ -39,16 +39,16 @@ export interface Session {
   /**
    * Approves a call. Must be durable before it resolves; the last open answer queues the run in the same commit. The same decision
    * again returns the first receipt; another one throws `approval-conflict`. If the run is still executing, this resolves once it
-   * waits.
+   * waits. `run` is the run of this session that asked. Its events begin after the question; after a repeat, with its first event.
    */
-  approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  approve(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt & { readonly run: RunHandle }>
   /**
    * Adds to the budget of a run that asks for it (`about: 'budget'`): each of its exhausted budgets gets the amount. Works like
    * `approve` with the amount as `input`; `deny` ends the run as `limit`.
    */
-  grant(approvalId: string, amount: GrantOptions): Promise<ApprovalReceipt>
+  grant(approvalId: string, amount: GrantOptions): Promise<ApprovalReceipt & { readonly run: RunHandle }>
   /** Ends the call as `denied`. Otherwise works like `approve`. */
-  deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt>
+  deny(approvalId: string, options?: DecisionOptions): Promise<ApprovalReceipt & { readonly run: RunHandle }>
   /** Sets the outcome of a call whose outcome is unknown, and queues the run in the same commit. Can be repeated. */
   resolveTool(toolCallId: string, resolution: ToolResolution, options?: { readonly path?: readonly string[] }): Promise<RunHandle>
   /**

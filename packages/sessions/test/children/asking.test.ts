@@ -35,7 +35,7 @@ describe('questions of subagents that are waited for', () => {
     expect(pendingApprovals).toMatchObject([{ toolCallId: 's', toolName: 'send', path: ['d', 'd'], agent: ['scout', 'scout'] }])
     const approvalId = pendingApprovals[0]?.approvalId ?? ''
     expect((await session.info())?.openRun?.pendingApprovals).toHaveLength(1)
-    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve', repeated: false })
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ decision: 'approve', repeated: false, run: { runId: run.runId, accepted: 'queued' } })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
     expect(sent).toEqual(['sent'])
     const log = await checkLog(session)
@@ -43,7 +43,7 @@ describe('questions of subagents that are waited for', () => {
       { type: 'approval-requested', approvalId, path: ['d', 'd'], agent: ['scout', 'scout'] },
       { type: 'approval-resolved', approvalId, decision: 'approve', by: 'ann', agent: ['scout', 'scout'] },
     ])
-    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ repeated: true })
+    expect(await session.approve(approvalId, { by: 'ann' })).toMatchObject({ repeated: true, run: { runId: run.runId, accepted: 'duplicate' } })
     expect(faults).toEqual([])
     await runtime.stop()
   })

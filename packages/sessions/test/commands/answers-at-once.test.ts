@@ -113,8 +113,8 @@ describe('decisions', () => {
   it('S92: a repeat says the same in each field; another reason, another input and the other word are refused', async () => {
     const { runtime, session, ids, sent } = await asked()
     const [a = '', b = ''] = ids
-    const first = await session.approve(a, { reason: 'fine', input: { to: 'c' } })
-    expect(await session.approve(a, { reason: 'fine', input: { to: 'c' } })).toEqual({ ...first, repeated: true })
+    const { run, ...first } = await session.approve(a, { reason: 'fine', input: { to: 'c' } })
+    expect(await session.approve(a, { reason: 'fine', input: { to: 'c' } })).toMatchObject({ ...first, repeated: true, run: { runId: run.runId, accepted: 'duplicate' } })
     const others = [{}, { reason: 'fine' }, { input: { to: 'c' } }, { reason: 'other', input: { to: 'c' } }, { reason: 'fine', input: { to: 'd' } }]
     for (const other of others) await expect(session.approve(a, other)).rejects.toMatchObject({ code: 'approval-conflict' })
     await expect(session.deny(a, { reason: 'fine' })).rejects.toMatchObject({ code: 'approval-conflict' })

@@ -1,4 +1,4 @@
-import { defineTool } from '@bowline/agent-loop'
+import { defineTool, isDurable } from '@bowline/agent-loop'
 import type { RunInfo, Runtime, Session } from '@bowline/sessions'
 import { memoryStore } from '@bowline/sessions/memory'
 import { describe, expect, it } from 'vitest'
@@ -48,7 +48,9 @@ describe('approve and deny', () => {
     const first = await asked(['a', 'b'], { store })
     const { runId } = first.run
     const [a = '', b = ''] = first.approvals.map(({ approvalId }) => approvalId)
-    expect(await first.session.approve(a, { by: 'ann' })).toEqual({ approvalId: a, decision: 'approve', by: 'ann', at, repeated: false, missing: [b] })
+    const { run: sameRun, ...receipt } = await first.session.approve(a, { by: 'ann' })
+    expect(receipt).toEqual({ approvalId: a, decision: 'approve', by: 'ann', at, repeated: false, missing: [b] })
+    expect(sameRun.runId).toBe(runId)
     expect((await first.session.info())?.openRun).toMatchObject({ status: 'waiting-for-user', pendingApprovals: [{ approvalId: b }] })
     expect(await store.readRun(runId)).toMatchObject({ value: { status: 'awaiting-approval' } })
     await first.runtime.stop()
@@ -72,13 +74,32 @@ describe('approve and deny', () => {
 
   it('S92: the same decision gives the first receipt at any later time, another one is refused', async () => {
     const { runtime, session, run, approvalId, approvals } = await asked(['a'], {})
-    const receipt = await session.approve(approvalId, { by: 'ann', reason: 'fine', inputHash: approvals[0]?.inputHash ?? '' })
-    const repeated = { ...receipt, repeated: true }
-    expect(await session.approve(approvalId, { by: 'eve', reason: 'fine' })).toEqual(repeated)
+    const { run: _, ...receipt } = await session.approve(approvalId, { by: 'ann', reason: 'fine', inputHash: approvals[0]?.inputHash ?? '' })
+    const repeated = { ...receipt, repeated: true, run: { runId: run.runId, accepted: 'duplicate' } }
+    expect(await session.approve(approvalId, { by: 'eve', reason: 'fine' })).toMatchObject(repeated)
     await atRest(runtime, session, run.runId)
-    expect(await session.approve(approvalId, { reason: 'fine' })).toEqual(repeated)
+    expect(await session.approve(approvalId, { reason: 'fine' })).toMatchObject(repeated)
     await expect(session.approve(approvalId)).rejects.toMatchObject({ code: 'approval-conflict' })
     await expect(session.deny(approvalId, { reason: 'fine' })).rejects.toMatchObject({ code: 'approval-conflict' })
+    await runtime.stop()
+  })
+
+  it('S92: a decision returns the handle of the run, which reads what happens from the decision on', async () => {
+    const { tool, sent } = sender()
+    const { runtime, session } = await started({ steps: [{ toolCalls: [call('a')] }, { toolCalls: [call('b')] }, { text: 'done' }], tools: [tool] })
+    let run = await session.send('go')
+    const segments: string[][] = []
+    for (let isOver = false; !isOver; ) {
+      segments.push(types((await collect(run)).filter(isDurable)))
+      const { status, pendingApprovals } = await run.result()
+      const [asked] = pendingApprovals
+      isOver = status !== 'awaiting-approval'
+      if (asked) ({ run } = await (asked.toolCallId === 'a' ? session.approve(asked.approvalId) : session.deny(asked.approvalId)))
+    }
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'done' })
+    expect(sent).toEqual(['a'])
+    expect(segments.map(([first]) => first)).toEqual(['run-queued', 'turn-start', 'turn-start'])
+    expect(['session-start', ...segments.flat(), 'settled']).toEqual(types(await checkLog(session)))
     await runtime.stop()
   })
 
