@@ -1,7 +1,7 @@
 import { createRedaction, systemClock } from '@bowline/llm'
 import { definedFields, type FieldChecks } from '@bowline/llm/arguments'
 import { inputChecks } from './arguments.ts'
-import { authFaults, type Auth } from './auth/auth.ts'
+import { authFaults, startAuthFaults, type Auth } from './auth/auth.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { checkAuth } from './auth/check-auth.ts'
 import { Tickets } from './auth/tickets.ts'
@@ -35,8 +35,8 @@ import { toProblemError } from './to-problem-error.ts'
 /** Server as a `fetch` handler. It listens on no port: `serve` of `./node` or the platform does that. */
 export interface Server {
   /**
-   * Answers one request. Rejects only if an argument has the wrong type. `peer` comes from the transport; without it no request
-   * counts as local.
+   * Answers one request. Rejects only if an argument has the wrong type. `peer` comes from the transport, as in
+   * `fetch(request, { remoteAddress })`. Without it no request counts as local, so that `auth: 'none'` refuses all.
    */
   fetch(request: Request, peer?: Peer): Promise<Response>
   /**
@@ -156,7 +156,7 @@ function checkOptions(options: ServerOptions): TrustedProxies {
   checkServerOptions(options)
   const { auth, cors, trustedProxies = [] } = options
   const { ranges, faults } = parseRanges(trustedProxies, (place) => `trustedProxies[${place}]`)
-  const all = [...authFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(options.limits), ...faults]
+  const all = [...startAuthFaults(auth), ...corsFaults(cors, auth === 'none'), ...limitFaults(options.limits), ...faults]
   if (all.length > 0) throw new ServerError('invalid-config', all.join('; '))
   return ranges
 }

@@ -4,6 +4,7 @@ import { tokenFaults, type TokenConfig } from './token.ts'
 
 /** Accepted callers: tokens of a list, JWTs of an issuer, or both. At least one is required. */
 export interface AuthConfig {
+  /** At least one at the start of a server, unless `jwt` is given. A reload may remove the last one, to refuse every caller. */
   readonly tokens?: readonly TokenConfig[]
   readonly jwt?: JwtConfig
 }
@@ -16,6 +17,13 @@ export type AuthVerifier = (request: Request) => Promise<Principal | null>
 
 /** Authentication of a server. `none`: every caller may do everything, and the server answers only callers on this machine. */
 export type Auth = AuthConfig | AuthVerifier | 'none'
+
+/** Returns all faults of an authentication at the start of a server. A reload may remove the last token, to refuse every caller. */
+export function startAuthFaults(auth: Auth | undefined): readonly string[] {
+  const isEmpty = typeof auth === 'object' && auth.tokens?.length === 0 && !auth.jwt
+  const empty = 'auth.tokens is empty, so every request would be refused: add a line of `bowline-server token create` or createToken, or set auth.jwt'
+  return isEmpty ? [empty] : authFaults(auth)
+}
 
 /** Returns all faults of an authentication. */
 export function authFaults(auth: Auth | undefined): readonly string[] {

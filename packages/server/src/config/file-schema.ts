@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { suggestion } from '@bowline/llm/arguments'
-import { authFaults, type Auth, type AuthConfig } from '../auth/auth.ts'
+import { startAuthFaults, type Auth, type AuthConfig } from '../auth/auth.ts'
 import { scopes } from '../auth/principal.ts'
 import type { AgentAccess } from '../options.ts'
 import { optional } from '../wire/optional.ts'
@@ -36,7 +36,7 @@ const auth = z.unknown().superRefine((value, context) => {
   if (value === 'none' || typeof value === 'function') return
   const result = authConfig.safeParse(value)
   if (!result.success) return result.error.issues.forEach((issue) => context.addIssue({ ...issue }))
-  authFaults(result.data).forEach((fault) => context.addIssue(fault))
+  startAuthFaults(result.data).forEach((fault) => context.addIssue(fault))
 }) as z.ZodType<Auth>
 
 const agentAccess = sameAs<AgentAccess>()(

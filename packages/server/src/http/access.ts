@@ -12,10 +12,8 @@ const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
 /** Refuses DNS rebinding (`Host`), pages of other origins (`Origin`) and, with `loopbackOnly`, other machines. */
 export function checkAccess(request: Request, caller: Caller, rules: AccessRules): void {
-  if (!isHostAllowed(caller, rules)) throw new ProblemError('host-not-allowed', 'The Host header names another server.')
-  if (rules.loopbackOnly && !isLoopbackAddress(caller.address)) {
-    throw new ProblemError('host-not-allowed', 'Without credentials only callers on the same machine are answered.')
-  }
+  if (!isHostAllowed(caller, rules)) throw new ProblemError('host-not-allowed', hostRefusal(caller, rules))
+  if (rules.loopbackOnly && !isLoopbackAddress(caller.address)) throw new ProblemError('host-not-allowed', peerRefusal(caller))
   const origin = request.headers.get('origin')
   if (origin !== null && !isOriginAllowed(origin, caller, rules)) {
     throw new ProblemError('origin-not-allowed', originDetail(origin))
@@ -23,8 +21,23 @@ export function checkAccess(request: Request, caller: Caller, rules: AccessRules
 }
 
 function originDetail(origin: string): string {
-  const shown = origin.length > 200 ? `${origin.slice(0, 200)}…` : origin
-  return `Pages of ${shown} may not call. List that origin in cors.origins, or, if a proxy serves the page too, let the proxy keep the Host header.`
+  return `Pages of ${cut(origin)} may not call. List that origin in cors.origins, or, if a proxy serves the page too, let the proxy keep the Host header.`
+}
+
+function hostRefusal({ host }: Caller, { loopbackOnly }: AccessRules): string {
+  const advice = loopbackOnly ? "With auth: 'none' the name must be localhost, 127.0.0.1 or [::1]; for another, configure auth and list it in hosts." : 'Add the name to hosts.'
+  return `The Host header names another server: ${JSON.stringify(cut(host))}. ${advice}`
+}
+
+/** A missing address usually means that a framework called `fetch` with the request alone. */
+function peerRefusal({ address }: Caller): string {
+  const rule = "With auth: 'none' only callers on the same machine are answered"
+  if (address !== undefined) return `${rule}; this one came from ${address}. Configure auth to answer others.`
+  return `${rule}, and server.fetch got no peer address. Pass the address of the caller, server.fetch(request, { remoteAddress }), use serve of @bowline/server/node, or configure auth.`
+}
+
+function cut(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
 }
 
 function isLoopbackAddress(address = ''): boolean {

@@ -72,6 +72,11 @@ it('V58: a configuration that cannot be right is refused with all its faults', (
   expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/)
 })
 
+it('V58: a server whose list of tokens is empty is refused, because it could answer nobody', () => {
+  expect(config({ tokens: [] })).toThrow(/auth\.tokens is empty, so every request would be refused.*createToken.*auth\.jwt/)
+  expect(config({ tokens: [], jwt: { issuer: 'i', audience: 'a', secret: 'x'.repeat(32) } })).not.toThrow(/empty/)
+})
+
 it('V59: expired, disabled and malformed tokens are a 401 without a reason', async () => {
   const clock = manualClock(Date.parse('2030-01-01'))
   const expired = await createToken({ id: 'a', tenant: 'demo', scopes: ['admin'], expiresAt: '2029-12-31' })

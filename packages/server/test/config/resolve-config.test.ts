@@ -136,8 +136,9 @@ describe('where a value comes from', () => {
   })
 
   it('V57: none as a flag wins over the tokens of the file', async () => {
-    const folder = folderWith({ auth: { tokens: [] } })
-    expect((await resolve({ folder })).auth).toEqual({ tokens: [] })
+    const tokens = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, tenant: 'acme', scopes: ['admin'] }]
+    const folder = folderWith({ auth: { tokens } })
+    expect((await resolve({ folder })).auth).toEqual({ tokens })
     expect((await resolve({ folder, argv: ['--auth', 'none'] })).auth).toBe('none')
   })
 })
@@ -211,6 +212,11 @@ describe('what is wrong', () => {
   it('V69: what is no address and no range is no trusted proxy', async () => {
     const faults = await faultsOf({ argv: ['--trusted-proxies', '10.0.0.0/8,anybody'] })
     expect(faults).toEqual(['trustedProxies (--trusted-proxies): the list: "anybody" is neither an address nor a range such as 10.0.0.0/8'])
+  })
+
+  it('V58: a list of tokens without one is refused, and the fault says how to make one', async () => {
+    const faults = await faultsOf({ folder: folderWith({ auth: { tokens: [] } }) })
+    expect(faults).toEqual([expect.stringMatching(/^auth \(bowline\.config\.json\): .*auth\.tokens is empty.*bowline-server token create/)])
   })
 
   it('what the file says of tokens is checked as the server checks it', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { parseRanges } from '@bowline/sessions/addresses'
 import { callerOf } from '../../src/http/caller.ts'
 import { bench, idleRuntime, refusal } from '../support/bench.ts'
-import { ask } from '../support/request.ts'
+import { ask, type AskOptions } from '../support/request.ts'
 
 const open = () => Promise.resolve({ id: 'x', tenant: 'demo', scopes: ['admin'] as const })
 
@@ -18,6 +18,18 @@ it("V57: with auth 'none' a request must come from this machine and name it", as
   expect((await ask(server, '/api/agents', { peer: { remoteAddress: '::ffff:127.0.0.1' } })).status).toBe(200)
   const peer = { remoteAddress: '127.0.0.1', localAddress: '10.0.0.1' }
   await refusal(ask(server, '/api/agents', { host: '10.0.0.1', peer }), 403, 'host-not-allowed')
+})
+
+it("V57: with auth 'none' the refusal says what is missing and what to do", async () => {
+  const { server } = await bench({ auth: 'none' })
+  const detailOf = async (options: AskOptions) => (await refusal(ask(server, '/api/agents', options), 403, 'host-not-allowed')).detail
+  for (const peer of [null, {}]) {
+    expect(await detailOf({ peer })).toMatch(/server\.fetch got no peer address.*server\.fetch\(request, \{ remoteAddress \}\).*serve of @bowline\/server\/node.*configure auth/)
+  }
+  expect(await detailOf({ peer: { remoteAddress: '10.0.0.7' } })).toMatch(/this one came from 10\.0\.0\.7.*Configure auth/)
+  expect(await detailOf({ host: 'bowline.example' })).toMatch(/"bowline\.example".*localhost, 127\.0\.0\.1 or \[::1\].*configure auth/)
+  const { server: named } = await bench({ auth: open })
+  expect((await refusal(ask(named, '/api/agents', { host: 'bowline.example' }), 403, 'host-not-allowed')).detail).toMatch(/"bowline\.example".*Add the name to hosts/)
 })
 
 it('V66: the Host must be known, so that a rebound name reaches nothing', async () => {
