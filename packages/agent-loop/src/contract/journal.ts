@@ -228,6 +228,8 @@ export interface CallRow {
 /** The events about a subagent that are already in the log: its `child-start`, and those named here. */
 export interface ToldChild {
   readonly childRunId: string
+  /** Name of the subagent, as its `child-start` has it. */
+  readonly subagent: string
   /** The last `child-update`. Absent before the first one. */
   readonly update?: Pick<ChildUpdateEvent, 'step' | 'status' | 'text' | 'toolNames'>
   /** True after its `child-end`. */

@@ -159,13 +159,14 @@ export interface ApprovalRequest {
 interface ChildEventBase extends RunEventBase {
   readonly toolCallId: string
   readonly childRunId: string
+  /** Name of the subagent. */
+  readonly subagent: string
 }
 
 /** A subagent starts to work for a tool call. For work delegated over a bridge, the ids are those of the request and of the remote agent. */
 export interface ChildStartEvent extends ChildEventBase {
   readonly type: 'child-start'
   readonly step: number
-  readonly subagent: string
   readonly description?: string
   /** Set if the child works in the background: its call ends before it does. */
   readonly taskId?: string

@@ -140,9 +140,9 @@ class Pen {
       case 'child-start':
         return { ...base, childRunId: `child_${toolCallId}`, subagent: 'helper', description: 'looks' }
       case 'child-update':
-        return { ...base, childRunId: `child_${toolCallId}`, step: Number(second), status: 'running', text: 'I look', toolNames: ['look'] }
+        return { ...base, childRunId: `child_${toolCallId}`, subagent: args[2] ?? 'helper', step: Number(second), status: 'running', text: 'I look', toolNames: ['look'] }
       case 'child-end':
-        return { ...base, childRunId: `child_${toolCallId}`, status: second, ...spent }
+        return { ...base, childRunId: `child_${toolCallId}`, subagent: args[2] ?? 'helper', status: second, ...spent }
       default:
         return undefined
     }

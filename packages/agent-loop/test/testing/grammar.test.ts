@@ -115,6 +115,7 @@ describe('the grammar of events', () => {
     ['a child that starts again when its parent goes on', `${start} message-end(x) tool-execution-start(x) child-start(x) awaiting-tools(x/y) turn-end(awaiting-tools) save-point turn-start(answers) child-start(x) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`],
     ['a child that is not booked', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) tool-execution-end(x) step-end ${last}`],
     ['a child whose steps go back', `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,2) child-update(x,1) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`],
+    ['a child whose name changes', `${start} message-end(x) tool-execution-start(x) child-start(x) child-update(x,1,other) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`],
     ['a child that ends twice', `${start} message-end(x) tool-execution-start(x) child-start(x) child-end(x,completed) usage(child) child-end(x,completed) usage(child) tool-execution-end(x) step-end ${last}`],
     ['a call while a compaction runs', `user-message turn-start compaction-start(c) step-start message-start message-end step-end turn-end(completed) ${closed}`],
     ['a compaction at open calls', `${start} message-end(x) compaction-start(c) compaction-end(c,failed) ${call} step-end ${last}`],

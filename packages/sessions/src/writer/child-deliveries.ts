@@ -55,9 +55,9 @@ type Moved = ChildNews & { readonly status: RunStatus }
 const textCharacters = 500
 
 /** Returns the events for the log of the parent: each answer of the child, its waits and resumptions, and its end. */
-function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }: RunParent, news: ChildNews): readonly Delivery[] {
+function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId, path }: RunParent, news: ChildNews): readonly Delivery[] {
   const { status = 'running', at, batchId, answers = [], usage = {}, cost, error } = news
-  const base = { at, runId, turn, toolCallId, childRunId: id }
+  const base = { at, runId, turn, toolCallId, childRunId: id, subagent: nameOfChild(path) }
   const stands = status === 'queued' || isTerminal(status) ? 'running' : status
   const events: readonly DurableEvent[] = [
     ...answers.map(({ step: ofChild, message }): ChildUpdateEvent => {
@@ -67,6 +67,10 @@ function toldInLog({ id }: Child, { session: to, runId, turn, step, toolCallId }
     ...(isTerminal(status) ? [{ ...base, type: 'child-end', step, status: status as ChildEndEvent['status'], usage, ...(cost && { cost }), ...(error && { error: wordsOf(error) }) } as const] : []),
   ]
   return events.length > 0 ? [{ id: `log:${id}:${batchId}`, to, writes: [{ op: 'event.append', events: events.map(newEvent) }] }] : []
+}
+
+function nameOfChild(path: RunParent['path']): string {
+  return path.at(-1) ?? ''
 }
 
 function callsOf({ content }: AssistantMessage): readonly string[] {
@@ -91,8 +95,7 @@ function wordToParent(child: Child, { session: to, runId, taskId, path, descript
   if (taskId !== undefined) {
     // No notification if the child was stopped. If it only waits for an answer, the root's log has the question.
     if (stopped || status === 'aborted' || !isSettled(news)) return []
-    const agent = path.at(-1) ?? ''
-    const body = { taskId, runId: id, group: runId, agent, status, ...(description === undefined ? {} : { description }) }
+    const body = { taskId, runId: id, group: runId, agent: nameOfChild(path), status, ...(description === undefined ? {} : { description }) }
     const row = { id: `child-settled:${id}:${status}`, kind: 'child-settled', at, body } as const
     return [{ id: `${row.id}:${batchId}`, to, writes: [{ op: 'inbox.put', rows: [row] }] }]
   }

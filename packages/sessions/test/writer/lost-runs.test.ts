@@ -191,7 +191,7 @@ describe('S62: what sessions above are told of a run that the loop cannot end', 
     const discarded = { inputTokens: 7, totalTokens: 7 }
     const [cost, log, ...word] = await news({ run: child({ turnState: { spent, cost: { total: '2' } as never } }), discarded })
     expect(cost).toMatchObject({ to: 'room:1', writes: [{ op: 'session.patch', patch: { childUsage: { inputTokens: 11, totalTokens: 13 }, childCost: { total: '1' } } }] })
-    const ended = { type: 'child-end', toolCallId: 'c0', childRunId: 'r1', status: 'error', usage: { inputTokens: 17, totalTokens: 22 }, error: { code: 'journal-failed', message: 'lost again and again' } }
+    const ended = { type: 'child-end', toolCallId: 'c0', childRunId: 'r1', subagent: 'helper', status: 'error', usage: { inputTokens: 17, totalTokens: 22 }, error: { code: 'journal-failed', message: 'lost again and again' } }
     expect(log).toMatchObject({ to: 'room:1', writes: [{ op: 'event.append', events: [{ event: ended }] }] })
     expect(log).not.toHaveProperty('writes.0.events.0.event.cost')
     expect(word.map(({ writes }) => writes)).toMatchObject([[{ op: 'inbox.put' }], [{ op: 'run.patch', runId: 'r0', patch: { status: 'queued' } }]])

@@ -28,7 +28,7 @@ export function recordChild(turn: Turn, call: Call, report: ChildReport): void {
       return update(turn, call, report, told)
     case 'end':
       mark(call, { ...told, ended: true })
-      return end(turn, call, report)
+      return end(turn, call, report, told)
     default:
       return report satisfies never
   }
@@ -39,7 +39,7 @@ function begin(turn: Turn, call: Call, report: ChildReport): ToldChild {
   const { childRunId } = report
   const { row } = call
   const { subagent, description } = report.kind === 'start' ? report : { subagent: row.toolName }
-  const told: ToldChild = { childRunId }
+  const told: ToldChild = { childRunId, subagent }
   mark(call, told)
   turn.log.record({
     ...{ type: 'child-start', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent },
@@ -60,14 +60,14 @@ function update(turn: Turn, call: Call, report: Report<'update'>, told: ToldChil
   if (before && (step < before.step || (step === before.step && status === before.status))) return
   const news = { step, status, ...(text !== undefined && { text: text.slice(0, textCharacters).toWellFormed() }), toolNames }
   mark(call, { ...told, update: news })
-  turn.log.record({ type: 'child-update', toolCallId: row.toolCallId, childRunId, ...news })
+  turn.log.record({ type: 'child-update', toolCallId: row.toolCallId, childRunId, subagent: told.subagent, ...news })
 }
 
-function end(turn: Turn, call: Call, report: Report<'end'>): void {
+function end(turn: Turn, call: Call, report: Report<'end'>, { subagent }: ToldChild): void {
   const { row } = call
   const { childRunId, status, usage = {}, cost, error } = report
   turn.log.record({
-    ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, status, usage },
+    ...{ type: 'child-end', step: turn.step, toolCallId: row.toolCallId, childRunId, subagent, status, usage },
     ...(cost && { cost }),
     ...(error && { error }),
   })

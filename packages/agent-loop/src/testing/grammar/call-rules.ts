@@ -65,11 +65,11 @@ export const callRules: Rules<
   'child-start': {
     at,
     take(log, event, must) {
-      const { toolCallId, childRunId } = event
+      const { toolCallId, childRunId, subagent } = event
       const call = openCall(log, toolCallId)
       must(call !== undefined && call.attempts > 0, `${toolCallId} is not running`)
       must(!log.children.has(childRunId), `${childRunId} has started already`)
-      log.children.set(childRunId, { toolCallId, step: 0, isTask: event.taskId !== undefined, ended: false })
+      log.children.set(childRunId, { toolCallId, subagent, step: 0, isTask: event.taskId !== undefined, ended: false })
     },
   },
   // A child that is a run of its own writes these at any time.
@@ -116,8 +116,9 @@ function openCall(log: LogState, toolCallId: string): CallState | undefined {
   return call?.ended === false ? call : undefined
 }
 
-function openChild(log: LogState, { childRunId }: ChildUpdateEvent | ChildEndEvent, must: Must): ChildState | undefined {
+function openChild(log: LogState, { childRunId, subagent }: ChildUpdateEvent | ChildEndEvent, must: Must): ChildState | undefined {
   const child = log.children.get(childRunId)
+  must(!child || child.subagent === subagent, `${childRunId} started as ${child?.subagent}, and this names ${subagent}`)
   must(log.isPartial || child?.ended === false, `${childRunId} is not open`)
   return child
 }

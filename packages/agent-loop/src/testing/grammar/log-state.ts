@@ -74,6 +74,7 @@ export interface CallState {
 }
 
 export interface ChildState {
+  readonly subagent: string
   readonly toolCallId: string
   /** Step of its last update. */
   step: number

@@ -35,8 +35,8 @@ describe('reportChild', () => {
     expect(told).toMatchObject([
       { type: 'child-start', toolCallId: 'b', childRunId: 'x', subagent: 'far', description: 'a task' },
       { type: 'child-update', step: 1, status: 'running', text: `${'y'.repeat(499)}\uFFFD`, toolNames: ['look'] },
-      { type: 'child-update', step: 2, toolNames: [] },
-      { type: 'child-end', status: 'completed', usage },
+      { type: 'child-update', subagent: 'far', step: 2, toolNames: [] },
+      { type: 'child-end', subagent: 'far', status: 'completed', usage },
       { type: 'usage', purpose: 'child', usage },
     ])
     expect(result.usage.inputTokens).toBe(120)
@@ -63,7 +63,7 @@ describe('reportChild', () => {
 
   it('A182: an end that nothing came before is told with its start', async () => {
     const { told } = await reported([{ kind: 'end', childRunId: 'x', status: 'completed', usage }])
-    expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end' }, { type: 'usage' }])
+    expect(told).toMatchObject([{ type: 'child-start', subagent: 'bridge' }, { type: 'child-end', subagent: 'bridge' }, { type: 'usage' }])
   })
 
   it('A44: what was booked before a run was left is in the usage of its turn', async () => {
