@@ -1,4 +1,4 @@
-import { nameStore } from '../config/store-choice.ts'
+import { nameAddress, nameStore } from '../config/store-choice.ts'
 import { settingKeys } from '../config/settings.ts'
 import type { ResolvedConfig } from '../config/resolve-config.ts'
 import type { StoreChoice } from '../config/store-choice.ts'
@@ -22,10 +22,12 @@ type Row = readonly [key: string, value: string, origin: string]
 
 /** Returns the configuration in rows, without secrets: of a token it shows only the owner. */
 function describeConfig(config: ResolvedConfig, agents: readonly Agent[]): readonly Row[] {
+  const direct = config.values.directConnectionString
   const special: Readonly<Partial<Record<string, string>>> = {
     agents: `${config.agents} (${agents.map(({ name }) => name).join(', ')})`,
     store: nameStore(config.store),
     auth: describeAuth(config),
+    ...(direct !== undefined && { directConnectionString: nameAddress(direct) }),
   }
   return [
     ['config', config.file ?? 'no file', ''],

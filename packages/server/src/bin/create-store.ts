@@ -18,7 +18,8 @@ export async function createStore(choice: StoreChoice, warn: (message: string) =
       return fileStore({ dir: choice.folder })
     case 'postgres': {
       const { postgresStore } = await import('@bowline/sessions/postgres')
-      return postgresStore({ connectionString: choice.connectionString, onWarning: warn })
+      const { connectionString, directConnectionString } = choice
+      return postgresStore({ connectionString, ...(directConnectionString !== undefined && { directConnectionString }), onWarning: warn })
     }
     default:
       return choice satisfies never

@@ -10,7 +10,7 @@ import type { Flags } from './read-flags.ts'
 import { configVariable, readVariables, type Environment } from './read-variables.ts'
 import type { BridgeAgents, ServerConfig } from './server-config.ts'
 import { settingKeys, settings, type SettingKey, type SettingValues } from './settings.ts'
-import { parseStore, type StoreChoice } from './store-choice.ts'
+import { nameStore, parseStore, type StoreChoice } from './store-choice.ts'
 
 /** Resolved configuration. The value of a key comes from the first source that has one: flag, variable, file, default. */
 export interface ResolvedConfig {
@@ -85,12 +85,13 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
   const { auth, access = {}, bridge, redact, notify, webhooks } = more
   const store = parseStore(values.store, baseOf('store'))
   if (store.kind === 'invalid') throw new TypeError(store.fault)
+  const direct = values.directConnectionString
   return {
     values,
     originOf: (key) => winners.get(key)?.origin ?? (key === 'auth' && auth && file ? basename(file) : 'default'),
     file,
     agents: values.agents === undefined ? undefined : resolve(baseOf('agents'), values.agents),
-    store,
+    store: store.kind === 'postgres' && direct !== undefined ? { ...store, directConnectionString: direct } : store,
     auth: values.auth === 'none' ? 'none' : auth,
     access,
     bridge,
@@ -100,11 +101,15 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
 }
 
 /** Returns faults that concern two keys at once. */
-function togetherFaults({ values, auth, originOf }: ResolvedConfig): readonly Fault[] {
+function togetherFaults({ values, auth, store, originOf }: ResolvedConfig): readonly Fault[] {
   const faults: Fault[] = []
   if (auth === 'none' && !isLoopbackHost(values.host)) {
     const message = `with auth none ${values.host} would let everybody in: use 127.0.0.1, or set tokens`
     faults.push({ path: 'host', origin: originOf('host'), message })
+  }
+  if (values.directConnectionString !== undefined && store.kind !== 'postgres') {
+    const message = `is for a store on Postgres, and the store is ${nameStore(store)}`
+    faults.push({ path: 'directConnectionString', origin: originOf('directConnectionString'), message })
   }
   const cors = { origins: values['cors.origins'], credentials: values['cors.credentials'] }
   const ofCors = corsFaults(cors, auth === 'none').map((message) => ({ path: 'cors.origins', origin: originOf('cors.origins'), message }))

@@ -18,6 +18,11 @@ export interface ServerConfig {
   readonly bridge?: BridgeAgents
   /** `sqlite:<file>` (default `sqlite:./.bowline/data.db`), `file:<folder>`, `postgres://<user>@<host>/<database>` or `memory:`. */
   readonly store?: string
+  /**
+   * Address of the same Postgres database past a pooler in transaction mode, such as PgBouncer, for the connection that listens and
+   * holds the lock of the process. Default: that of `store`.
+   */
+  readonly directConnectionString?: string
   /** Authentication of callers. Required, so that no server is open by accident. */
   readonly auth?: Auth
   /** Address to listen on. Default 127.0.0.1. */

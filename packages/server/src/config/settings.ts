@@ -19,6 +19,10 @@ const storeSchema = z.string('must be a text').superRefine((value, context) => {
   const store = parseStore(value, '.')
   if (store.kind === 'invalid') context.addIssue(store.fault)
 })
+const postgresSchema = z.string('must be a text').superRefine((value, context) => {
+  const store = parseStore(value, '.')
+  if (store.kind !== 'postgres') context.addIssue('must be an address of a Postgres server: postgres://<user>@<host>/<database>')
+})
 const basePathSchema = z.string('must be a text').regex(/^(\/[\w.~-]+)*$/, 'must be empty or begin with a slash and not end with one')
 
 /** All keys. Flags, variables, help and file check are derived from this table. */
@@ -29,6 +33,11 @@ export const settings = {
     { group: 'What is served', about: 'sqlite:FILE, file:FOLDER, postgres://… or memory:', default: 'sqlite:./.bowline/data.db' },
     'STORE',
     storeSchema,
+  ),
+  directConnectionString: text(
+    { group: 'What is served', about: 'The same Postgres past a pooler in transaction mode', default: undefined },
+    'ADDRESS',
+    postgresSchema,
   ),
   'routes.openapi': toggle({ group: 'What is served', about: 'Serve /openapi.json', default: true }),
   'routes.chat': toggle({ group: 'What is served', about: 'Serve /api/chat', default: true }),

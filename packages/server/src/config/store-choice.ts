@@ -4,7 +4,7 @@ export type StoreChoice =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly file: string }
   | { readonly kind: 'file'; readonly folder: string }
-  | { readonly kind: 'postgres'; readonly connectionString: string }
+  | { readonly kind: 'postgres'; readonly connectionString: string; readonly directConnectionString?: string }
 
 const known = 'must be sqlite:<file>, file:<folder>, postgres://<user>@<host>/<database> or memory:'
 
@@ -50,14 +50,14 @@ export function nameStore(choice: StoreChoice): string {
     case 'file':
       return `file:${choice.folder}`
     case 'postgres':
-      return withoutSecrets(choice.connectionString)
+      return nameAddress(choice.connectionString)
     default:
       return choice satisfies never
   }
 }
 
 /** Removes the password and the parameters of the address, which may hold one too. */
-function withoutSecrets(connectionString: string): string {
+export function nameAddress(connectionString: string): string {
   const { protocol, username, host, pathname } = new URL(connectionString)
   return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }

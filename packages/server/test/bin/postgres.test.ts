@@ -4,7 +4,7 @@ import type { SessionView } from '@bowline/client'
 import { createToken } from '@bowline/server'
 import pg from 'pg'
 import { describe, expect, it, vi } from 'vitest'
-import { startPostgres, testDatabase } from '../../../../scripts/postgres.ts'
+import { isPgBouncerMissing, pgBouncers, startPostgres, testDatabase, titleWithPgBouncer } from '../../../../scripts/postgres.ts'
 import { nameStore, parseStore, type StoreChoice } from '../../src/config/store-choice.ts'
 import { say, temporaryFolder } from '../support/bench.ts'
 import { bundledAgents, commandResult, servingCommand } from '../support/command.ts'
@@ -36,6 +36,31 @@ async function tablesIn(url: string): Promise<readonly string[]> {
     await client.end()
   }
 }
+
+describe.skipIf(isPgBouncerMissing)(titleWithPgBouncer('bowline-server through PgBouncer in transaction mode'), () => {
+  const database = testDatabase()
+  const startPooler = pgBouncers()
+
+  it('S189, V90: directConnectionString gives the server its lock and its hints; check names it without the password', async () => {
+    const folder = temporaryFolder()
+    const environment = { BOWLINE_STORE: await startPooler(database.url, 'transaction') }
+    const pooled = await servingCommand([], { folder, environment })
+    expect(await (await fetch(`${pooled.url}/metrics`)).text()).toMatch(/^bowline_store_direct_connection 0$/m)
+    pooled.child.kill('SIGTERM')
+    expect(await pooled.ended).toBe(0)
+    const direct = new URL(database.url)
+    direct.password ||= 'unused'
+    const flags = ['--direct-connection-string', direct.href]
+    const { url, child, ended } = await servingCommand(flags, { folder, environment })
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^bowline_store_direct_connection 1$/m)
+    expect(completion(await allFrames(await execute(url, 'hi'))).status).toBe('completed')
+    const checked = await commandResult(['check', '--agents', bundledAgents(), '--auth', 'none', ...flags], { folder, environment })
+    expect(checked.stdout).toMatch(/^ *directConnectionString +postgres(ql)?:\/\/.+ +--direct-connection-string$/m)
+    expect(checked.stdout).not.toContain(direct.password)
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  })
+})
 
 describe('bowline-server on Postgres', () => {
   const database = testDatabase()

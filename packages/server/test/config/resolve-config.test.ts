@@ -49,6 +49,7 @@ function otherValue(key: SettingKey): { readonly text: string; readonly value: u
   const special: Partial<Record<SettingKey, string>> = {
     'auth': 'none',
     'store': 'memory:',
+    'directConnectionString': 'postgres://one@database/agents',
     'basePath': '/here',
     'log.level': 'warn',
     'agents': '/there/agents.ts',
@@ -74,9 +75,11 @@ describe('where a value comes from', () => {
     for (const key of settingKeys) {
       const { text, value } = otherValue(key)
       const variable = variableOf(key)
-      const byFlag = await resolve({ argv: [`${flagOf(key)}=${text}`] })
-      const byVariable = await resolve({ environment: { [variable]: text } })
-      const byFile = await resolve({ folder: folderWith(nested(key, value)) })
+      // A second address belongs to a store that has one.
+      const needed = key === 'directConnectionString' ? ['--store=postgres://one@pooler/agents'] : []
+      const byFlag = await resolve({ argv: [...needed, `${flagOf(key)}=${text}`] })
+      const byVariable = await resolve({ argv: needed, environment: { [variable]: text } })
+      const byFile = await resolve({ argv: needed, folder: folderWith(nested(key, value)) })
       expect([key, byFlag.values[key], byVariable.values[key], byFile.values[key]]).toEqual([key, value, value, value])
       expect([byFlag, byVariable, byFile].map((config) => config.originOf(key))).toEqual([flagOf(key), variable, 'bowline.config.json'])
       expect((await resolve({})).values[key]).toEqual(settings[key].default)
@@ -207,6 +210,17 @@ describe('what is wrong', () => {
     ['memory:x', 'must be sqlite:<file>'],
   ])('the store %s is refused', async (store, fault) => {
     expect(await faultsOf({ argv: ['--store', store] })).toEqual([expect.stringContaining(`store (--store): ${fault}`)])
+  })
+
+  it('S189: the direct way to the database belongs to a store on Postgres, and is an address of Postgres', async () => {
+    const direct = 'postgres://bowline@db/agents'
+    expect((await resolve({ argv: ['--store', 'postgres://bowline@pooler/agents'], environment: { BOWLINE_DIRECT_CONNECTION_STRING: direct } })).store).toEqual({
+      ...{ kind: 'postgres', connectionString: 'postgres://bowline@pooler/agents', directConnectionString: direct },
+    })
+    const ofOthers = await faultsOf({ argv: ['--store', 'memory:', '--direct-connection-string', direct] })
+    expect(ofOthers).toEqual(['directConnectionString (--direct-connection-string): is for a store on Postgres, and the store is memory:'])
+    const wrong = await faultsOf({ argv: ['--store', 'postgres://bowline@pooler/agents', '--direct-connection-string', 'http://db:s3cret@x'] })
+    expect(wrong).toEqual([expect.stringMatching(/^directConnectionString \(--direct-connection-string\): must be an address of a Postgres server/)])
   })
 
   it('V69: what is no address and no range is no trusted proxy', async () => {
