@@ -34,14 +34,14 @@ export interface World {
   readonly sequencer: StepSequencer
   readonly state: OrchestrationState | null
   readonly approvalId: string
-  /** One of each kind, open. */
+  /** One open store of each kind. */
   readonly stores: readonly SessionStore[]
   newRuntime(options?: Pick<RuntimeOptions, 'tenantBudget'>): Runtime
   end(): Promise<void>
 }
 
 const key: ValueShape = { good: 'room:1', accepts: (value) => typeof value === 'string' && /^[A-Za-z0-9._:\-@/+=]{1,256}$/.test(value) }
-/** The id for a child run has the run id after the key. */
+/** The id of a child run has the run id after the key. */
 const stateId: ValueShape = { ...key, accepts: (value) => key.accepts(typeof value === 'string' && value.isWellFormed() ? value.replace(/#[^]+$/, '') : value) }
 const isSaid = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 const input: ValueShape = {
@@ -69,7 +69,7 @@ const usageFields = Object.fromEntries(['inputTokens', 'noCacheTokens', 'cacheRe
 const usage = options(usageFields, false)
 const sqliteOptions = { file: needed(someText('data.db')), synchronous: oneOf('full', 'normal'), busyTimeoutMs: whole(0, 1, 2 ** 31 - 1) }
 
-/** What has none of them, or more, is tested elsewhere. */
+/** Leaves exactly one of `cron`, `every` and `at`. Other combinations are tested elsewhere. */
 function withOneRule(given: object): never {
   if (Object.prototype.toString.call(given) !== '[object Object]') return given as never
   const { cron, every, at, timeZone, ...rest } = given as Readonly<Record<string, unknown>>
@@ -79,7 +79,7 @@ function withOneRule(given: object): never {
   return { ...rest, cron: cron === undefined ? '@daily' : cron, timeZone } as never
 }
 
-/** One for each exported function and each method. */
+/** Returns one row for each exported function and method. */
 export function rowsOf(world: World): Readonly<Record<string, ArgumentRow>> {
   const shaped: Readonly<Record<string, ShapedRow>> = { ...exportRows(world), ...runtimeRows(world), ...sessionRows(world), ...runRows(world), ...orchestrationRows(world), ...sequencerRows(world), ...memoryRows(), ...requestRows(), ...testingRows(), ...storeRows(world.stores) }
   return Object.fromEntries(Object.entries(shaped).map(([name, row]) => [name, rowOf(name, row)]))
@@ -102,7 +102,7 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       ],
     ],
     place: 'createOrchestration',
-    // The configuration names its places itself.
+    // The configuration names its fields itself.
     shown: (path: string) => path.replace(/^createOrchestration\.options\.(config\.)?/, ''),
     call: (given: object) => sessions.createOrchestration(Object.prototype.toString.call(given) === '[object Object]' ? { ...given, store: sessions.memoryStateStore() } : given),
   } satisfies ShapedRow
@@ -155,7 +155,7 @@ function exportRows({ agent, stores }: World): Readonly<Record<string, ShapedRow
       args: [['', options({ maxRecords: { good: 5, accepts: (value) => value === Infinity || whole(1).accepts(value) }, clock: made(manualClock()) })]],
       call: sessions.memoryStateStore,
     },
-    // For stores: by what they are given in a commit.
+    // Used by stores, with the contents of a commit.
     ...{ noticesOfRun: none(() => undefined), noticesOfEvents: none(() => undefined), noticeOfExpiry: none(() => undefined) },
     verifyWebhook: {
       args: [

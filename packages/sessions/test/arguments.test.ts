@@ -25,7 +25,7 @@ import { recordingStore } from './recording-store.ts'
 const place = defineTool({ name: 'place', description: 'Where the user is.', inputSchema: z.object({}) })
 const guarded = defineTool({ name: 'pay', description: 'Pays.', inputSchema: z.object({}), needsApproval: true, execute: () => 'paid' })
 
-/** A session that has answered once and waits for an answer now. */
+/** Creates a session that has answered once and now waits for an answer. */
 async function makeWorld(): Promise<World> {
   const store = recordingStore(memory.memoryStore())
   const model = scriptedModel(() => Promise.resolve({ toolCalls: [{ id: 'c1', name: 'place', input: {} }, { id: 'c2', name: 'pay', input: {} }] }))
@@ -58,7 +58,7 @@ async function makeWorld(): Promise<World> {
   }
 }
 
-/** All that is stored. */
+/** Returns everything that is stored. */
 async function contents(store: SessionStore): Promise<string> {
   const { items } = await store.listSessions({})
   const states = await Promise.all(['session-state', 'orchestration-state', 'space'].map(async (space) => (await store.state.list(space, {})).items))
@@ -67,7 +67,7 @@ async function contents(store: SessionStore): Promise<string> {
 }
 
 const isRefusal = (error: unknown): error is Error => sessions.SessionError.isInstance(error) && error.code.startsWith('invalid-')
-/** A missing run or entry has its own error. */
+/** A missing run or entry has an error of its own. */
 const isTaken = (error: unknown): boolean => sessions.SessionError.isInstance(error) && !isRefusal(error)
 const options = { isRefusal, isTaken }
 

@@ -3,7 +3,7 @@ import { migratePostgres, postgresStateStore, postgresStore } from '@bowline/ses
 import { boolean, func, made, needed, object, options, whole } from '../../../scripts/argument-table.ts'
 import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
-// Nobody listens there.
+// Nothing listens there.
 const url = 'postgresql://127.0.0.1:1/none'
 const isUrl = (value: unknown): boolean => typeof value === 'string' && /^postgres(ql)?:\/\/./.test(value)
 
@@ -13,7 +13,7 @@ const server = {
   schema: { good: 'own', accepts: (value: unknown) => value === undefined || (typeof value === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(value)) },
 }
 
-/** Of the functions that need a Postgres server. */
+/** Rows of the functions that need a Postgres server. */
 export const postgresRows: Readonly<Record<string, ShapedRow>> = {
   postgresStore: {
     args: [['', options({ ...server, directConnectionString: { good: url, accepts: (value) => value === undefined || isUrl(value) }, listen: { good: true, accepts: (value) => value === undefined || typeof value === 'boolean' }, migrate: boolean, poolSize: whole(1, 1, 1000), onWarning: func(), clock: made(manualClock()) }, false)]],

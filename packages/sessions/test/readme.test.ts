@@ -13,7 +13,7 @@ const folder = join(import.meta.dirname, '..')
 const database = testDatabase()
 const run = promisify(execFile)
 
-/** In its folder the package finds itself by its name. */
+/** Runs a script in the folder of the package, where the package can import itself by name. */
 async function runScript(script: string, environment: NodeJS.ProcessEnv = {}): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const args = [...bundledFlags(), '--input-type=module-typescript', '--eval', script]
   return run(process.execPath, args, { cwd: folder, env: { ...process.env, ...environment } })

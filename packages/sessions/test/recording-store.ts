@@ -5,7 +5,7 @@ export interface RecordedCommit {
   readonly result: CommitResult
 }
 
-/** A store that writes down what was committed, and tells `onCommit` before it does. */
+/** Wraps a store, records its commits, and calls `onCommit` before each one. */
 export function recordingStore(
   store: SessionStore,
   onCommit: (batch: Batch) => void | Promise<void> = () => undefined,
@@ -37,7 +37,7 @@ export function recordingStore(
   }) as SessionStore & { readonly commits: readonly RecordedCommit[]; readonly claims: () => number }
 }
 
-/** The types of the events that a batch appends. */
+/** Returns the types of the events that a batch appends. */
 export function eventTypes(batch: Batch): string[] {
   return batch.writes.flatMap((write) => (write.op === 'event.append' ? write.events.map(({ event }) => event.type) : []))
 }

@@ -8,7 +8,7 @@ import type { ShapedRow, ValueShape } from '../../../scripts/argument-table.ts'
 const clock = made(manualClock())
 const prefix: ValueShape = { good: 'own', accepts: (value) => value === undefined || (typeof value === 'string' && /^[\w.:/-]{1,64}$/.test(value)) }
 
-/** State stores that many processes share. Nothing connects: no call is made. */
+/** Rows of state stores that many processes share. They never connect, since no call is made. */
 export const sharedStateStoreRows: Readonly<Record<string, ShapedRow>> = {
   kvStateStore: {
     args: [

@@ -7,7 +7,7 @@ const clock = made(systemClock)
 const lifeTime: ValueShape = { good: 'never', accepts: (value) => value === 'never' || ms(1).accepts(value) }
 const none = (call: () => unknown): ShapedRow => ({ args: [], call })
 
-/** The stores check alike. */
+/** All stores have the same checks. */
 export function storeRows(stores: readonly SessionStore[]): Readonly<Record<string, ShapedRow>> {
   return Object.assign({}, ...stores.map((store) => rowsOfStore(store))) as Readonly<Record<string, ShapedRow>>
 }

@@ -24,7 +24,7 @@ function numbersIn(cell: string): readonly string[] {
   return [...cell.matchAll(/\[(\d+)\]/g)].map(([, number = '']) => number)
 }
 
-/** The rules with which names of tests in a file begin. One that is left out holds nothing. */
+/** Returns the rules at the start of test names in a file. Skipped tests do not count. */
 function rulesOf(file: string): readonly string[] {
   const path = join(folder, file)
   if (!existsSync(path)) return []

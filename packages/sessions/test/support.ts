@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 export interface Setup {
   readonly runtime: Runtime
   readonly model: ScriptedModel
-  /** Faults of the background, none in a good run. */
+  /** Errors in the background. None in a good run. */
   readonly faults: readonly unknown[]
 }
 
@@ -15,16 +15,16 @@ export type SetupOptions = Partial<Omit<RuntimeOptions, 'agents'>> & {
   readonly steps: Script
   readonly tools?: readonly Tool[]
   readonly onUnknownOutcomeOfAgent?: 'stop' | 'tell-model'
-  /** Default 10: tools of these tests that ignore their signal are not to be waited for. */
+  /** Default 10, since tools of these tests that ignore their signal need not be awaited. */
   readonly abortGraceMs?: number
   /** Further options of the agent. */
   readonly agent?: Partial<AgentOptions>
 }
 
-/** Unique over all runtimes of a test file, as real ids are. */
+/** Unique across all runtimes of a test file, like real ids. */
 const ids = fakeIds()
 
-/** A runtime with one agent over a scripted model, not started. */
+/** Creates a runtime with one agent on a scripted model. Does not start it. */
 export function setup({ steps, tools = [], onUnknownOutcomeOfAgent, abortGraceMs = 10, agent: agentOptions = {}, ...options }: SetupOptions): Setup {
   const model = scriptedModel(steps)
   const faults: unknown[] = []
@@ -46,7 +46,7 @@ export async function collect(events: AsyncIterable<LoggedEvent>): Promise<Logge
   return all
 }
 
-/** The durable events of a session as they stand. */
+/** Returns the present durable events of a session. */
 export function logOf(session: Session): Promise<LoggedEvent[]> {
   return collect(session.events({ live: false }))
 }
@@ -55,7 +55,7 @@ export function types(events: readonly LoggedEvent[]): string[] {
   return events.map((event) => event.type)
 }
 
-/** The log has the grammar of a run and numbers without gaps. */
+/** Returns the log, after checks of its grammar and of numbers without gaps. */
 export async function checkLog(session: Session): Promise<LoggedEvent[]> {
   const log = await logOf(session)
   expect(log.map((event) => ('seq' in event ? event.seq : undefined))).toEqual(log.map((_, index) => index + 1))
@@ -63,20 +63,20 @@ export async function checkLog(session: Session): Promise<LoggedEvent[]> {
   return log
 }
 
-/** A promise and what settles it: for tools that the test lets go. */
+/** Returns a promise and the function that settles it, for tools that the test releases. */
 export function gate<T = void>(): { readonly open: (value: T) => void; readonly passed: Promise<T> } {
   const { promise, resolve } = Promise.withResolvers<T>()
   return { open: resolve, passed: promise }
 }
 
-/** The texts of the user messages that a model call was given. */
+/** Returns the texts of the user messages of a model call. */
 export function userTexts(call: ScriptedModel['calls'][number] | undefined): string[] {
   return (call?.prompt ?? []).flatMap((message) => {
     return message.role === 'user' ? message.content.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join('') : []
   })
 }
 
-/** A script whose calls say when they are reached, and answer when the test lets them. */
+/** Creates a script whose calls report when they are reached, and answer when the test lets them. */
 export function heldScript(answers: readonly Exclude<Script, (...args: never[]) => unknown>[number][]) {
   const reached = answers.map(() => gate())
   const go = answers.map(() => gate())

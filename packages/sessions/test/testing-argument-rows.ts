@@ -7,7 +7,7 @@ import type { ShapedRow } from '../../../scripts/argument-table.ts'
 
 const none = (call: () => unknown): ShapedRow => ({ args: [], call })
 
-/** What is for tests. */
+/** Returns the rows of the exports for tests. */
 export function testingRows(): Readonly<Record<string, ShapedRow>> {
   const runner = options({ describe: needed(func()), it: needed(func()) })
   const rule = [{ of: 'commit', fault: 'unavailable' }]
@@ -17,7 +17,7 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
     fakeIds: none(() => fakeIds()),
     faultyStore: { args: [['store', made(memoryStore())], ['faults', list(rule, () => false)]], call: faultyStore },
     recordHistory: { args: [['', options({ process: needed(someText()), write: needed(func()), now: func(() => 1) }, false)]], call: recordHistory },
-    // No file is made for a path that is taken.
+    // Creates no file for an accepted path.
     historyFile: { args: [['path', needed(someText())]], call: (path: string) => historyFile(typeof path === 'string' && path !== '' ? devNull : path).close() },
     readHistory: { args: [['texts', list([''], (item) => typeof item === 'string')]], call: readHistory },
     checkHistory: { args: [['history', list([], () => false)], ['', options({ atRest: boolean, maxTries: whole(1, 1) })]], call: checkHistory },
@@ -38,7 +38,7 @@ export function testingRows(): Readonly<Record<string, ShapedRow>> {
     },
     startKvServer: {
       args: [['', options({ redisUrl: needed(someText('redis://127.0.0.1:1')), token: someText(), maxRequestBytes: whole(1) }, false)]],
-      // There is no Redis: the arguments were taken when it cannot be reached.
+      // There is no Redis: arguments are accepted if it reports that Redis cannot be reached.
       call: startKvServer,
     },
     testStateStore: {
@@ -81,7 +81,7 @@ const programOptions = { store: { ...func(), good: undefined }, reopen: { ...fun
 
 const simulationOptions = { store: { ...func(), good: undefined }, fault: { good: undefined, accepts: () => false }, invariants: list([], () => false) }
 
-/** The tests that a kit defines are not those of this file. */
+/** Collects no tests of a kit in this file. */
 function withRunner<T>(given: T): T {
   const isKit = typeof given === 'object' && given !== null && 'name' in given
   return isKit && (!('runner' in given) || given.runner === undefined) ? { ...given, runner: { describe: () => undefined, it: () => undefined } } : given

@@ -8,7 +8,7 @@ import { callTo, found, guarded, handOver, helper, launch, nthRun, remote, root,
 const viewOf = async (session: Session) => (await logOf(session)).reduce(reduceEvents, emptyView)
 const last = { text: 'seen' }
 
-/** The first event of the kind in the log of the root. */
+/** Returns the first event of this type in the log of the root. */
 function told<Type extends LoggedEvent['type']>(store: SessionStore, session: Session, type: Type): Promise<Extract<LoggedEvent, { type: Type }>> {
   return found(store, async () => (await logOf(session)).find((event): event is Extract<LoggedEvent, { type: Type }> => event.type === type))
 }

@@ -9,7 +9,7 @@ import { callTo, childrenOf, endOf, found, guarded, handOver, helper, remote, ro
 
 const done = { text: 'done' }
 
-/** The latest tool result in a session that has no handle. */
+/** Returns the latest tool result in a session that has no handle. */
 async function outputIn(store: SessionStore, key: string): Promise<unknown> {
   const { items } = await store.readPath(key)
   const messages = items.flatMap((entry) => (entry.type === 'message' ? entry.message : []))

@@ -41,7 +41,7 @@ describe('what an agent can do about its tasks', () => {
     )
     const first = await session.send('go')
     await endOf(store, (await found(store, async () => (await childrenOf(store))[0]))?.id ?? '', 'awaiting-approval')
-    // A claim finds nothing meanwhile, and the wait ends.
+    // Claims find nothing meanwhile, and the wait ends.
     for (let passed = 0; passed < 6_000; passed += 500) await clock.advance(500)
     await asked.passed
     const second = await runtime.session('room:2').send('and here')

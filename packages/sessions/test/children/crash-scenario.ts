@@ -17,7 +17,7 @@ export interface Outcome {
   readonly children: readonly RunRecord[]
   readonly reminders: readonly string[]
   readonly usage: Awaited<ReturnType<Session['usage']>>
-  /** Keys with which the tool of the subagent was started. */
+  /** Idempotency keys with which the tool of the subagent was started. */
   readonly effects: readonly string[]
   readonly left: number
   readonly processes: number
@@ -26,7 +26,7 @@ export interface Outcome {
 
 const spends = { usage: { input: 1, output: 1 } }
 
-/** Answers by what it is shown, so that any process can go on with it: `calls` first, then what it says of the results. */
+/** Creates a model that any process can continue with, since it answers by its prompt: with `calls` first, then with `text`. */
 function modelOf(calls: Step['toolCalls'], text: string) {
   return scriptedModel(({ prompt }) => {
     const hasResults = calls === undefined || prompt.some((message) => message.role === 'tool')
@@ -34,7 +34,7 @@ function modelOf(calls: Step['toolCalls'], text: string) {
   })
 }
 
-/** Hands work to one agent that it waits for and to two in the background, all at once. */
+/** Creates an agent that delegates to one agent it waits for and to two background agents at once. */
 function agentOf(effects: string[], hangs: boolean): Agent {
   const index = defineTool({
     ...{ name: 'index', description: 'Indexes.', inputSchema: z.object({}), effect: 'idempotent' },
@@ -53,7 +53,7 @@ function agentOf(effects: string[], hangs: boolean): Agent {
   })
 }
 
-/** All has ended, and all was told. */
+/** Resolves when all runs have ended and all notifications were taken. */
 function over(store: SessionStore, least: number): Promise<true> {
   return found(store, async () => {
     const runs = [...(await store.listRuns(root, {})).items, ...(await childrenOf(store))]
@@ -62,7 +62,7 @@ function over(store: SessionStore, least: number): Promise<true> {
   })
 }
 
-/** With `stops` the subagent that is waited for works until the run is stopped. */
+/** With `stops`, the awaited subagent works until the run is stopped. */
 export async function runScenario(point?: FaultPoint, stops = false): Promise<Outcome> {
   const [effects, faults]: [string[], unknown[]] = [[], []]
   const clock = manualClock()

@@ -6,7 +6,7 @@ import { runScenario, type Outcome } from './crash-scenario.ts'
 const undisturbed = await runScenario()
 const stopped = await runScenario(undefined, true)
 
-/** Every write of an undisturbed scenario, with what happens there. */
+/** Returns every write of an undisturbed scenario with every fault that applies to it. */
 function pointsOf({ writes }: Outcome, ...faults: Fault[]): (FaultPoint & { readonly name: string })[] {
   return writes.flatMap(({ name, isClaim }, index) =>
     faults.filter((fault) => !isClaim || fault === 'dies-after').map((fault) => ({ write: index + 1, fault, name })),
@@ -18,7 +18,7 @@ function checkInvariants({ log, runs, children, reminders, effects, usage, left 
   expect(runs.map((run) => run.status)).toEqual(runs.map(() => 'completed'))
   expect(children.map((child) => [child.parent?.path.join(), child.status]).sort()).toEqual(['one', 'scout', 'two'].map((name) => [name, 'completed']))
   expect(new Set(effects).size).toBe(1)
-  // One reminder, with both.
+  // One reminder, about both.
   expect(reminders).toHaveLength(1)
   for (const { parent } of children) if (parent?.taskId !== undefined) expect(reminders[0]).toContain(parent.taskId)
   expect(log.filter((event) => event.type === 'user-message')).toHaveLength(1)
@@ -50,7 +50,7 @@ describe('a run with children, and a fault at each of its writes', () => {
   })
 })
 
-/** The log of the parent tells each child once from its start to its end. */
+/** Checks that the log of the parent covers each child once, from its start to its end. */
 function checkTold(log: Outcome['log'], children: Outcome['children']): void {
   for (const { id } of children) {
     const told = log.filter((event) => 'childRunId' in event && event.childRunId === id)
@@ -67,7 +67,7 @@ function checkStopped({ log, runs, children, reminders }: Outcome): void {
   checkTold(log, children)
   const statuses = new Map(children.map((child) => [child.parent?.path.join(), child.status]))
   expect(['aborted', undefined]).toContain(statuses.get('scout'))
-  // Whoever of the others had finished before is told of, nobody else is.
+  // Only background children that had finished before the stop are reported.
   const finished = children.filter(({ parent, status, stop }) => parent?.taskId !== undefined && status === 'completed' && !stop)
   for (const child of children) {
     const { taskId = 'none' } = child.parent ?? {}

@@ -1,11 +1,11 @@
 import { SessionError, type Batch, type ClaimRequest, type SessionStore } from '@bowline/sessions'
 import { eventTypes } from '../recording-store.ts'
 
-/** What befalls the process, or the store, at one of the writes of a scenario. */
+/** Fault of the process or the store at one write of a scenario. */
 export type Fault = 'dies-before' | 'dies-after' | 'fails-before' | 'fails-after'
 
 export interface FaultPoint {
-  /** Which write, from 1. Claims count when they claim something. */
+  /** Number of the write, from 1. A claim counts if it claims something. */
   readonly write: number
   readonly fault: Fault
 }
@@ -19,12 +19,12 @@ export class ProcessDied extends Error {}
 
 export interface DyingStore {
   readonly store: SessionStore
-  /** Settles when the process dies: from then on it reaches the store no more. */
+  /** Settles when the process dies. From then on it cannot reach the store. */
   readonly died: Promise<'died'>
   readonly writes: readonly Write[]
 }
 
-/** A store at which a process dies at one write, or which fails once and says so, without saying what it did. */
+/** Wraps a store so that the process dies at one write, or that one write fails without saying whether it was made. */
 export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore {
   const writes: Write[] = []
   const { promise: died, resolve } = Promise.withResolvers<'died'>()
@@ -39,7 +39,7 @@ export function dyingStore(inner: SessionStore, point?: FaultPoint): DyingStore 
   }
   const operations = {
     async commit(batch: Batch) {
-      // Others may write while this one is under way.
+      // Pushed before the await: others may write meanwhile.
       const write = writes.push({ name: eventTypes(batch).join(' '), isClaim: false })
       strike(write, 'before')
       const result = await inner.commit(batch)

@@ -25,7 +25,7 @@ async function heldEvents(session: Session): Promise<readonly HeldEvent[]> {
   return (await logOf(session)).filter((event): event is HeldEvent => event.type === 'error' && event.source === 'definition')
 }
 
-/** The root hands work to `mid`, which hands it to `leaf`, which waits for an answer when its process ends. */
+/** Starts a tree: the root delegates to `mid`, which delegates to `leaf`, which waits for an answer when its process ends. */
 async function begin(store: SessionStore, kind: Kind): Promise<RunRecord> {
   const leaf = helper('leaf', [{ toolCalls: [callTo('w', 'where')] }], { tools: [remote('where')] })
   const mid = helper('mid', [{ toolCalls: [kind === 'blocking' ? handOver('l', 'leaf') : launch('l', 'leaf')] }, { text: 'launched' }].slice(0, kind === 'blocking' ? 1 : 2), { subagents: [leaf] })
@@ -38,13 +38,13 @@ async function begin(store: SessionStore, kind: Kind): Promise<RunRecord> {
   return run
 }
 
-/** A process in which `leaf` has other instructions, and runs of another definition are held. */
+/** Creates a process with other instructions for `leaf` that holds runs of another definition. */
 function changed(store: SessionStore, mid: Partial<AgentOptions> = {}, steps: Script = says) {
   const leaf = helper('leaf', steps, { tools: [remote('where')], instructions: 'Look twice.' })
   return team(says, { store, subagents: [helper('mid', says, { subagents: [leaf], ...mid })], onDefinitionChange: 'refuse' })
 }
 
-/** The answer that its question waits for lets the run of `leaf` go on, as far as its definition lets it. */
+/** Answers the question of `leaf`, so that its run is queued and then held because of its definition. */
 async function held(store: SessionStore, run: RunRecord, steps?: Script) {
   const made = await changed(store, {}, steps)
   await made.session.submitToolResults([{ toolCallId: 'w', path: ['m', 'l'], output: 'Oslo' }])

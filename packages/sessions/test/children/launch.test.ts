@@ -9,7 +9,7 @@ import { childrenOf, endOf, helper, launch, root, team } from './support.ts'
 
 const placeOf = placesOfStores()
 
-/** Each resolves when the run of the parent is told to end; what is left of it may take its time. */
+/** Ways to abort the parent. Each resolves when its run is told to end, before everything below has ended. */
 const aborts = {
   stop: (session: Session) => session.stop({ waitMs: 0 }),
   kill: (session: Session) => session.kill(),
@@ -21,7 +21,7 @@ type Fault = Extract<FaultRule['fault'], { readonly waitFor: unknown }>
 const launches = (batch: Batch): boolean => (batch.deliver ?? []).some(({ id }) => id.startsWith('spawn:'))
 const isChild = (runId: string): boolean => runId.endsWith('/d')
 
-/** How far the launch has come when the abort comes, by what is held to keep it there. */
+/** Progress of the launch at the time of the abort, each with the store call that is held. */
 const moments = {
   'asked for': (fault) => ({ of: 'listChildren', when: ({ parent }) => 'session' in parent, times: 1, fault }),
   'on its way to the store': (fault) => ({ of: 'commit', when: launches, times: 1, fault }),
@@ -31,7 +31,7 @@ const moments = {
 
 type Moment = keyof typeof moments
 
-/** What the store has when the abort comes; time alone writes nothing, so a commit on its way then is as good as stored. */
+/** Moments at which the store has the child. Running out of time writes nothing, so a commit in progress still succeeds. */
 const leavesChild: Readonly<Record<keyof typeof aborts, readonly Moment[]>> = {
   stop: ['stored, and not answered', 'answered, and not told'],
   kill: ['stored, and not answered', 'answered, and not told'],
@@ -45,7 +45,7 @@ const cases = Object.entries(leavesChild).flatMap(([abort, leaves]) =>
   }),
 )
 
-/** Launches, aborts while the launch is held, and gives the store as it is when all of that is over. */
+/** Launches a child, aborts while the launch is held, and returns the store in its final state. */
 async function abortAt(moment: Moment, abort: keyof typeof aborts, isLeft: boolean, [store, later]: Place): Promise<SessionStore> {
   const reached = gate()
   const go = gate()
@@ -74,7 +74,7 @@ describe.each(namesOfPlaces)('a launch in the background, over %s', (name) => {
     const children = await childrenOf(store)
     expect(children.map(({ status }) => status)).toEqual(isLeft ? ['aborted'] : [])
     expect((await store.listSessions({ parent: root })).items).toHaveLength(isLeft ? 1 : 0)
-    // Nobody is told of it, and nothing goes on.
+    // Nothing is notified, and nothing continues.
     expect(await store.readInbox(root, ['child-settled', 'child-changed'])).toEqual([])
     expect((await store.listRuns(root, {})).items).toMatchObject([{ status: abort === 'the end of its time' ? 'limit' : 'aborted' }])
     const log = (await store.readEvents(root, 0, 100)).events.map(({ type }) => type)

@@ -11,7 +11,7 @@ import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nt
 const placeOf = placesOfStores()
 const last = { text: 'seen' }
 
-/** Every run of these sessions. */
+/** Returns every run of these sessions. */
 async function runsIn(store: SessionStore, ...keys: readonly string[]): Promise<readonly RunRecord[]> {
   const pages = await Promise.all(keys.map((key) => store.listRuns(key, { limit: 1000 })))
   return pages.flatMap(({ items }) => items)
@@ -147,7 +147,7 @@ describe('a notification run that fails', () => {
     return { extensions: [defineExtension({ name: 'failing', onError: 'fail', hooks: { [hook]: fail } })] }
   }
 
-  /** One task in the background, of which the second turn of the root is to tell. */
+  /** Launches one background task, which the second turn of the root is to report. */
   async function launched(store: SessionStore, agent: Partial<AgentOptions>, options: Partial<SetupOptions> = {}) {
     const go = gate()
     const scout = helper('scout', async () => (await go.passed, { text: 'found' }))
@@ -181,7 +181,7 @@ describe('a notification run that fails', () => {
     if (name === 'memory') await store.open({ namespace: 'default', clock: systemClock, owner: 'keeper' })
     const first = await threeDeep(store)
     await first.runtime.stop()
-    // The agents are still known, at another place.
+    // The agents still exist, but at another place in the tree.
     const moved = helper('other', [], { subagents: [helper('mid', []), helper('leaf', [])] })
     const again = name === 'memory' ? store : later()
     const { runtime } = await team([], { store: again, subagents: [moved] })

@@ -55,7 +55,7 @@ describe('what children cost', () => {
     await session.kill()
     const report = await runtime.session(root).usage()
     expect(inputOf(report.own.usage)).toBe(1)
-    // What the answer under way has cost is estimated.
+    // The cost of the unfinished answer is estimated.
     expect(report.children.usage.estimated).toBe(true)
     expect(inputOf(report.children.usage)).toBeGreaterThan(100)
     const [child] = await childrenOf(store)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { checkLog, gate } from '../support.ts'
 import { callTo, childrenOf, endOf, found, guarded, handOver, helper, launch, nthRun, remindersIn, remindersWhen, root, taskOf, team, tool, toldOf } from './support.ts'
 
-/** A tool that runs until it is told to stop. */
+/** Creates a tool that runs until it is aborted. */
 function stuck(name = 'stuck') {
   const started = gate()
   const aborted: string[] = []
@@ -19,7 +19,7 @@ function stuck(name = 'stuck') {
   return { tool: made, started: started.passed, aborted }
 }
 
-/** Hands work to `mid`, and goes on for ever once it has ended. */
+/** Delegates to `mid`, and never ends after `mid` has ended. */
 const thenOpens = (midEnded: { readonly open: () => void }) => async (_call: unknown, index: number) =>
   index === 0 ? { toolCalls: [handOver('m', 'mid')] } : (midEnded.open(), { hang: 'before' } as const)
 
@@ -73,7 +73,7 @@ describe('stop, kill and delete of a session with children', () => {
     const [innerRun] = await childrenOf(store, outerRun?.key)
     expect(await session.stop({ runId: innerRun?.id ?? '' })).toMatchObject({ runId: innerRun?.id, state: 'settled', status: 'stopped', calls: [{ toolCallId: 'x' }] })
     expect([one.aborted, other.aborted]).toEqual([['one'], []])
-    // The one that waited for it goes on with the word of it.
+    // The run that waited for it continues with this outcome.
     expect((await endOf(store, outerRun?.id ?? '')).status).toBe('completed')
     expect(await session.stop({ runId: busyRun?.id ?? '' })).toMatchObject({ runId: busyRun?.id, state: 'settled', status: 'stopped' })
     expect(other.aborted).toEqual(['other'])
@@ -81,7 +81,7 @@ describe('stop, kill and delete of a session with children', () => {
     await stranger.result()
     await expect(runtime.session('elsewhere').stop({ runId: busyRun?.id ?? '' })).rejects.toMatchObject({ code: 'unknown-run' })
     await expect(session.stop({ runId: stranger.runId })).rejects.toMatchObject({ code: 'unknown-run' })
-    // S138: of the two only the one that ended by itself is told of.
+    // S138: only the run that ended by itself is reported.
     const [reminder = ''] = await remindersWhen(store, session, 1)
     expect(reminder.match(/<background-task /g)).toHaveLength(1)
     expect(reminder).toContain('status="completed"')

@@ -7,17 +7,17 @@ import { logOf, setup, type SetupOptions } from '../support.ts'
 
 export const root = 'room:1'
 
-/** An agent that others can hand work to. */
+/** Creates an agent that others can delegate to. */
 export function helper(name: string, steps: Script, options: Partial<AgentOptions> = {}): Agent {
   return defineAgent({ name, description: `${name} helps`, model: scriptedModel(steps), abortGraceMs: 10, ...options })
 }
 
-/** A call that hands work to the agent of this name. */
+/** Creates a call that delegates to the agent of this name. */
 export function handOver(id: string, agent: string, more: JSONObject = {}) {
   return { id, name: `delegate_to_${agent}`, input: { prompt: `do ${id}`, ...more } }
 }
 
-/** A call that does not wait for the agent. */
+/** Creates a call that delegates in the background. */
 export function launch(id: string, agent: string, more: JSONObject = {}) {
   return handOver(id, agent, { run_in_background: true, ...more })
 }
@@ -26,18 +26,18 @@ export function callTo(id: string, name: string, input: JSONObject = {}) {
   return { id, name, input }
 }
 
-/** A tool that runs as the test says. */
+/** Creates a tool with the given function. */
 export function tool(name: string, execute: (signal: AbortSignal) => unknown = () => 'done') {
   const inputSchema = z.record(z.string(), z.unknown())
   return defineTool({ name, description: `The tool ${name}.`, inputSchema, execute: (_input, { abortSignal }) => execute(abortSignal) as string })
 }
 
-/** A tool that must be approved. */
+/** Creates a tool that needs approval. */
 export function guarded(name: string, execute: () => string = () => 'done') {
   return defineTool({ name, description: `The tool ${name}.`, inputSchema: z.object({}), needsApproval: true, execute })
 }
 
-/** A tool that somebody outside runs. */
+/** Creates a tool without a function: the client runs it. */
 export function remote(name: string) {
   return defineTool({ name, description: `The tool ${name}.`, inputSchema: z.object({}) })
 }
@@ -46,26 +46,26 @@ export interface TeamOptions extends Omit<SetupOptions, 'steps'> {
   readonly subagents: readonly Agent[]
 }
 
-/** A started runtime whose agent has others to hand work to. */
+/** Starts a runtime whose agent has these subagents. */
 export async function team(steps: Script, { subagents, agent, ...options }: TeamOptions) {
   const made = setup({ steps, agent: { subagents, ...agent }, ...options })
   await made.runtime.start()
   return { ...made, session: made.runtime.session(root) }
 }
 
-/** All runs below a session, in the order in which they were started. */
+/** Returns all runs below a session, in the order of their start. */
 export async function childrenOf(store: SessionStore, session: string = root): Promise<readonly RunRecord[]> {
   return (await store.listChildren({ parent: { session } })).items
 }
 
-/** What the model of the session was told of a call. */
+/** Returns the result of a call as the model of the session saw it. */
 export async function toldOf(runtime: Runtime, toolCallId: string, key: string = root): Promise<unknown> {
   const { items } = await runtime.session(key).messages()
   const result = items.find((message) => message.role === 'tool-result' && message.toolCallId === toolCallId)
   return result?.role === 'tool-result' ? result.output.type === 'execution-denied' ? result.output : result.output.value : undefined
 }
 
-/** Resolves with what is found once it is there; looks again after each commit. */
+/** Resolves with the result of `look` once it is defined. Looks again after each commit. */
 export async function found<T>(store: SessionStore, look: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const { promise: committed, resolve } = Promise.withResolvers<void>()
@@ -80,7 +80,7 @@ export async function found<T>(store: SessionStore, look: () => Promise<T | unde
   }
 }
 
-/** The run once it has one of these statuses, by default once it has ended. */
+/** Resolves with the run once it has one of these statuses, by default once it has ended. */
 export function endOf(store: SessionStore, runId: string, ...statuses: readonly RunStatus[]): Promise<RunRecord> {
   return found(store, async () => {
     const read = await store.readRun(runId)
@@ -90,7 +90,7 @@ export function endOf(store: SessionStore, runId: string, ...statuses: readonly 
   })
 }
 
-/** The texts of the reminders in the log of a session. */
+/** Returns the texts of the reminders in the log of a session. */
 export async function remindersIn(session: Session): Promise<readonly string[]> {
   const log = await logOf(session)
   return log.flatMap((event) => (event.type === 'runtime-input' && event.source === 'notify' ? textOf(event.message) : []))
@@ -100,17 +100,17 @@ function textOf(message: { readonly content: unknown } | undefined): string {
   return typeof message?.content === 'string' ? message.content : JSON.stringify(message?.content)
 }
 
-/** The n-th run of a session once it has ended. */
+/** Resolves with the n-th run of a session once it has ended. */
 export function nthRun(store: SessionStore, n: number, key: string = root): Promise<RunRecord> {
   return found(store, async () => (await store.listRuns(key, {})).items.find((run) => run.n === n && run.endedAt !== undefined))
 }
 
-/** As the model of the session was told at the launch. */
+/** Returns the task id that the launch told the model. */
 export async function taskOf(runtime: Runtime, toolCallId: string, key: string = root): Promise<string> {
   return ((await toldOf(runtime, toolCallId, key)) as { readonly task_id: string }).task_id
 }
 
-/** The reminders once there are as many. */
+/** Resolves with the reminders once there are at least this many. */
 export function remindersWhen(store: SessionStore, session: Session, count: number): Promise<readonly string[]> {
   return found(store, async () => {
     const all = await remindersIn(session)

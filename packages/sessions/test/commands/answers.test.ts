@@ -47,7 +47,7 @@ describe('submitToolResults', () => {
     const rest = await session.submitToolResults([{ toolCallId: 'c1', output: 'one' }])
     expect(rest).toMatchObject({ accepted: ['c1'], missing: [] })
     expect(await rest.run.result()).toMatchObject({ status: 'completed', text: 'done' })
-    // Results stand in call order, whatever the order of the answers.
+    // Results are in call order, whatever the order of the answers.
     const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
     expect(results.map((message) => message.toolCallId)).toEqual(['c1', 'c2'])
     expect(model.calls).toHaveLength(2)
@@ -83,7 +83,7 @@ describe('submitToolResults', () => {
     expect(await session.info()).toEqual(before)
 
     await (await session.submitToolResults([{ toolCallId: 'c2', output: 'two' }])).run.result()
-    // The run has ended; the same answers are still repeats, and others still contradict.
+    // After the end of the run, the same answers are still repeats, and different ones still conflict.
     expect(await session.submitToolResults([{ toolCallId: 'c2', output: 'two' }])).toMatchObject({ repeated: ['c2'] })
     await expect(session.submitToolResults([{ toolCallId: 'c2', output: 'x' }])).rejects.toMatchObject({
       code: 'tool-result-conflict',

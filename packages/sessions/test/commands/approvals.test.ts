@@ -8,7 +8,7 @@ import { checkLog, collect, gate, setup, types, type SetupOptions } from '../sup
 const call = (id: string, name = 'send') => ({ id, name, input: { to: id } })
 const at = expect.any(Number) as number
 
-/** A tool that must be approved, and what it was given. */
+/** Creates a tool that needs approval, with the list of its inputs. */
 function sender() {
   const sent: string[] = []
   const tool = defineTool({
@@ -27,7 +27,7 @@ async function started(options: SetupOptions) {
   return { ...made, session: made.runtime.session('room:1') }
 }
 
-/** The run once it waits or has ended. */
+/** Resolves with the run once it waits or has ended. */
 async function atRest(runtime: Runtime, session: Session, runId: string): Promise<RunInfo | null> {
   await collect(session.events({ runId }))
   return runtime.run(runId)

@@ -13,7 +13,7 @@ interface Start {
   readonly idempotencyKey: string
 }
 
-/** A tool with an effect whose first start never ends. */
+/** Creates a tool with an effect whose first start never ends. */
 function payTool(starts: Start[], onStart: () => void) {
   return defineTool({
     name: 'pay',
@@ -40,12 +40,12 @@ export interface Doubt extends Setup {
 }
 
 interface DoubtOptions {
-  /** Of the store of the next owner. */
+  /** Faults in the store of the next owner. */
   readonly faults?: FaultPlan
   readonly onWake?: (atMs: number) => void
 }
 
-/** A run whose owner died during the payment: the outcome of that call is unknown, and the other call waits for its answer. */
+/** Creates a run whose owner died during the payment: that call has an unknown outcome, and the other call waits for its answer. */
 export async function inDoubt(onUnknownOutcome: 'stop' | 'tell-model' = 'stop', { faults = [], ...options }: DoubtOptions = {}): Promise<Doubt> {
   const clock = manualClock()
   const memory = memoryStore()

@@ -24,13 +24,13 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('inspect over %s', (kind)
   const postgres = kind === 'postgres' ? postgresPlace() : undefined
   afterEach(async () => postgres?.clear())
 
-  /** A store for a process that dies, and the store that the next process opens. */
+  /** Returns a store for a process that dies, and a function that opens the store for the next process. */
   function places(clock: ReturnType<typeof manualClock>): readonly [SessionStore, () => SessionStore] {
     if (!postgres) return placeOf(kind as (typeof namesOfPlaces)[number])
     return [postgres.store({ ...postgres.shared(false), clock }), () => postgres.store({ ...postgres.shared(false), clock })]
   }
 
-  /** Runs until `reached`, then leaves the store as a process that got SIGKILL leaves it. */
+  /** Runs until `reached`, then leaves the store as a process does that was killed with SIGKILL. */
   async function killed(options: SetupOptions, reached: Promise<void>, clock = manualClock(start)) {
     const [store, later] = places(clock)
     let dead = false

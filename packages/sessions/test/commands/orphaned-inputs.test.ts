@@ -10,7 +10,7 @@ it('S115, S22: an input that two processes find behind a run becomes one run, an
   const clock = manualClock()
   const memory = memoryStore()
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
-  // Another process, which is a moment faster, and whose run begins at once.
+  // Another process is a moment faster, and its run starts at once.
   const store: SessionStore = aroundStore(memory, async (operation, args, go) => {
     const batch = args[0] as Batch
     if (operation !== 'commit' || !batch.writes.some(({ op }) => op === 'inbox.take')) return go()

@@ -17,7 +17,7 @@ async function started(options: SetupOptions) {
   return { ...made, session: made.runtime.session('room:1') }
 }
 
-/** All that the store can be asked for, as text. */
+/** Returns everything that can be read from the store, as text. */
 async function everything(store: SessionStore): Promise<string> {
   const runs = (await store.listRuns('room:1', { limit: 1000 })).items
   return JSON.stringify([
@@ -181,7 +181,7 @@ describe('overlay', () => {
     await (await session.send('two')).result()
     expect(model.calls.map(userTexts)).toEqual([[secret, 'one'], ['one', 'two']])
     await expect(session.overlay('it is sunny', { id: 'weather' })).rejects.toMatchObject({ code: 'id-reused' })
-    // Ids of overlays are their own.
+    // Overlays have ids of their own.
     expect(await runtime.store.readInbox('room:1', ['overlay'])).toEqual([])
     await runtime.stop()
   })

@@ -19,13 +19,13 @@ interface Code {
   readonly store: SessionStore
   readonly steps: Script
   readonly description?: string
-  /** Answers of a subagent, which then has the tool. */
+  /** Answers of a subagent. If given, the subagent has the tool. */
   readonly below?: Script
-  /** Default true. A process that is not started takes decisions and runs nothing. */
+  /** Default true. If false, the process takes decisions and executes no run. */
   readonly runs?: boolean
 }
 
-/** A process with one version of the code. */
+/** Creates a process with one version of the code. */
 async function version({ store, steps, description = 'Pays.', below, runs = true }: Code) {
   const paid: unknown[] = []
   const pay = defineTool({

@@ -9,7 +9,7 @@ import { checkLog, setup, types } from '../support.ts'
 const folder = temporaryFolders()
 const tool = { name: 'place', description: 'Where the user is.', inputSchema: { type: 'object', properties: {} } }
 
-/** Each of them once was stored, and ended every run of its session as `store-unavailable`. */
+/** Each of these was once stored, and then ended every run of its session as `store-unavailable`. */
 const wrong: readonly [string, object, string][] = [
   ['fewer than no tokens', { runtimeParams: { maxTokens: -5 } }, 'runtimeParams.maxTokens'],
   ['a misspelled parameter', { runtimeParams: { maxToken: 5 } }, 'runtimeParams has no option "maxToken"; did you mean maxTokens?'],

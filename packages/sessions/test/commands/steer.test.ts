@@ -17,7 +17,7 @@ async function started(options: SetupOptions) {
 }
 
 
-/** All runs of the session, once none is open. */
+/** Returns all runs of the session once none is open. */
 async function settledRuns(session: Session) {
   for (;;) {
     const { items } = await session.runs()

@@ -11,7 +11,7 @@ const place = defineTool({ name: 'place', description: 'Where the user is.', inp
 const quick = defineTool({ name: 'quick', description: 'Quick.', inputSchema: z.object({}), effect: 'pure', execute: () => 'ok' })
 const call = (name: string) => ({ toolCalls: [{ id: 'c1', name, input: {} }] })
 
-/** Another process stores its stop request just before the first commit that has an event of this type. */
+/** Lets another process store its stop request just before the first commit with an event of this type. */
 function stoppedBefore(type: string, name: string) {
   const memory = memoryStore()
   const other = setup({ steps: [], store: memory, concurrency: 0 })

@@ -162,7 +162,7 @@ describe('stop', () => {
     await other.runtime.session('room:1').send('a')
     const second = await other.runtime.session('room:1').send('b')
     let done = false
-    // The other process stops its run after this one has looked at the open runs.
+    // The other process stops its run after this one has read the open runs.
     const between = recordingStore(store, async ({ expect: expected }) => {
       if (done || expected.length !== 2 || expected.some(({ that }) => that === 'none-queued')) return
       done = true
@@ -186,7 +186,7 @@ describe('stop', () => {
       await other.runtime.start()
       const remote = other.runtime.session('room:1')
       let done = false
-      // The end of the first run was refused with `settled`, as the second one is queued. Now it comes without.
+      // The end of the first run was refused with `settled`, because the second one is queued. This commit has no `settled`.
       const store = recordingStore(memory, async (batch) => {
         if (done || !eventTypes(batch).includes('turn-end') || eventTypes(batch).includes('settled')) return
         done = true

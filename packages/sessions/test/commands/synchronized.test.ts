@@ -17,7 +17,7 @@ async function started(options: Partial<SetupOptions> = {}) {
   return { ...made, clock, session: made.runtime.session('room:1') }
 }
 
-/** Reads up to the next event of one of these types, which is the last one asked for. */
+/** Reads up to the next event of one of these types. Asks for no event after it. */
 async function readTo(reader: AsyncIterator<LoggedEvent>, ...wanted: readonly string[]): Promise<LoggedEvent | undefined> {
   for (let next = await reader.next(); !next.done; next = await reader.next()) if (wanted.includes(next.value.type)) return next.value
   return undefined
@@ -30,7 +30,7 @@ describe('mode synchronized', () => {
     const reader = run[Symbol.asyncIterator]()
     const stood: string[] = []
     for (let event = await readTo(reader, ...boundaries); event; event = await readTo(reader, ...boundaries)) {
-      // All that can happen without another question happens.
+      // Lets everything happen that needs no further request of the reader.
       await clock.advance(1_000)
       expect((await logOf(session)).at(-1)?.cursor).toBe(event.cursor)
       stood.push(event.type)

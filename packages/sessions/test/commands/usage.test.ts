@@ -7,7 +7,7 @@ import { setup } from '../support.ts'
 const tokens = (input: number, output: number) => ({ usage: { input, output } })
 const spent = (inputTokens: number, outputTokens: number) => ({ usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens } })
 
-/** Tokens cost 0.000002 going in and 0.000004 coming out. */
+/** Prices a model: 0.000002 per input token, 0.000004 per output token. */
 function priced(steps: Parameters<typeof scriptedModel>[0]) {
   const scripted = scriptedModel(steps)
   const models = createModels({ providers: { test: { languageModel: () => scripted } }, models: { 'test:m': { price: { input: '2', output: '4' } } } })

@@ -6,7 +6,7 @@ import type { SessionStore } from '../../src/contract/session-store.ts'
 
 const away = (): SessionError => new SessionError('store-unavailable', 'away')
 
-/** Fails so often, then answers. */
+/** Creates a function that fails this many times, then answers. */
 function failing(failures: number, error: () => unknown) {
   let asked = 0
   const ask = async (): Promise<string> => {

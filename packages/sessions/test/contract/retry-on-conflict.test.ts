@@ -3,7 +3,7 @@ import { attemptUpTo, retryOnConflict, tryAgain } from '../../src/contract/retry
 
 const failure = (tries: number): string => `changed ${tries} times`
 
-/** Loses so many attempts to another writer. */
+/** Creates an attempt that loses to another writer this many times. */
 function losing(times: number) {
   const attempts: number[] = []
   const attempt = async (tried: number) => {

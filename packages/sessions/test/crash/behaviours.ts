@@ -11,7 +11,7 @@ function calls(...names: readonly string[]): Step {
   return { toolCalls: names.map((name) => ({ id: `call-${name}`, name, input: {} })) }
 }
 
-/** Answers with its n-th step after n steps with calls. */
+/** Creates a model that answers with its n-th step after n tool results. */
 function stepwise(...steps: readonly Step[]): ScriptedModel {
   return scriptedModel(({ prompt }) => steps[prompt.filter((message) => message.role === 'tool').length] ?? done)
 }
@@ -31,7 +31,7 @@ function watched(hooks: Hooks): Pick<AgentOptions, 'extensions'> {
   return { extensions: [defineExtension({ name: 'watch', hooks })] }
 }
 
-/** Sends all, and answers what they wait for. */
+/** Sends all texts, and answers the calls that wait. */
 function sending(...texts: readonly string[]): CrashScenario['drive'] {
   return async (runtime) => {
     const session = runtime.session('room:1')
@@ -58,7 +58,7 @@ async function stopAll(runtime: Runtime): Promise<void> {
 
 const failure = Object.assign(new Error('overloaded'), { statusCode: 503 })
 
-/** More of what runs do, each with what a crash could spoil there. */
+/** More behaviours of runs, each with something that a crash could break. */
 export const behaviours: Readonly<Record<string, CrashScenario>> = {
   'three inputs, queued': {
     agents: (world) => {

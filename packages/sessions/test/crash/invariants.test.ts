@@ -3,7 +3,7 @@ import type { CommitMark } from '@bowline/agent-loop'
 import type { StoredEvent } from '@bowline/sessions'
 import { describe, expect, it } from 'vitest'
 
-/** How the scenario with two tools ends when nothing happens to it. */
+/** Ends of the scenario with two tools without a crash. */
 const good = await endOf('tools')
 const waiting = await endOf('remote', async () => undefined)
 

@@ -15,7 +15,7 @@ type Mode = (typeof modes)[number]
 
 const says = (mode: Mode, value: object) => (mode === 'tool' ? { toolCalls: [{ name: 'final_output', input: value as never }] } : { text: JSON.stringify(value) })
 
-/** Looks, answers wrongly, and then well. `own`: the agent has the schema itself. */
+/** Creates an agent that calls `look`, then answers wrongly, then correctly. `own`: the agent itself has the schema. */
 function agentOf(mode: Mode, own = true) {
   const model = scriptedModel(({ prompt }: LanguageModelV4CallOptions) => {
     const said = JSON.stringify(prompt)

@@ -2,7 +2,7 @@ import { crashScenarios, exploreCrashes, type ExploreOptions } from '@bowline/se
 import { describe, expect, it } from 'vitest'
 import { earlyTake, lateLedger, withoutFence } from './planted-faults.ts'
 
-/** A run that a fault keeps from its end is given up soon. */
+/** A run that a fault keeps from its end is soon given up. */
 const planted: ExploreOptions = { modes: ['kill'], restWithinMs: 60_000 }
 
 describe('planted faults', () => {

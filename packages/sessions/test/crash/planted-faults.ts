@@ -2,7 +2,7 @@ import { createRuntime, type Batch, type CommitResult, type Runtime, type Runtim
 
 type Commit = SessionStore['commit']
 
-/** A runtime over a store whose commits somebody changes on their way: what a mistake in the journal would write. */
+/** Creates a runtime whose commits are changed on the way to the store, as by a mistake in the journal. */
 function writingThrough(change: (commit: Commit) => Commit): (options: RuntimeOptions) => Runtime {
   return ({ store, ...options }) => {
     if (!store) throw new TypeError('a store is missing')
@@ -12,7 +12,7 @@ function writingThrough(change: (commit: Commit) => Commit): (options: RuntimeOp
   }
 }
 
-/** The row of a call says `started` only when the call has its outcome: too late for whoever comes after a crash. */
+/** Stores `started` only together with the outcome of a call: too late for the process that continues after a crash. */
 export const lateLedger = writingThrough((commit) => (batch) => commit({ ...batch, writes: batch.writes.map(notStarted) }))
 
 function notStarted(write: Write): Write {
@@ -20,7 +20,7 @@ function notStarted(write: Write): Write {
   return { ...write, calls: write.calls.map((call) => (call.state === 'started' ? { ...call, state: 'pending' } : call)) }
 }
 
-/** Answers, inputs and words of tasks are taken out of the inbox in a commit of their own, before the one that uses them. */
+/** Takes answers, inputs and notifications out of the inbox in a commit before the one that uses them. */
 export const earlyTake = writingThrough((commit) => async (batch) => {
   const isTake = ({ op }: Write): boolean => op === 'inbox.take' || op === 'inbox.patch'
   const taken = batch.writes.filter(isTake)
@@ -30,7 +30,7 @@ export const earlyTake = writingThrough((commit) => async (batch) => {
   return first.ok ? commit({ ...batch, writes: rest }) : first
 })
 
-/** A run writes whoever owns it by now. */
+/** Commits even after another process has claimed the run. */
 export const withoutFence = writingThrough((commit) => (batch: Batch) => {
   return commit({ ...batch, expect: batch.expect.filter(({ that }) => that !== 'fence') })
 })

@@ -7,7 +7,7 @@ import { postgresPlace, ServerClock } from '../stores/postgres/place.ts'
 const place = postgresPlace()
 let runs = 0
 
-/** A store that all processes of a run open. Each run has sessions of its own. */
+/** Creates a store that all processes of a run open. Each run has its own sessions. */
 function newStore(): SessionStore {
   const clock = new ServerClock()
   const store = clock.under(place.store({ ...place.shared(false), clock, migrate: false }))

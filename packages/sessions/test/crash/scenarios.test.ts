@@ -8,10 +8,10 @@ import { behaviours } from './behaviours.ts'
 import { answered } from './scenarios.ts'
 
 const newFolder = temporaryFolders()
-/** `tools` has a test of its own. */
+/** `tools` has its own test. */
 const shipped = Object.entries<CrashScenario>(crashScenarios).filter(([name]) => name !== 'tools')
 
-/** The longest scenarios are struck in each mode in a long run only: the others are, in every run. */
+/** In a short run, the longest scenarios are struck in one mode only, all others in every mode. */
 function modesOf(name: string): readonly CrashMode[] {
   const isLong = name === 'background' || name === 'child'
   return (['kill', 'zombie', 'lost-response'] as const).slice(0, isLong ? rounds({ short: 1, long: 3 }) : 3)
@@ -24,7 +24,7 @@ describe('shipped scenarios with a crash at each of their points', () => {
     const report = await exploreCrashes(scenario, { modes: modesOf(name) })
     expect(report.failures).toEqual([])
     expect(report.points).toBeGreaterThan(7)
-    // The run without a crash, each point killed and stopped, each commit and claim without an answer.
+    // One run without a crash; each point killed and stopped; each commit and claim without an answer.
     expect(report.runs).toBeGreaterThan(modesOf(name).length === 3 ? 2 * report.points : report.points)
   })
 
@@ -50,11 +50,11 @@ describe('shipped scenarios with a crash at each of their points', () => {
   })
 
   it('S180: two tools take less than 10 s, with the clock of the machine standing still', async () => {
-    // CPU time of this process: the load of the machine does not count.
+    // CPU time of this process, which does not depend on the load of the machine.
     const before = process.cpuUsage()
     vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'setInterval'] })
     vi.stubGlobal('fetch', () => expect.unreachable('the network is needed'))
-    // Not the count of all timers: the test runner has its own while it loads modules.
+    // Not the count of all timers: the test runner sets its own while it loads modules.
     const [set, cleared] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')]
     try {
       const report = await exploreCrashes(crashScenarios.tools)

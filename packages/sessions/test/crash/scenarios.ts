@@ -18,14 +18,14 @@ function tool(world: World, name: string, effect: ToolEffect): Tool {
   })
 }
 
-/** What a reader saw who goes on after each death where it had stopped. */
+/** Returns the events of a reader that continues after each death where it had stopped. */
 function readBy(world: Pick<World, 'notes'>): LoggedEvent[] {
   const read = world.notes.get('read') ?? []
   world.notes.set('read', read)
   return read as LoggedEvent[]
 }
 
-/** Reads on until the log says that all is done; a reader of a process that dies is never heard of again. */
+/** Reads on until the log has `settled`. The reader of a process that dies never returns. */
 async function follow(runtime: Runtime, world: World): Promise<void> {
   const read = readBy(world)
   const session = runtime.session(key)
@@ -51,7 +51,7 @@ async function answer(runtime: Runtime): Promise<void> {
   }
 }
 
-/** A tool with an effect and a repeatable one side by side, then one that is answered from outside, then the answer. */
+/** A tool with an effect next to a repeatable one, then one that the client answers, then the final answer. */
 export const answered: CrashScenario = {
   agents: (world) => {
     const steps = [calls('pay', 'index'), calls('where'), { text: 'all is done' }]
@@ -71,13 +71,13 @@ function fold(events: readonly AgentEvent[]): unknown {
   return events.reduce(reduceEvents, emptyView)
 }
 
-/** What may differ: ids, times, and how the scripted model counts its answers. */
+/** Removes what may differ: ids, times, and how the scripted model numbers its answers. */
 function withoutNames(message: CrashEnd['sessions'][number]['messages'][number]): unknown {
   const { id: _id, at: _at, ...rest } = message
   return message.role === 'assistant' ? { ...rest, response: undefined, timing: undefined } : rest
 }
 
-/** Equal with and without a crash, or equal to something else of the same run. */
+/** Requires a value to be equal with and without a crash, or equal to another value of the same run. */
 function comparing(name: string, of: (end: CrashEnd) => unknown, other?: (end: CrashEnd) => unknown): Invariant {
   return {
     name,

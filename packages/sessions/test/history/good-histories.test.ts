@@ -10,7 +10,7 @@ import { accepted, look, RecordedProcesses } from './recorded-runs.ts'
 
 const looking = { tools: [look], steps: ({ prompt }: { readonly prompt: readonly { readonly role: string }[] }) => (prompt.at(-1)?.role === 'tool' ? { text: 'done' } : { toolCalls: [{ name: 'look', input: {} }] }) }
 
-/** Lets time pass until all runs have ended. Meanwhile each runtime reads what the others write. */
+/** Advances the clock until all runs have ended. Each runtime reads meanwhile what the others write. */
 async function readUntilEnded(clock: ManualClock, runtimes: readonly Runtime[], sends: readonly Promise<RunHandle>[]): Promise<readonly string[]> {
   const runs = await Promise.all(sends)
   let done = false
@@ -22,12 +22,12 @@ async function readUntilEnded(clock: ManualClock, runtimes: readonly Runtime[], 
   return (await results).map(({ status }) => status)
 }
 
-/** Each runtime in turn sends an input to each session in turn. */
+/** Sends inputs, with each runtime and to each session in turn. */
 function sendTo(runtimes: readonly Runtime[], sessions: number, inputs: number): readonly Promise<RunHandle>[] {
   return Array.from({ length: inputs }, (_, index) => runtimes[index % runtimes.length] as Runtime).map((runtime, index) => runtime.session(`room:${index % sessions}`).send(`input ${index}`, { id: `input-${index}` }))
 }
 
-/** Each process of the program is recorded. */
+/** Runs a program and records each of its processes. */
 async function recordedProgram(program: Program): Promise<History> {
   const processes = new RecordedProcesses()
   await runProgram(program, { faults: [{ name: 'recorded', runtime: ({ store, ...options }) => processes.record(store ?? memoryStore(), (given) => createRuntime({ ...options, store: given })) }] })

@@ -10,7 +10,7 @@ export class RecordedProcesses {
   #moment = 0
   readonly #lines: string[][] = []
 
-  /** Makes a runtime over the store and records it. `around` stands between the recorder and the store. */
+  /** Creates a runtime over the store and records it. `around` wraps the store below the recorder. */
   start(store: SessionStore, { around = (given) => given, ...options }: Omit<SetupOptions, 'store'> & { readonly around?: (store: SessionStore) => SessionStore }): Runtime {
     return this.record(around(store), (recorded) => setup({ ...options, store: recorded }).runtime)
   }
@@ -26,7 +26,7 @@ export class RecordedProcesses {
   }
 }
 
-/** The history agrees with the model. The text of a problem is printed as it is. */
+/** Expects the history to agree with the model. Throws the text of a problem, so that it is printed unchanged. */
 export function accepted(history: History, options: Parameters<typeof checkHistory>[1] = {}): HistoryReport {
   const report = checkHistory(history, options)
   for (const { text } of report.problems) throw new Error(text)
@@ -34,5 +34,5 @@ export function accepted(history: History, options: Parameters<typeof checkHisto
   return report
 }
 
-/** A tool that is called at each step of these runs. */
+/** A tool that these runs call at each step. */
 export const look: Tool = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure', execute: () => 'seen' })

@@ -6,7 +6,7 @@ type Answer = NonNullable<HistoryOperation['answer']>
 type Batch = Extract<Call, { what: 'commit' }>['batch']
 type Writes = Batch['writes']
 
-/** A call whose answer comes later, or never. */
+/** A call that is answered later, or never. */
 export interface OpenCall {
   readonly id: string
   answer(answer: Answer): string
@@ -15,13 +15,13 @@ export interface OpenCall {
 const key = 'room:1'
 const session = 'session-1'
 
-/** A history of one session that a test writes line by line. Each line is one moment later than the one before. */
+/** A history of one session that a test writes line by line. Each line is one moment after the previous one. */
 export class WrittenHistory {
   readonly #lines = new Map<string, object[]>()
   #moment = 0
   #batches = 0
 
-  /** Begins a call. */
+  /** Starts a call. */
   call(process: string, call: Call): OpenCall {
     const lines = this.#lines.get(process) ?? []
     this.#lines.set(process, lines)
@@ -36,7 +36,7 @@ export class WrittenHistory {
     }
   }
 
-  /** A call with its answer. Returns its name. */
+  /** Adds a call with its answer. Returns its name. */
   operation(process: string, call: Call, answer: Answer): string {
     return this.call(process, call).answer(answer)
   }
@@ -91,7 +91,7 @@ export const seen = (version: number, nextSeq: number, leaf: string | null): Ans
 export const reads: Call = { what: 'readSession', key }
 export const claims: Call = { what: 'claim' }
 
-/** The input is accepted by `a`, and claimed and begun by it. */
+/** Returns a history in which `a` accepts an input, claims its run and starts it. */
 export function begun(): WrittenHistory {
   const written = new WrittenHistory()
   const send = written.call('a', { what: 'send', key, inputId: 'input-1' })
@@ -102,14 +102,14 @@ export function begun(): WrittenHistory {
   return written
 }
 
-/** The same, and `a` has answered it. */
+/** Returns the same history, with the answer of `a`. */
 export function answered(): WrittenHistory {
   const written = begun()
   written.commit('a', written.batch(...end(1)), [4, 7, 8])
   return written
 }
 
-/** The one thing that is wrong. */
+/** Returns the only problem of the history. */
 export function rejected(written: WrittenHistory, options?: Parameters<typeof checkHistory>[1]): HistoryProblem {
   const { problems } = checkHistory(written.history(), options)
   const [problem] = problems

@@ -3,14 +3,16 @@ import { rounds } from '../../../../scripts/test-length.ts'
 import { PayingPlace, expectSound } from './paying-place.ts'
 import { startWorld, type WorldProcess } from './world-process.ts'
 
-/** Of one run with a subagent. */
+/** Boundaries of one run with a subagent. */
 const boundaries = 47
-/** A death at each boundary of a long run, else at each sixth. The crash kit strikes each in every run, without a process. */
+/**
+ * A long run kills at each boundary, a short one at each sixth. The crash kit covers all of them in every run, without processes.
+ */
 const stride = rounds({ short: 6, long: 1 })
 
 /**
- * Kills processes with one session at boundaries of its commits, one after the other, from the given one on. `prepare` is
- * called for each test, with where its store is.
+ * Kills processes with one session at boundaries of their commits, one after the other, from the given boundary on. `prepare` is
+ * called for each test, with the place of its store.
  */
 export function describeBoundaries(storeName: string, first: number, prepare: (store: string) => Promise<void> = async () => undefined): void {
   describe(`a process killed at the boundaries of its commits, over ${storeName}`, () => {
@@ -30,7 +32,7 @@ export function describeBoundaries(storeName: string, first: number, prepare: (s
       const worker = place.startPaying()
       const said = await place.bury(worker)
       const moments = said.flatMap((message) => (message.type === 'moment' ? [message.what] : []))
-      // Outcomes that are not stored together have a commit each.
+      // Outcomes that are not stored together have one commit each.
       expect(moments.filter((what) => !what.startsWith('tool-')).length).toBeLessThanOrEqual(boundaries)
       expect(expectSound(await place.finish()).unknown).toBe(0)
     })

@@ -9,14 +9,14 @@ import { aroundStore } from '../../src/testing/around-store.ts'
 import { CrashProcess } from '../../src/testing/crash-kit/crash-process.ts'
 import { checkLog, gate, setup } from '../support.ts'
 
-/** An owner that can be frozen: nothing that it asks of its store is done or answered then, and no timer of it runs. */
+/** An owner that can be frozen: then its store calls are neither executed nor answered, and its timers do not fire. */
 class Owner extends CrashProcess {
   readonly refused: string[] = []
   readonly accepted: Batch[] = []
   readonly frozen = gate()
   #commits = 0
 
-  /** Freezes at its commit with that number: the store has done it and does not answer, or has not got it yet. */
+  /** Freezes at the commit of this number, before the store gets it or before the answer arrives. */
   around(store: SessionStore, number: number, when: 'before' | 'after'): SessionStore {
     return aroundStore(store, async (operation, args, go) => {
       const isLast = operation === 'commit' && ++this.#commits === number
@@ -48,7 +48,7 @@ async function passUntil<T>(clock: ManualClock, happens: Promise<T>): Promise<T>
   return done
 }
 
-/** Two tools side by side, then the answer; each start of a tool in any process is noted. */
+/** Creates an agent with two tools side by side and then an answer. Records each start of a tool in any process. */
 function work(process: CrashProcess | undefined, effects: string[]) {
   const tool = (name: string, effect: ToolEffect) =>
     defineTool({
@@ -68,7 +68,7 @@ function work(process: CrashProcess | undefined, effects: string[]) {
   return { steps, tools: [tool('charge', 'once'), tool('index', 'idempotent')], onUnknownOutcomeOfAgent: 'tell-model' } as const
 }
 
-/** All that an owner makes in such a run. */
+/** All commits of an owner in such a run. */
 const commits = [1, 2, 3, 4]
 const moments = commits.flatMap((number) => (['before', 'after'] as const).map((when) => ({ number, when })))
 

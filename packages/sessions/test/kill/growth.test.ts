@@ -8,7 +8,7 @@ import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import { rounds } from '../../../../scripts/test-length.ts'
 
 const cycles = rounds({ short: 2_000, long: 10_000 })
-/** 5 MiB in 10,000 cycles. */
+/** 5 MiB per 10,000 cycles. */
 const mostBytesPerCycle = (5 * 1024 * 1024) / 10_000
 
 interface Measured {
@@ -24,7 +24,7 @@ async function measure(place: string): Promise<readonly Measured[]> {
   return measured
 }
 
-/** What is there to stay, without what the collector had not come to yet. */
+/** Returns the growth of the lowest heap sizes, which contain little garbage. */
 function growthPerCycle(measured: readonly Measured[]): number {
   const heap = measured.map((each) => each.heapBytes)
   const between = 0.7 * cycles
@@ -35,7 +35,7 @@ describe(`a session that is suspended and resumed ${cycles} times`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'bowline-growth-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  // What both leave is left by the runtime: the database, which takes twice as long, is for a long run.
+  // Both find leaks of the runtime. The database takes twice as long, so only a long run uses it.
   it.each(['memory', 'data.db'].slice(0, rounds({ short: 1, long: 2 })))('S88: leaves nothing in the memory of its process, over %s', async (name) => {
     const measured = await measure(name === 'memory' ? name : join(folder, name))
     expect(measured.map((each) => each.cycles)).toEqual(Array.from({ length: 10 }, (_, index) => ((index + 1) * cycles) / 10))

@@ -20,7 +20,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
   })
   afterEach(() => place.remove())
 
-  /** The whole log and transcript as a third process reads them, checked for gaps and grammar. */
+  /** Reads the whole log and transcript in a third process, and checks them for gaps and grammar. */
   async function readBack(): Promise<{ log: LoggedEvent[]; roles: string[]; status: string | undefined }> {
     const { runtime } = setup({ steps: [], store: storeAt(place.store), concurrency: 0 })
     await runtime.start()
@@ -151,7 +151,7 @@ describe.each(['data.db', 'files'])('a process killed with SIGKILL, over %s', (s
     expect((await readBack()).roles).toEqual(['user', 'assistant'])
   })
 
-  /** Takes the run up in this process and waits until it asks for help. */
+  /** Takes the run over in this process and waits until it asks for help. */
   async function takeUp() {
     const agent = workerAgent({ effects: place.effectsFile, effect: 'once', mode: 'serve', onSlowStart: () => undefined })
     const runtime = createRuntime({ agents: [agent], store: storeAt(place.store) })

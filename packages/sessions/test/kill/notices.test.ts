@@ -61,7 +61,7 @@ describe('a process that is killed while it tells', () => {
     const doubled = received() - many
     console.info(`${many} notices, three kills: ${many - ids().size} lost, ${doubled} doubled, ${Math.round(performance.now() - begun)} ms`)
     expect(new Set(hook.received.map(({ body }) => body.session)).size).toBe(many)
-    // As many as one process sends at once, for each kill.
+    // At most as many as one process sends at once, for each kill.
     expect(doubled).toBeLessThanOrEqual(3 * 8)
   }, rounds({ short: 60_000, long: 600_000 }))
 })

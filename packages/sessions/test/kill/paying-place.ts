@@ -14,7 +14,7 @@ import { accepted } from '../history/recorded-runs.ts'
 import { Workplace, type WorkerMessage, type WorkerProcess } from './worker-process.ts'
 import type { WorldProcess } from './world-process.ts'
 
-/** A workplace of processes that act on the world outside, and what they were told before they died. */
+/** A workplace of processes that act on the outside world, with what they reported before they died. */
 export class PayingPlace extends Workplace {
   readonly accepted: string[] = []
   readonly #inputs: AcknowledgedInput[] = []
@@ -28,13 +28,13 @@ export class PayingPlace extends Workplace {
     this.#sessions = sessions
   }
 
-  /** Boundary 0: it works until it is killed. */
+  /** Starts a process. With boundary 0 it works until it is killed. */
   startPaying(boundary = 0): WorkerProcess {
     this.#starts += 1
     return this.startProgram('paying-worker', [this.store, this.#world.port, this.#starts, this.#sessions, boundary, this.#historyOf(this.#starts)].map(String))
   }
 
-  /** What it said is known, and what it sent has reached the world. */
+  /** Reads the rest of what a dead process printed, and waits until its effects have reached the outside world. */
   async bury(worker: WorkerProcess, said: readonly WorkerMessage[] = []): Promise<WorkerMessage[]> {
     const all = [...said, ...(await worker.rest())]
     for (const message of all) {
@@ -49,13 +49,13 @@ export class PayingPlace extends Workplace {
     return `${this.store}-history-${start}.jsonl`
   }
 
-  /** What all processes together asked and were told agrees with the model of a session. */
+  /** Checks that the calls and answers of all processes together agree with the model of a session. */
   #checkHistory(): void {
     const files = Array.from({ length: this.#starts + 1 }, (_, index) => this.#historyOf(index + 1))
     accepted(readHistory(files.map((file) => readFileSync(file, 'utf8'))), { atRest: true })
   }
 
-  /** Takes everything up in this process, brings it to its end, and gives everything that there is to see. */
+  /** Finishes all runs in this process, and returns everything that can be observed. */
   async finish(): Promise<CrashEnd> {
     const faults: unknown[] = []
     const clock = minutesLater(this.#starts + 1)
@@ -67,7 +67,7 @@ export class PayingPlace extends Workplace {
     await runtime.start()
     try {
       await Promise.all(this.#keys().map((key) => endOpenRuns(runtime, key)))
-      // Whatever happened to it, the session is as good as new.
+      // The session must still accept an input.
       await pay(runtime.session('room:0'), 'last', (runId) => this.accepted.push(runId))
       while (!(await isAtRest(store)) || (await store.due(1)).timers.length > 0) await setTimeout(10)
       return await this.#readEnd(runtime)
@@ -95,7 +95,7 @@ async function endOpenRuns(runtime: Runtime, key: string): Promise<void> {
   const session = runtime.session(key)
   for (let open = (await session.info())?.openRun; open; open = (await session.info())?.openRun) {
     await settleDoubts(session, open.runId)
-    // A run that waits for its deadline is read at once: its timer has to have its turn.
+    // A run that waits for its deadline is read at once: yield to its timer.
     await setTimeout(1)
   }
 }
@@ -106,13 +106,13 @@ export interface Figures {
   readonly unknown: number
 }
 
-/** Every promise that a death could break. */
+/** Expects every promise to hold that a death could break. */
 export function expectSound(end: CrashEnd): Figures {
   for (const { name, check } of standardInvariants) expect(check(end), name).toEqual([])
   const runs = end.sessions.flatMap((session) => session.runs)
   const calls = end.sessions.flatMap((session) => session.calls)
   expect(runs.filter(({ status }) => !terminalStatuses.some((each) => each === status))).toEqual([])
-  // A client has interrupted it, or what it was to tell was told by another one.
+  // Aborted by an interrupting input, or because another run has reported its tasks.
   const mayBeAborted = ({ stop, kind }: RunRecord): boolean => stop !== undefined || kind === 'notification'
   expect(runs.filter((run) => run.status !== 'completed' && !(run.status === 'aborted' && mayBeAborted(run)))).toEqual([])
   const keysOf = (parts: readonly { readonly idempotencyKey: string }[]) =>

@@ -10,10 +10,10 @@ vi.setConfig({ testTimeout: rounds({ short: 120_000, long: 3_600_000 }) })
 const numberOfRounds = rounds({ short: 1, long: 100 })
 const killsPerRound = rounds({ short: 5, long: 10 })
 const sessions = 20
-/** What a process says until about half of its sessions have come to their subagents; the next one goes on from there. */
+/** Number of moments that a process prints until about half of its sessions have reached their subagents. */
 const moments = 400
 
-/** Kills processes with many sessions, one after the other on the same store, whatever they are about. */
+/** Kills processes with many sessions at random moments, one after the other on the same store. */
 export function describeRandomMoments(storeName: string): void {
   describe(`processes killed at random moments, over ${storeName}`, () => {
     let world: WorldProcess
@@ -32,7 +32,7 @@ export function describeRandomMoments(storeName: string): void {
           const last = 1 + Math.floor(random() * moments)
           let seen = 0
           const said = await worker.readUntil((message) => message.type === 'done' || (message.type === 'moment' && ++seen >= last))
-          // It runs on until the signal arrives.
+          // The worker runs on until the signal arrives.
           await worker.kill()
           await place.bury(worker, said)
         }

@@ -10,14 +10,14 @@ const perSession = rounds({ short: 15, long: 100 })
 const sessions = rounds({ short: 6, long: 100 })
 const spreadMs = rounds({ short: 2000, long: 60_000 })
 const kills = 3
-/** Model calls until a process is killed, at most. */
+/** Maximum number of model calls before a process is killed. */
 const mostMoments = rounds({ short: 8, long: 2500 })
 const hourMs = 3_600_000
 
-// Each test starts four processes or more.
+// Each test starts at least four processes.
 vi.setConfig({ testTimeout: rounds({ short: 60_000, long: 1_200_000 }) })
 
-/** `processes`: so many work side by side, and one after the other of them is killed. `prepare` makes the place of the store. */
+/** Kills processes one after the other while `processes` of them work. `prepare` creates the place of the store. */
 export function killSchedules(storeName: string, processes: number, prepare: (place: Workplace) => Promise<void> = async () => undefined): void {
   let place: Workplace
   beforeEach(async () => {
@@ -28,7 +28,7 @@ export function killSchedules(storeName: string, processes: number, prepare: (pl
 
   const start = (): WorkerProcess => place.startProgram('scheduled-worker', [place.store])
 
-  /** Made an hour ago, so that those that are due first may be. */
+  /** Creates the schedules an hour ago, so that some are already due. */
   async function plan(): Promise<void> {
     const firstAt = Date.now()
     const clock = { ...systemClock, now: () => firstAt - hourMs }
@@ -72,7 +72,7 @@ export function killSchedules(storeName: string, processes: number, prepare: (pl
       let seen = 0
       const messages = await worker.readUntil(({ type }) => type === 'done' || (type === 'moment' && ++seen >= last))
       calls += messages.filter(({ type }) => type === 'moment').length
-      // Others may have done the rest meanwhile.
+      // Other processes may have finished meanwhile.
       if (messages.at(-1)?.type === 'moment') killed += 1
       await worker.kill()
     }

@@ -26,14 +26,14 @@ export interface EffectLine {
   readonly attempt: number
 }
 
-/** A folder with a store and a file in which the tools leave their traces. */
+/** A folder with a store, and a file in which tools record their effects. */
 export class Workplace {
   readonly #folder = mkdtempSync(join(tmpdir(), 'bowline-kill-'))
   readonly store: string
   readonly effectsFile = join(this.#folder, 'effects.jsonl')
   readonly #workers: WorkerProcess[] = []
 
-  /** The name says what it is, see `storeAt`. */
+  /** The name selects the kind of store, see `storeAt`. */
   constructor(storeName: string) {
     this.store = join(this.#folder, storeName)
   }
@@ -80,7 +80,7 @@ export class WorkerProcess {
     this.#messages = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }
 
-  /** Reads on to the first message that fits, and gives all up to it. */
+  /** Reads up to the first message that fits. Returns all messages up to it. */
   async readUntil(fits: (message: WorkerMessage) => boolean): Promise<WorkerMessage[]> {
     const seen: WorkerMessage[] = []
     for (;;) {
@@ -92,7 +92,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Everything that it says until it is dead, by its own hand or another's; one that is done is killed. */
+  /** Returns all messages until the process is dead. Kills it once it is done. */
   async rest(): Promise<WorkerMessage[]> {
     const seen: WorkerMessage[] = []
     for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) {
@@ -105,7 +105,7 @@ export class WorkerProcess {
     return seen
   }
 
-  /** Everything that it says from now on until it has ended, in whatever way. */
+  /** Returns all further messages until the process has ended in any way. */
   async readToEnd(): Promise<WorkerMessage[]> {
     const seen: WorkerMessage[] = []
     for (let line = await this.#messages.next(); !line.done; line = await this.#messages.next()) seen.push(JSON.parse(line.value) as WorkerMessage)

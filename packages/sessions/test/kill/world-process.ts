@@ -9,7 +9,7 @@ export interface WorldProcess extends WorldClient {
   end(): Promise<void>
 }
 
-/** The world outside, in a process that nobody kills before its time. */
+/** Starts the outside world in a process that lives as long as the tests. */
 export async function startWorld(): Promise<WorldProcess> {
   const child = spawn(process.execPath, [...nodeFlags, program('sessions/test/fixtures/outside-world')], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]

@@ -8,7 +8,7 @@ import { gate, setup } from '../support.ts'
 const hourMs = 3_600_000
 const never = (): Promise<Step> => new Promise<Step>(() => undefined)
 
-/** As the clock of a machine: it can be set, and timers that are set already run after the same time as before. */
+/** Creates a clock that can be set, like that of a machine. Timers that are already set keep their duration. */
 function settableClock() {
   const real = manualClock()
   let offset = 10 * hourMs

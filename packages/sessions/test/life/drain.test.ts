@@ -8,7 +8,7 @@ import { checkLog, gate, setup, types, type SetupOptions } from '../support.ts'
 
 const asks = (...ids: readonly string[]): Step => ({ toolCalls: ids.map((id) => ({ id, name: 'place', input: {} })) })
 
-/** A runtime in which nothing happens by itself. */
+/** Creates a runtime in which nothing happens by itself. */
 async function asleep(options: SetupOptions) {
   const clock = manualClock()
   const store = memoryStore()
@@ -18,7 +18,7 @@ async function asleep(options: SetupOptions) {
   return { ...made, clock, store, wakes, session: made.runtime.session('room:1') }
 }
 
-/** A model whose n-th call waits for the n-th gate. */
+/** Creates a model whose n-th call waits for the n-th gate. */
 function gatedSteps(count: number) {
   const gates = Array.from({ length: count }, () => gate())
   const called = Array.from({ length: count }, () => gate())
@@ -97,7 +97,7 @@ describe('drain', () => {
     const draining = runtime.drain()
     await called[0]?.passed
     const other = await runtime.session('room:2').send('and me')
-    // It need not wait for the first one.
+    // It does not wait for the first run.
     await called[1]?.passed
     gates[1]?.open()
     expect(await other.result()).toMatchObject({ status: 'completed' })
@@ -113,7 +113,7 @@ describe('drain', () => {
     const run = await session.send('go')
     const draining = runtime.drain()
     await called[0]?.passed
-    // Steered in by another process, for the run that a stop then ends.
+    // Steered by another process, for the run that a stop then ends.
     await session.steer('and this')
     await session.stop({ waitMs: 0 })
     for (const each of gates) each.open()

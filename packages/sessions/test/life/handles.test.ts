@@ -11,7 +11,7 @@ const place = defineTool({ name: 'place', description: 'Where the user is.', inp
 type Code = 'session-missing' | 'session-expired' | 'session-deleted' | 'handle-closed'
 type Outcome = Code | 'ok'
 
-/** What each method says of a session that is not there (any more), in the order of `states`. */
+/** Outcome of each method for a session that does not exist (any more), in the order of `states`. */
 const states = ['missing', 'expired', 'deleted', 'closed', 'deleted before'] as const
 const closed: Outcome = 'handle-closed'
 

@@ -7,7 +7,7 @@ import { checkLog, gate, setup, types, type SetupOptions } from '../support.ts'
 
 const call = (name: string) => ({ id: `c-${name}`, name, input: {} })
 
-/** Tools that hear no signal and never end, and what lets the test know that all have started. */
+/** Creates tools that ignore their signal and never end, with a promise for the start of all of them. */
 function deafTools(effects: readonly ToolEffect[] = ['pure', 'idempotent', 'once']) {
   const started = gate()
   let running = 0
@@ -142,7 +142,7 @@ describe('kill', () => {
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
     const { tools, started: allStarted } = deafTools(['once'])
-    // Its own clock stands still: it prolongs no lease.
+    // Its own clock stands still, so it renews no lease.
     const firstClock = manualClock()
     const first = await started({ steps: [{ toolCalls: [call('once')] }], tools, store, clock: firstClock })
     await first.session.send('go')

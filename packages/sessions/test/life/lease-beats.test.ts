@@ -6,7 +6,7 @@ import type { Lease, LeaseState, SessionStore } from '../../src/contract/session
 
 const [leaseMs, heartbeatMs] = [10_000, 3_000]
 
-/** Runs that are executed, and a store that answers each renewal as the test says. */
+/** Creates running runs, and a store that answers each renewal as the test says. */
 function world(runIds: readonly string[], answer: (leases: readonly Lease[]) => Promise<readonly LeaseState[]>) {
   const clock = manualClock(100_000)
   const runs = new Map(runIds.map((id) => [id, { claim: { run: { id, epoch: 7 } }, heldUntil: clock.now() + leaseMs, unheardBeats: 0 } as unknown as ActiveRun]))

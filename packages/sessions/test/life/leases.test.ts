@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { faultyStore } from '@bowline/sessions/testing'
 import { gate, setup } from '../support.ts'
 
-/** Answers that never come. */
+/** Answers that never arrive. */
 const never = (): Promise<Step> => new Promise<Step>(() => undefined)
 
 describe('leases', () => {
@@ -56,7 +56,7 @@ describe('leases', () => {
     await runtime.session('room:1').send('go')
     const claimedAt: number[] = []
     for (let ms = 0; ms < 20_000; ms += 500) {
-      // The leases of these owners are over at once: what keeps the run back is its delay.
+      // The leases of these owners end at once, so only the backoff delays the run.
       if ((await store.claim({ owner: `dead ${ms}`, max: 1, leaseMs: 0, agents: ['assistant'], holds: [] })).length > 0) claimedAt.push(clock.now())
       await clock.advance(500)
     }

@@ -10,7 +10,7 @@ const hourMs = 3_600_000
 const weekMs = 7 * 24 * hourMs
 const lifeMs = 4 * hourMs
 
-/** A session with a task in the background, a conversation with a subagent that went on, and states; then its time is over. */
+/** Creates an expired session with a background task, a conversation with a subagent, and states. */
 async function livedWithChildren(store: SessionStore) {
   const clock = manualClock()
   const notes = helper('notes', [{ toolCalls: [handOver('deep', 'scout')] }, { text: 'noted' }], { subagents: [helper('scout', [{ text: 'deep' }])] })
@@ -20,7 +20,7 @@ async function livedWithChildren(store: SessionStore) {
   })
   const { runtime, session } = made
   await session.open()
-  // Its children are younger, and would live longer.
+  // The children are younger, so they would expire later.
   await clock.advance(lifeMs / 2)
   const run = await session.send('go')
   await runtime.drain()

@@ -24,7 +24,7 @@ async function started(options: SetupOptions) {
   return { clock, store, ...made, session: made.runtime.session('room:1') }
 }
 
-/** How often each call got an outcome. */
+/** Returns the status of each outcome, so that repeated ones show. */
 async function outcomes(session: Parameters<typeof logOf>[0]): Promise<readonly unknown[]> {
   return (await checkLog(session)).flatMap((event) => (event.type === 'tool-execution-end' ? [event.message.status] : []))
 }
@@ -246,7 +246,7 @@ describe('the life of a session', () => {
     const reading = collect(session.events())
     await clock.advance(5_000)
     expect(types(await reading)).toEqual(['session-start', 'session-end'])
-    // Who comes later reads the same.
+    // A later reader gets the same.
     expect(types(await collect(session.events()))).toEqual(['session-start', 'session-end'])
     await runtime.stop()
   })

@@ -9,7 +9,7 @@ const handOn = (to: string, inBackground = false): Step => ({
   toolCalls: [{ id: `to-${to}`, name: `delegate_to_${to}`, input: { prompt: 'do it', ...(inBackground && { run_in_background: true }) } }],
 })
 
-/** A tool that ends when it is told to stop. */
+/** Creates a tool that ends when it is aborted. */
 function slowTool(onStart: () => void) {
   return defineTool({
     ...{ name: 'slow', description: 'Waits.', inputSchema: z.object({}), effect: 'pure' },
@@ -21,7 +21,7 @@ function slowTool(onStart: () => void) {
   })
 }
 
-/** root → mid → leaf, whose tool is at work. */
+/** Creates the tree root → mid → leaf. The tool of the leaf is running. */
 function tree(midSteps: readonly Step[], options: Partial<SetupOptions> = {}) {
   const started = gate()
   const agent = (name: string, steps: readonly Step[], more: { subagents?: readonly Agent[]; tools?: ReturnType<typeof slowTool>[] }) =>

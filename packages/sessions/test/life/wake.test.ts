@@ -141,7 +141,7 @@ describe('onWake', () => {
 })
 
 describe('hints that are lost', () => {
-  /** Nobody is ever told of anything. */
+  /** Wraps a store whose subscribers are never notified. */
   function deaf(store: SessionStore): SessionStore {
     return new Proxy(store, { get: (target, name) => (name === 'subscribe' ? () => () => undefined : (Reflect.get(target, name) as unknown)) })
   }
@@ -177,7 +177,7 @@ describe('hints that are lost', () => {
     await clock.advance(5_000)
     const { receipt, after } = await stopping
     expect(receipt).toMatchObject({ state: 'settled', status: 'stopped' })
-    // Three for the owner, one for the news of the end.
+    // Three seconds for the owner, one for the notification of the end.
     expect(after).toBeLessThanOrEqual(4_000)
     await sender.stop()
     await worker.stop()

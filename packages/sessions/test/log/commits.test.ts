@@ -21,14 +21,14 @@ async function postgresStores(): Promise<Place> {
 
 type Recorded = ReturnType<typeof recordingStore>
 
-/** The ranges of the log that were stored together, by what the store answered. */
+/** Returns the ranges of the log that were stored together, by the answers of the store. */
 function stored(store: Recorded, key: string): readonly (readonly [first: number, last: number])[] {
   return store.commits.flatMap(({ batch, result }) => (result.ok && batch.key === key && result.lastSeq >= result.firstSeq ? [[result.firstSeq, result.lastSeq] as const] : []))
 }
 
 const rangesOf = (log: readonly AgentEvent[]) => commitsOf(log).map(({ firstSeq, lastSeq }) => [firstSeq, lastSeq])
 
-/** An input that waits for its answer in one process, and is answered in the next one. */
+/** Sends an input that waits for its answer in one process and is answered in the next one. */
 async function twoProcesses([first, later]: readonly [SessionStore, () => SessionStore]) {
   const clock = manualClock(1_000)
   const stores = [recordingStore(first)]
@@ -66,7 +66,7 @@ describe.each([...namesOfPlaces, 'postgres'] as const)('the log of a session ove
     }
     expect(commitsOf(exported)).toEqual(commits)
     await stop()
-    // What was followed live is what is stored.
+    // The live events equal the stored ones.
     expect((await reader).filter((event) => 'seq' in event)).toEqual(log.map((event) => expect.objectContaining({ seq: event.seq, ...('commit' in event && { commit: event.commit }) }) as unknown))
   })
 })

@@ -75,7 +75,7 @@ describe('S106: a session that is deleted under its readers', () => {
 })
 
 describe('S123: the events of a run', () => {
-  /** A run that rests as the test says. */
+  /** Creates a run that rests as the test says. */
   async function ofRun() {
     const log = await writtenLog()
     const run = { rests: false, asked: 0 }

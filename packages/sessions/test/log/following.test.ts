@@ -276,7 +276,7 @@ describe('S118, S119: a log with several writers', () => {
     await log.write(event('message-end'), ...others(1))
     const taken: unknown[] = []
     const events = readLog(log.reading({ ...at(3), live }))
-    // A reading, a look back, and a look for the newest event of a run.
+    // One read, one look back, and one search for the newest event of a run.
     log.duringReads(...Array.from({ length: 4 }, () => () => taken.push(events.take())))
     const next = events.next()
     await log.settle()

@@ -21,7 +21,7 @@ describe('LiveSession', () => {
     session.publishDurable([durable(5)], true)
     for (const text of ['a', 'b', 'c']) session.publishDelta(delta(text))
     expect(drain(session.subscribe(1))).toEqual(['5.2', '5.3'])
-    // An event of another writer moves the number, not the count.
+    // An event of another writer changes the number, not the count.
     session.publishDurable([{ type: 'session-start', at: 0, sessionKey: 'k', seq: 6 }], false)
     session.publishDelta(delta('d'))
     expect(drain(session.subscribe(2))).toEqual(['5.3', '6.4'])

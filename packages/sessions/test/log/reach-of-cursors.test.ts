@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { readLog, type LogReading } from '../../src/log/read-log.ts'
 
-/** A log that keeps the events 5 to 9 of a session. */
+/** Creates a log that keeps the events 5 to 9 of a session. */
 function reading(seq: number): LogReading {
   const events = [5, 6, 7, 8, 9].map((each) => ({ type: 'save-point', at: 1, runId: 'r1', turn: 1, seq: each }) as LoggedEvent)
   const readEvents = async (_key: string, after: number, limit: number) => ({

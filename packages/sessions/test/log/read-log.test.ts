@@ -8,7 +8,7 @@ import { collect, gate, logOf, setup, types } from '../support.ts'
 
 const fold = (events: readonly AgentEvent[], from: RunView = emptyView): RunView => events.reduce(reduceEvents, from)
 
-/** Ten words, one delta each; the model waits in the middle until the gate is open. */
+/** Returns ten words, one delta each. The model waits in the middle until the gate is open. */
 function story(passed: Promise<void>): { readonly text: string; readonly step: Step } {
   const words = Array.from({ length: 10 }, (_, index) => `word${index} `)
   const deltas = words.map((delta) => ({ type: 'text-delta', id: 't', delta }) as const)
@@ -32,7 +32,7 @@ async function readUntil(events: AsyncIterable<LoggedEvent>, isLast: (event: Log
   return seen
 }
 
-/** No position goes back, and none comes twice. */
+/** Returns true if no position goes back or repeats. */
 function inOrder(cursors: readonly string[]): boolean {
   const places = cursors.map((cursor) => cursor.split('.').map(Number))
   return places.every(([seq = 0, n = 0], index) => {
@@ -54,7 +54,7 @@ describe('readLog', () => {
     const undisturbed = readUntil(session.events(), isSettled)
     await session.send('tell me')
     const half = await readUntil(session.events(), (event) => event.type === 'text-delta' && event.delta === 'word4 ')
-    // While the message is open: each cut is re-attached now and read to the end.
+    // While the message is open, reattaches at each cut and reads to the end.
     const resumed = half.map((event, index) => ({
       before: half.slice(0, index + 1),
       after: readUntil(session.events(event.cursor), isSettled),
@@ -65,7 +65,7 @@ describe('readLog', () => {
     for (const { before, after } of resumed) {
       expect([...before, ...(await after)]).toEqual(whole)
     }
-    // After the message has ended its deltas are void: the durable records lead to the same state.
+    // After the message has ended, its deltas are void: the durable records lead to the same state.
     for (const { before } of resumed) {
       const rest = await collect(session.events({ cursor: before.at(-1)!.cursor, live: false }))
       expect(fold([...before, ...rest])).toEqual(fold(whole))
@@ -113,7 +113,7 @@ describe('readLog', () => {
     const queued = await session.send('two')
     if (stops) await queued.stop()
     const isOther = (event: LoggedEvent): boolean => event.type === (stops ? 'turn-end' : 'run-queued') && event.runId === queued.runId
-    // Cut exactly at the event of the other writer: as it happened, and read later. Also cut before it.
+    // Cut exactly at the event of the other writer, live and later. Also cut before it.
     const late = await readUntil(session.events(), isOther)
     const seen = late.at(-1)
     const after = readUntil(session.events(seen?.cursor), isSettled)
@@ -182,7 +182,7 @@ describe('readLog', () => {
     expect(types(events).at(0)).toBe('run-queued')
     expect(types(events).at(-1)).toBe('save-point')
     expect(events.every((event) => 'runId' in event && event.runId === second.runId)).toBe(true)
-    // Read again later, each is what it was.
+    // Each can be read again later.
     expect(types(await collect(first)).at(-1)).toBe('save-point')
     expect(types(await collect(second))).toEqual(types(events.filter((event) => !isDelta(event))))
     expect(types(await logOf(session)).at(-1)).toBe('settled')

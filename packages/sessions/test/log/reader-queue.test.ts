@@ -8,7 +8,7 @@ import { ReaderQueue } from '../../src/log/reader-queue.ts'
 const event = (seq: number): LoggedEvent => ({ type: 'save-point', at: 1, runId: 'r', turn: 1, seq, cursor: `${seq}` })
 const signalOf = (): AbortController => new AbortController()
 
-/** Whether the wait has ended by now. */
+/** Returns true if the wait has ended by now. */
 async function ended(wait: Promise<unknown>): Promise<boolean> {
   let over = false
   void wait.then(() => (over = true))

@@ -9,7 +9,7 @@ const batch = (n: number, text: string): DeltaBatch => ({
   events: [{ type: 'text-delta', at: 0, runId: 'run-1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text }],
 })
 
-/** A reader of one session, and deltas that `read` answers with. */
+/** Creates a reader of one session. `read` returns the deltas. */
 function reading(read: (key: string, after: DeltaPlace) => Promise<readonly DeltaBatch[]>) {
   const live = new LiveLog()
   const faults: unknown[] = []

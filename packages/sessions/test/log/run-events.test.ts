@@ -8,11 +8,11 @@ import { collect, gate, types } from '../support.ts'
 const place = placesOfStores()
 
 interface LaggingReader {
-  /** Resolves with the rest of the events, once the test lets the reader go on. */
+  /** Resolves with the remaining events, once the test lets the reader continue. */
   rest(): Promise<readonly LoggedEvent[]>
 }
 
-/** A reader that takes one event, requests the next, and does not read it before the test says so. */
+/** Creates a reader that takes one event, requests the next, and does not read it before the test says so. */
 async function lagging(events: AsyncIterable<LoggedEvent>): Promise<LaggingReader> {
   const reading = events[Symbol.asyncIterator]()
   const taken = [await reading.next(), reading.next()]
@@ -27,7 +27,7 @@ async function lagging(events: AsyncIterable<LoggedEvent>): Promise<LaggingReade
 }
 
 describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => {
-  /** A run whose model hands work to a subagent that answers at once; it is held after the first delta. */
+  /** Creates a run whose model delegates to a subagent that answers at once. The run is held after the first delta. */
   async function heldRun() {
     const [store] = place(name)
     const go = gate()
@@ -61,7 +61,7 @@ describe.each(namesOfPlaces)('the events of a run over the %s store', (name) => 
   it.each(Object.keys(readers))('S117, S123: %s, stopped at a delta, gets all later deltas of the run, or none if they do not fit', async (kind) => {
     const { runtime, session, run, go } = await heldRun()
     const reading = readers[kind]!(run, session)[Symbol.asyncIterator]()
-    // A reader that has got a delta listens: what is published from now on waits for it.
+    // A reader that got a delta is subscribed: later events wait in its queue.
     while ((await reading.next()).value?.type !== 'text-delta');
     go.open()
     await run.result()

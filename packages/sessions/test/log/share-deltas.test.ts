@@ -7,7 +7,7 @@ import { gate } from '../support.ts'
 
 const delta = (text: string): DeltaEvent => ({ type: 'text-delta', at: 0, runId: 'run-1', turn: 1, step: 1, messageId: 'm', index: 0, delta: text })
 
-/** A sharer, and what it has pushed: each time the base, the first place and the texts. */
+/** Creates a sharer with a list of its pushes: base, first place and texts of each. */
 function sharing() {
   const clock = manualClock()
   const pushed: (readonly [base: number, n: number, texts: string])[] = []

@@ -7,14 +7,14 @@ import { sharedDeltas } from './shared-deltas.ts'
 
 const text = Array.from({ length: 40 }, (_, index) => `word ${index}, `)
 
-/** A message of forty words, one each 10 ms; its second half waits for `go`. */
+/** Returns a message of forty words, one every 10 ms. Its second half waits for `go`. */
 function story(go: Promise<void>): SetupOptions['steps'] {
   const words = text.flatMap((delta) => [{ sleep: 10 }, { type: 'text-delta', id: 't', delta } as const])
   const parts = [{ type: 'text-start', id: 't' } as const, ...words.slice(0, 40), { wait: go }, ...words.slice(40), { type: 'text-end', id: 't' } as const]
   return [{ parts }, { parts }]
 }
 
-/** A runtime that reads and one that executes, like two processes on one store. */
+/** Creates a runtime that reads and one that executes, like two processes on one store. */
 async function two() {
   const clock = manualClock()
   const go = gate()
@@ -37,7 +37,7 @@ async function two() {
   return { clock, go: go.open, shared, pass, stop, here: executing.runtime.session('room:1'), elsewhere: reading.runtime.session('room:1') }
 }
 
-/** What a reader has seen so far, and its end. */
+/** Follows a session. Returns the events so far, and a promise for the end. */
 function follow(session: Session, cursor?: string, turns = 1) {
   let left = turns
   const seen: LoggedEvent[] = []
@@ -51,7 +51,7 @@ function follow(session: Session, cursor?: string, turns = 1) {
   return { seen, done, words: () => seen.flatMap((event) => (event.type === 'text-delta' ? event.delta : [])) }
 }
 
-/** The same events, but for deltas at the end of a message: its last durable event may overtake them. */
+/** Expects the same events. Only the last deltas of a message may be missing: its last durable event may overtake them. */
 function expectSame(seen: readonly LoggedEvent[], expected: readonly LoggedEvent[]): void {
   const cursors = new Set(seen.map(({ cursor }) => cursor))
   const missing = expected.filter(({ cursor }) => !cursors.has(cursor))
@@ -75,7 +75,7 @@ describe('S188: deltas that another process makes', () => {
     expectSame(far.seen, near.seen)
     for (const { events } of shared.pushed) expect(events.length).toBeLessThanOrEqual(20)
     expect(shared.pushed.length).toBeGreaterThan(10)
-    // The commit of the whole message replaces what was not pushed yet.
+    // The commit of the whole message replaces the deltas that were not pushed yet.
     expect(shared.pushed.flatMap(({ events }) => types(events as LoggedEvent[]))).not.toContain('text-end')
     await checkLog(elsewhere)
     await stop()

@@ -1,18 +1,18 @@
 import type { DeltaBatch, DeltaStore, SessionStore, StoreHint } from '../../src/contract/session-store.ts'
 
-/** Deltas that several runtimes share, as a store of many processes keeps them. */
+/** Deltas that several runtimes share, as in a store for many processes. */
 export interface SharedDeltas {
-  /** The store of one runtime. */
+  /** Wraps the store of one runtime. */
   over(store: SessionStore): SessionStore
-  /** All that was pushed, also what was dropped. */
+  /** All pushed deltas, dropped ones included. */
   readonly pushed: DeltaBatch[]
-  /** How often deltas were read. */
+  /** Returns how often deltas were read. */
   reads(): number
-  /** Whether pushes are told to the others. */
+  /** True if other runtimes are notified of pushes. */
   tells: boolean
-  /** Whether commits are. */
+  /** True if other runtimes are notified of commits. */
   tellsCommits: boolean
-  /** What a push waits for. */
+  /** A push waits for this promise. */
   hold: Promise<unknown> | undefined
 }
 

@@ -3,7 +3,7 @@ import type { Step } from '@bowline/llm/testing'
 import { expect, it } from 'vitest'
 import { collect, gate, logOf, setup, types } from '../support.ts'
 
-/** All that is given now: one that is waited for, and what is at hand with it. */
+/** Returns all events that are available now: the next one, and those that `take` returns after it. */
 async function atHand(reading: LogIterator): Promise<LoggedEvent[]> {
   const { value, done } = await reading.next()
   const events = done ? [] : [value]
@@ -17,7 +17,7 @@ async function nextOf(reading: LogIterator): Promise<LoggedEvent> {
   return value
 }
 
-/** A message that waits behind its first delta. */
+/** Returns a message that waits after its first delta. */
 function held(passed: Promise<void>, deltas: readonly { readonly type: 'text-delta'; readonly id: string; readonly delta: string }[]): NonNullable<Step['parts']> {
   const first = { type: 'text-delta', id: 't', delta: 'x'.repeat(100) } as const
   return [{ type: 'text-start', id: 't' }, first, { wait: passed }, ...deltas, { type: 'text-end', id: 't' }]

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { LiveLog } from '../../src/log/live-log.ts'
 import { readLog, type LogReading } from '../../src/log/read-log.ts'
 
-/** Attaches a reader to the end of a log, and says whether it holds the process while it waits there. */
+/** Attaches a reader to the end of a log. Resolves with true if it keeps the process alive while it waits. */
 async function holds(types: readonly string[]): Promise<boolean> {
   const ofSession = ['session-start', 'run-queued', 'branch-switched', 'settled']
   const events = types.map((type, index) => ({ type, at: 1, runId: 'r1', ...(!ofSession.includes(type) && { turn: 1 }), seq: index + 1 }) as LoggedEvent)
@@ -16,7 +16,7 @@ async function holds(types: readonly string[]): Promise<boolean> {
     now: () => 1,
     setTimer(_at, _fire, options) {
       if (options?.hold) waits.resolve(true)
-      // The timer that looks at the store comes before the wait: without a second one, nothing is held.
+      // The poll timer comes before the wait. If there is no second timer, nothing keeps the process alive.
       else setImmediate(() => waits.resolve(false))
       return () => undefined
     },

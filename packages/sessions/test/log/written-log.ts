@@ -9,21 +9,24 @@ import { aroundStore } from '../../src/testing/around-store.ts'
 
 export const key = 'room:1'
 
-/** An event of a run in its first turn, or of whoever `more` says. */
+/** Creates an event of a run in its first turn, unless `more` says otherwise. */
 export function event(type: string, more: object = {}): object {
   return { type, at: 1, runId: 'r1', turn: 1, ...more }
 }
 
-/** A reader that takes all that it is given. */
+/** A reader that takes every event. */
 export interface Follower {
   readonly cursors: readonly string[]
   readonly types: readonly string[]
   readonly last: LoggedEvent | undefined
-  /** How the reading has ended; undefined: it goes on. */
+  /** End of the reading. Undefined while it continues. */
   readonly over: 'done' | { readonly code: string } | undefined
 }
 
-/** A log that the test writes, in the store as another process does, or as this one does, which tells its readers. */
+/**
+ * Creates a log that the test writes: as another process, which only stores events, or as this one, which also notifies its
+ * readers.
+ */
 export async function writtenLog() {
   const clock = manualClock(1000)
   const memory = memoryStore()
@@ -46,7 +49,7 @@ export async function writtenLog() {
     if (!result.ok) throw new Error(`The store refuses: ${result.reason}.`)
     return result.firstSeq
   }
-  /** Stores events of which nobody tells the readers of this process. */
+  /** Stores events without notifying the readers of this process. */
   async function write(...events: readonly object[]): Promise<readonly StoredEvent[]> {
     const firstSeq = await commit({ op: 'event.append', events: events.map((each) => ({ event: each as never })) })
     return events.map((each, index) => ({ ...each, seq: firstSeq + index }) as StoredEvent)
@@ -56,22 +59,22 @@ export async function writtenLog() {
     live,
     commit,
     write,
-    /** How many events each reading of the store asked for. */
+    /** The limit of each read of the store. */
     limits,
     create: () => commit({ op: 'session.ensure', session: { id: `s${++sessions}`, agent: 'assistant', metadata: {}, at: 1 } }),
-    /** As the active run of this process does. */
+    /** Stores and publishes events like the active run of this process. */
     publish: async (...events: readonly object[]) => live.publish(key, await write(...events), true),
-    /** As a caller in this process does. */
+    /** Stores and publishes events like a caller in this process. */
     publishOther: async (...events: readonly object[]) => live.publish(key, await write(...events), false),
     say: (text: string, more: object = {}) => live.session(key).publishDelta(event('text-delta', { step: 1, messageId: 'm', index: 0, delta: text, ...more }) as never),
-    /** The run that is active in this process leaves it: from then on readers alone keep what is said. */
+    /** Ends the active run of this process. From then on, only readers keep its deltas. */
     endRun: () => {
       live.endRun(key, 'r1')
       letGo()
     },
-    /** What happens while the next readings of the store are under way, when they have their answer. */
+    /** Work for the next reads of the store, done when they have their answer. */
     duringReads: (...work: readonly (() => unknown)[]) => void during.push(...work),
-    /** Lets all happen that needs no time. */
+    /** Lets everything happen that needs no time. */
     settle: () => clock.advance(0),
     reading: (options: Partial<LogReading> = {}): LogReading => ({
       ...{ store, liveLog: live, clock, key, live: true },

@@ -13,7 +13,7 @@ const key = 'room:1'
 const save = (id: string, input: object) => ({ id, name: 'memory_save', input: input as never })
 const forget = (id: string, noteKey: string) => ({ id, name: 'memory_forget', input: { key: noteKey } })
 
-/** Notes of one answer are changed at once. */
+/** The notes of one answer are changed concurrently. */
 const answers = [
   [save('c1', { text: 'Likes tea.' }), save('c2', { key: 'city', text: 'Lives in Oslo.' })],
   [save('c3', { key: 'city', text: 'Lives in Rome.' }), save('c4', { key: 'pet', text: 'Has a cat.' })],
@@ -37,7 +37,7 @@ function agentOf(store: SessionStore): Agent {
   return defineAgent({ name: 'assistant', model, extensions: [memory({ store, scope: alice })] })
 }
 
-/** Runs the turn to its end; the first processes die at these points, one each. */
+/** Runs the turn to its end. The first processes die at these points, one each. */
 async function runCrash(...points: readonly DeathPoint[]): Promise<Outcome> {
   const clock = manualClock()
   const ids = fakeIds()

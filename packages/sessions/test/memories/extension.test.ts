@@ -30,7 +30,7 @@ interface Turn {
   readonly errors: readonly string[]
 }
 
-/** Each turn in a process of its own, over the same notes. */
+/** Runs each turn in a new process on the same notes. */
 function bench(store: StateStore = memoryStateStore()): Bench {
   const clock = manualClock(startMs)
   return {
@@ -55,7 +55,7 @@ describe('the memory of an agent', () => {
     const { memories, turn } = bench()
     const first = await turn([save({ key: 'colour', text: 'Likes blue.', tags: ['taste'] }), { text: 'Noted.' }], { user: 'alice' })
     expect(first).toMatchObject({ status: 'completed', outputs: [{ type: 'text', value: 'Saved under the key "colour".' }], errors: [] })
-    // Within the turn the prompt stays what it was: what it has saved stands in the transcript.
+    // Within the turn the prompt does not change. The saved note is in the transcript.
     expect([promptOf(first.model, 0), promptOf(first.model, 1)]).toEqual(['Be kind.', 'Be kind.'])
     const note = await memories.get(alice, 'colour')
     expect(note).toMatchObject({ scope: alice, createdAt: startMs, origin: { sessionKey: 'tenant:acme:room:1', toolCallId: 'call-1', runId: expect.any(String) as string } })
@@ -125,7 +125,7 @@ describe('the memory of an agent', () => {
   it('A193: a plain turn reads the notes once', async () => {
     const store = watchedStore(memoryStateStore())
     await bench(store).turn([search('x'), { text: 'x' }], { user: 'alice' })
-    // Before and after the call, and the search.
+    // One list before and after the call, and the search.
     expect(store.calls).toEqual(['list', 'list'])
   })
 

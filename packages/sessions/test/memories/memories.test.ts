@@ -12,7 +12,7 @@ async function setup(kind: (typeof kinds)[number] = 'memory') {
   return { clock, store, memories: createMemories({ store, clock }) }
 }
 
-/** Every record of the store, as text. */
+/** Returns every record of the store, as text. */
 async function contents(store: StateStore): Promise<string> {
   return JSON.stringify((await store.list('memory', { limit: 1_000 })).items)
 }

@@ -1,6 +1,6 @@
 import type { Memories } from '@bowline/sessions'
 
-/** Saves notes of its own and notes that others write too, all at once. Again, it changes nothing. */
+/** Saves notes of its own and notes that others save too, all at once. A repetition changes nothing. */
 export async function saveNotes(memories: Memories, user: string, name: string, times: number): Promise<void> {
   await Promise.all(
     Array.from({ length: times }, async (_, n) => {

@@ -21,7 +21,7 @@ async function everyNote(memories: Memories, user: string): Promise<Readonly<Rec
   return notes
 }
 
-/** Three processes save notes of one scope at once: some of their own, and some that all of them write. */
+/** Three processes save notes of one scope at once: some of their own, and some that all of them save. */
 async function saveAtOnce(place: StatePlace, store: StateStore, user: string): Promise<void> {
   const child = async (name: string): Promise<string> =>
     (await run(process.execPath, [...nodeFlags, program('sessions/test/memories/fixtures/memory-process'), JSON.stringify(place), user, name, String(times)])).stdout
@@ -35,12 +35,12 @@ async function saveAtOnce(place: StatePlace, store: StateStore, user: string): P
   const versions = async () => (await store.list('memory', { limit: 1_000 })).items.map(({ version }) => version)
   const before = await versions()
   expect(before.filter((version) => version === 3)).toHaveLength(times)
-  // Once more, as after a crash: each change is known.
+  // A repetition, as after a crash: each change is already known.
   await child('b')
   expect([await versions(), await everyNote(memories, user)]).toEqual([before, notes])
 }
 
-/** What every store must find, whoever has saved it. */
+/** Checks searches in any store, for notes saved by either process. */
 async function findAll(store: StateStore, other: StateStore, text: 'scan' | 'tsvector'): Promise<void> {
   const [memories, elsewhere] = [createMemories({ store }), createMemories({ store: other })]
   expect(memories.capabilities).toEqual({ text, vectors: 'none' })

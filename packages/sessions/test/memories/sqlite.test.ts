@@ -8,7 +8,7 @@ import { alice, bob } from './support.ts'
 
 const newFolder = temporaryFolders()
 
-/** Every value of every table, those of the index included. */
+/** Returns every value of every table, those of the index included. */
 function valuesIn(file: string): string {
   const database = new DatabaseSync(file, { readOnly: true })
   const tables = database.prepare("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'").all()

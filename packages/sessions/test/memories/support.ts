@@ -12,7 +12,7 @@ export const alice = { tenant: 'acme', user: 'alice' }
 export const bob = { tenant: 'acme', user: 'bob' }
 export const kinds = ['memory', 'sqlite', 'file'] as const
 
-/** Opens stores of this process that are closed after each test. */
+/** Opens stores of this process and closes them after each test. */
 export function openStores(): (kind: (typeof kinds)[number], clock?: Clock) => Promise<StateStore> {
   const closing: (() => Promise<void>)[] = []
   afterEach(async () => {

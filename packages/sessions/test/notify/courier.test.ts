@@ -16,7 +16,7 @@ async function turns(runtime: Runtime, key: string, count = 1): Promise<void> {
   for (let turn = 0; turn < count; turn++) await (await runtime.session(key).send('go')).result()
 }
 
-/** Resolves when the notices fit and the courier has asked what is next; looks again after each of its calls. */
+/** Resolves when the notices match and the courier has asked for the next. Checks after each call of the courier. */
 function settledStore(store = memoryStore()) {
   let news = Promise.withResolvers<void>()
   let last: string | undefined
@@ -149,7 +149,7 @@ describe('a receiver that never answers', () => {
     const { runtime } = talkative({ store, clock, notify: [to(silent.url, { name: 'silent' }), to(well.url, { name: 'well' })] })
     await Promise.all(Array.from({ length: 20 }, (_, place) => turns(runtime, `room:${place}`)))
     await well.count(20)
-    // So many at once, and no more.
+    // Sends this many at once, and no more.
     expect((await silent.count(8)).length).toBe(8)
     await clock.advance(9_999)
     expect(silent.received.length).toBe(8)

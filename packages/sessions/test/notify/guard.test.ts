@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { setup } from '../support.ts'
 import { receiver, to } from './receiver.ts'
 
-/** The error of the one notice of a runtime whose webhook is there. */
+/** Returns the error of the only notice of a runtime with this webhook. */
 async function errorOf(url: string, webhooks: WebhookOptions): Promise<string | undefined> {
   const { runtime } = setup({ steps: [{ text: 'hi' }], timers: false, notify: to(url), webhooks })
   await runtime.session('room:1').send('go')

@@ -9,7 +9,7 @@ import { callTo, endOf, guarded, handOver, helper, launch, nthRun, remote, root,
 import { gate, heldScript, setup } from '../support.ts'
 import { nowhere } from './receiver.ts'
 
-/** The oldest first. */
+/** Returns the notices, oldest first. */
 async function noticesOf(runtime: Runtime, key = root): Promise<readonly NoticeRecord[]> {
   return (await runtime.notices({ key })).items.toReversed()
 }
@@ -87,7 +87,7 @@ describe('what a run does, and what is told of it', () => {
     await started.passed
     const second = store.second()
     const { runtime } = setup({ steps: [], tools: [pay], store: second, clock, onUnknownOutcomeOfAgent: 'stop', attempts: { withoutProgress: 10 }, ...nowhere })
-    // The lease of the first is over as soon as it cannot renew it.
+    // The lease of the first process ends, since it cannot renew it.
     await store.close()
     await runtime.start()
     await clock.advance(20_000)

@@ -17,12 +17,12 @@ export interface Receiver {
   readonly url: string
   readonly port: number
   readonly received: readonly Received[]
-  /** Resolves when it has received so many. */
+  /** Resolves when it has received this many. */
   count(number: number): Promise<readonly Received[]>
   close(): Promise<void>
 }
 
-/** A real server on loopback that receives webhooks. It ends with the test. */
+/** Starts a real server on loopback that receives webhooks. It ends with the test. */
 export async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => void response.writeHead(204).end(), address = '127.0.0.1'): Promise<Receiver> {
   const received: Received[] = []
   let news = Promise.withResolvers<void>()
@@ -57,12 +57,12 @@ export async function receiver(answer: (response: ServerResponse, received: Rece
   }
 }
 
-/** Loopback is the network of these tests. */
+/** Allows loopback for these tests. */
 export const onLoopback: WebhookOptions = { http: true, allow: ['127.0.0.1'], random: () => 1 - Number.EPSILON }
 
 export function to(url: string, fields: Partial<RuntimeWebhook> = {}): RuntimeWebhook {
   return { url, events: everyEvent, secret, ...fields }
 }
 
-/** Reached by nobody: notices for it stay in the store. */
+/** A webhook that cannot be reached: its notices stay in the store. */
 export const nowhere = { notify: to('https://hooks.example/'), webhooks: { resolve: () => Promise.resolve([]) } } as const

@@ -9,7 +9,7 @@ import { dyingWorld, ProcessDied, type DeathPoint, type DyingWorld } from './dyi
 const key = 'room:1'
 const leaseMs = 10_000
 
-/** A plan of two steps, or one that allows everything. */
+/** A plan of two steps. */
 const plan: OrchestrationConfig = {
   steps: [
     { name: 'gather', isDefault: true, tools: { deny: ['wipe'] }, sequence: ['pay', 'index'] },
@@ -32,21 +32,21 @@ const anything: OrchestrationConfig = { steps: [{ name: 'anything', isDefault: t
 
 interface Scenario {
   readonly config: OrchestrationConfig
-  /** The calls of each answer; then the model is done. */
+  /** Calls of each answer. After the last, the model is done. */
   readonly calls: readonly (readonly string[])[]
-  /** What the client does when a call waits for it. */
+  /** Action of the client when a call waits for it. */
   readonly whenAsked: 'answer' | 'stop'
   readonly durability?: 'turn'
 }
 
 export const scenarios = {
-  /** Two side by side; one from outside, one that is refused and one that fails; the same once more. */
+  /** Two calls side by side; then one for the client, one denied and one that fails; then that one again. */
   whole: { config: plan, calls: [['pay', 'index'], ['where', 'wipe', 'fail'], ['fail']], whenAsked: 'answer' },
-  /** No model is asked behind the last calls. */
+  /** No model is called after the last calls. */
   'ends-with-calls': { config: anything, calls: [['pay', 'done']], whenAsked: 'answer' },
   /** In each answer the first call decides whether the second one is allowed. */
   'by-message': { config: byMessage, calls: [['look', 'pay'], ['read', 'pay']], whenAsked: 'answer' },
-  /** A call has settled behind one that never does. */
+  /** One call settles after another that never does. */
   stopped: { config: anything, calls: [['where', 'pay', 'fail']], whenAsked: 'stop' },
   /** Calls without effects, whose commits may wait. */
   pure: { config: look, calls: [['look'], ['read']], whenAsked: 'answer', durability: 'turn' },
@@ -81,7 +81,7 @@ function agentOf(orchestration: Orchestration, { calls }: Scenario): Agent {
   return defineAgent({ name: 'assistant', model, tools, extensions: [orchestration.extension()] })
 }
 
-/** A client that comes back after each death: it sends again under its id, and answers what is asked, or stops it. */
+/** Acts as a client that returns after each death: it sends again with the same id, and answers or stops what waits. */
 async function drive(runtime: Runtime, { whenAsked }: Scenario): Promise<void> {
   const session = runtime.session(key)
   const run = await session.send('go', { id: 'first' })
@@ -98,12 +98,12 @@ async function drive(runtime: Runtime, { whenAsked }: Scenario): Promise<void> {
   }
 }
 
-/** Runs the scenario to its end; the first processes die at these points, one each. */
+/** Runs the scenario to its end. The first processes die at these points, one each. */
 export async function runCrash(scenario: Scenario, ...points: readonly DeathPoint[]): Promise<Outcome> {
   const clock = manualClock()
   const ids = fakeIds()
   const memory = memoryStore()
-  // Leases are compared by the clock of whoever opens the store first.
+  // Leases are compared by the clock of the first opener of the store.
   await memory.open({ namespace: 'default', clock, owner: 'keeper' })
   const start = async (store: SessionStore): Promise<Runtime> => {
     const orchestration = createOrchestration({ store, config: scenario.config, clock, ids, environment: {}, random: () => 0 })
@@ -111,12 +111,12 @@ export async function runCrash(scenario: Scenario, ...points: readonly DeathPoin
     await runtime.start()
     return runtime
   }
-  /** True: it has died. */
+  /** Resolves with true if the process has died. */
   const live = async ({ store, died }: DyingWorld): Promise<boolean> => {
     const runtime = await start(store).catch((error: unknown) => {
       if (!(error instanceof ProcessDied)) throw error
     })
-    // What a client is told by a process that dies is of no account.
+    // Errors that a dying process returns to its client do not count.
     const end = runtime ? await Promise.race([drive(runtime, scenario).catch(async () => died), died]) : 'died'
     await runtime?.stop({ graceMs: 0 }).catch((error: unknown) => {
       if (end !== 'died') throw error

@@ -9,11 +9,11 @@ const undisturbed = {
   'by-message': await runCrash(scenarios['by-message']),
 }
 const points = (Object.keys(scenarios) as (keyof typeof scenarios)[]).flatMap((scenario) =>
-  // What is stored before a write is what is stored after the one before it.
+  // Only deaths after writes: the state before a write is the state after the previous one.
   undisturbed[scenario].writes.map((name, index) => ({ scenario, name, write: index + 1 })),
 )
 
-/** Each settled call once, in the order in which the model has asked; those that were refused or cancelled are no uses. */
+/** Returns each settled call once, in the order of the requests. Denied and cancelled calls are no uses. */
 function usesOf({ ledger }: Outcome): readonly string[] {
   return ledger.flatMap(({ status, toolCallId }) => (status === 'denied' || status === 'cancelled' ? [] : [toolCallId]))
 }

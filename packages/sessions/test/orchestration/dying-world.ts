@@ -3,7 +3,7 @@ import type { SessionStore, StateStore } from '@bowline/sessions'
 export class ProcessDied extends Error {}
 
 export interface DeathPoint {
-  /** Behind which write, from 1: a commit, a claim of something, a change or a touch of a state. */
+  /** Number of the write after which the process dies, from 1: a commit, a claim of something, a change or a touch of a state. */
   readonly write: number
 }
 
@@ -13,7 +13,7 @@ export interface DyingWorld {
   readonly writes: readonly string[]
 }
 
-/** A session store, its states included, that its process reaches no more once it has died at one of its writes. */
+/** Wraps a session store and its states. After the death of the process at one of its writes, it can reach neither. */
 export function dyingWorld(inner: SessionStore, point?: DeathPoint): DyingWorld {
   const writes: string[] = []
   const { promise: died, resolve } = Promise.withResolvers<'died'>()

@@ -8,7 +8,7 @@ const sequencer = (steps: readonly OrchestrationStep[], options: Partial<Orchest
   return createStepSequencer({ steps, ...config }, { ...(predicates && { predicates }), ...(onDiagnostic && { onDiagnostic }) })
 }
 const chosen = (steps: readonly OrchestrationStep[], state = stateWith(), options: Partial<OrchestrationConfig> = {}) => sequencer(steps, options).select(state).step?.name
-/** Whether one condition holds, of a step without a default beside it. */
+/** Returns true if a single condition of a step holds. No other step is the default. */
 const holds = (condition: Condition, state = stateWith(), context = {}, predicates: Predicates = {}) =>
   createStepSequencer({ steps: [{ name: 'it', conditions: [condition], sequence: ['own1', 'own2'] }, { name: 'active', sequence: ['x', 'y'] }] }, { predicates }).select(state, context).step?.name === 'it'
 

@@ -49,7 +49,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('an orchestration on a shared 
     expect(state).toMatchObject({ version: 49, cumulativeTokenUsage: { promptTokens: 48 } })
     expect(new Set(state?.toolHistory.map(({ key }) => key)).size).toBe(48)
     expect(await orchestration.allowedTools(id, ['a'])).toMatchObject({ step: 'spent', tools: [] })
-    // Again, as after a crash: the keys are known.
+    // A repetition, as after a crash: the keys are known.
     await child('a')
     expect((await orchestration.getState(id))?.version).toBe(49)
   })

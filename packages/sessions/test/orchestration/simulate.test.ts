@@ -125,7 +125,7 @@ function conditionOf(leaves: readonly fc.Arbitrary<Condition>[]): fc.Arbitrary<C
   return fc.oneof({ weight: 3, arbitrary: leaf }, list.map((all) => ({ all })), list.map((any) => ({ any })), leaf.map((not) => ({ not })))
 }
 
-/** Some of them are refused: a sequence may not name what is denied. */
+/** Some configurations are refused, since a sequence must not name a denied tool. */
 function configOf(leaves: readonly fc.Arbitrary<Condition>[]): fc.Arbitrary<OrchestrationConfig> {
   const lists = fc.record({ allow: fc.array(pattern, { minLength: 1, maxLength: 3 }), deny: fc.array(tool, { maxLength: 1 }) }, { requiredKeys: [] })
   const sequence = fc.array(fc.oneof(tool, fc.uniqueArray(tool, { minLength: 1, maxLength: 2 })), { minLength: 1, maxLength: 3 })
@@ -144,7 +144,7 @@ const usage = fc.record({ inputTokens: small, outputTokens: small })
 const usesOf = (fields: { readonly [Field in keyof SimulatedUse]?: fc.Arbitrary<SimulatedUse[Field]> } = {}) =>
   fc.array(fc.record({ ...fields, tool }, { requiredKeys: ['tool'] }) as fc.Arbitrary<SimulatedUse>, { maxLength: 12 })
 
-/** As the documentation of a patch says. */
+/** Applies a patch as its documentation says. */
 function patched(state: OrchestrationState, { activeStep, ...patch }: ReturnType<ReturnType<typeof createStepSequencer>['applyToolUse']>): OrchestrationState {
   const { activeStep: before, ...rest } = state
   const after = activeStep === undefined ? before : activeStep

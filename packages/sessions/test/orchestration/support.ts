@@ -25,13 +25,13 @@ export interface Bench {
   readonly store: StateStore
   readonly clock: ManualClock
   readonly diagnostics: readonly OrchestrationDiagnostic[]
-  /** Another manager over the same records, as another process would have it. */
+  /** Creates another manager on the same records, like one of another process. */
   another(options?: Partial<OrchestrationOptions>): Orchestration
 }
 
 const ids = fakeIds()
 
-/** An orchestration whose environment is empty and whose waits between tries are none. */
+/** Creates an orchestration with an empty environment and without waits between attempts. */
 export function bench(options: Partial<OrchestrationOptions> & { readonly store?: StateStore | SessionStore } = {}, clock: ManualClock = manualClock(startMs)): Bench {
   const store = options.store ?? memoryStateStore({ clock })
   const diagnostics: OrchestrationDiagnostic[] = []
@@ -42,7 +42,7 @@ export function bench(options: Partial<OrchestrationOptions> & { readonly store?
 
 export const kinds = ['memory', 'sqlite', 'file'] as const
 
-/** Opens stores that are closed after each test. */
+/** Opens stores and closes them after each test. */
 export function openStores(): Readonly<Record<(typeof kinds)[number], (clock: ManualClock) => Promise<StateStore>>> {
   const closing: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -65,7 +65,7 @@ export function openStores(): Readonly<Record<(typeof kinds)[number], (clock: Ma
   }
 }
 
-/** A state as it would stand after these uses. */
+/** Returns the state after these uses. */
 export function stateWith(fields: Partial<OrchestrationState> & { readonly uses?: readonly string[] } = {}): OrchestrationState {
   const { uses = [], ...given } = fields
   return {
@@ -76,7 +76,7 @@ export function stateWith(fields: Partial<OrchestrationState> & { readonly uses?
   }
 }
 
-/** Lets waits between tries pass until the work is done. */
+/** Advances the clock through waits between attempts until the work is done. */
 export async function throughWaits<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
   let done = false
   const settled = work.finally(() => (done = true))
@@ -85,7 +85,7 @@ export async function throughWaits<T>(clock: ManualClock, work: Promise<T>): Pro
   return settled
 }
 
-/** A fixed row of numbers from 0 up to 1, the same in every run. */
+/** Returns a fixed sequence of numbers from 0 to below 1. */
 export function drawn(seed: number): () => number {
   let value = seed
   return () => {
@@ -94,7 +94,7 @@ export function drawn(seed: number): () => number {
   }
 }
 
-/** A store whose calls are counted, and go wrong as `fault` says: it may throw before or after the call. */
+/** Counts the calls of a store. `fault` may throw before or after a call. */
 export function watchedStore(store: StateStore, fault: (call: string, when: 'before' | 'after') => void | Promise<void> = () => undefined): StateStore & { readonly calls: string[] } {
   const calls: string[] = []
   return new Proxy(store, {

@@ -17,9 +17,9 @@ const away = () => {
 interface Turn {
   readonly result: AgentResult
   readonly events: readonly AgentEvent[]
-  /** Of each call, what the model was shown. */
+  /** Tools that the model was offered at each call. */
   readonly shown: readonly (readonly string[])[]
-  /** Of each call of a tool, in the order of the transcript. */
+  /** Outcome of each tool call, in the order of the transcript. */
   readonly outcomes: readonly string[]
   readonly bench: ReturnType<typeof bench>
 }
@@ -113,7 +113,7 @@ describe('the tools of a turn', () => {
     const store = watchedStore(memoryStateStore())
     const turn = await play({ config: { steps: [{ name: 'any', isDefault: true }] }, store, tools, steps: [call('a', 'b'), { text: 'ok' }] })
     expect((await turn.bench.orchestration.getState(id))?.toolHistory.map(({ key }) => key)).toEqual(['call-a-0', 'call-b-1'])
-    // Made, selected, the step with its calls, the last step with its tokens.
+    // One write each to create it, to select a step, for the step with its calls, and for the last step with its tokens.
     expect(store.calls.filter((each) => each === 'compareAndSet')).toHaveLength(4)
   })
 

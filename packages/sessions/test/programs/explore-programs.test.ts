@@ -55,7 +55,7 @@ describe('programs', () => {
 
   it('S201: a program that fails is shrunk, and printed as a test that runs', async () => {
     const faults = [fault('a lost steer')]
-    // It is small, and so soon shrunk.
+    // It is small, so it is shrunk quickly.
     const { failures } = await explorePrograms({ programs: 1, seed: 52, faults })
     const [failure] = failures
     expect(failure?.program.split('\n').filter((line) => line.startsWith("      { do: '")).length).toBeLessThanOrEqual(3)
@@ -63,7 +63,7 @@ describe('programs', () => {
       const body = failure?.program.split('\n').filter((line) => !line.startsWith('import ')).join('\n') ?? ''
       let test: (() => Promise<void>) | undefined
       const it = (_name: string, made: () => Promise<void>) => (test = made)
-      // oxlint-disable-next-line typescript/no-implied-eval -- what was printed is to be run as it stands
+      // oxlint-disable-next-line typescript/no-implied-eval -- the printed test must run unchanged
       const define = new Function('it', 'expect', 'runProgram', body) as (...given: readonly unknown[]) => void
       define(it, expect, (program: Program) => runProgram(program, { faults: given }))
       return test?.()

@@ -4,7 +4,7 @@ import { rounds } from '../../../../scripts/test-length.ts'
 
 const programs = rounds({ short: 25, long: 2_000 })
 
-/** Where a short search begins: a little before a program that finds the fault. A long search begins at 1. */
+/** Seeds for a short search, a little before a program that finds the fault. A long search starts at 1. */
 const nearby: Readonly<Record<string, number>> = {
   'a notification that keeps its rows': 50,
   'a place order in the claim of lost runs': 160,

@@ -1,7 +1,7 @@
 import { runProgram, type Program } from '@bowline/sessions/testing'
 import { expect, it } from 'vitest'
 
-/** Programs that failed once, as small as they were shrunk. */
+/** Programs that failed once, in their shrunk form. */
 const found: readonly (readonly [string, Omit<Program, 'seed' | 'crashes'> & Partial<Program>])[] = [
   [
     'S124: a kill while the end of a turn is still worked on does not end the turn again',

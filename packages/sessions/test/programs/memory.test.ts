@@ -1,5 +1,5 @@
 import { rounds } from '../../../../scripts/test-length.ts'
 import { explore } from './explore.ts'
 
-// Each planted fault is found by one of so many.
+// This many programs find each planted fault.
 explore('the memory store', { programs: rounds({ short: 100, long: 40_000 }), firstSeed: 1 })

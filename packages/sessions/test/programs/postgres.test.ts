@@ -5,7 +5,7 @@ import { explore } from './explore.ts'
 const place = postgresPlace()
 
 explore('the Postgres store', {
-  // Each takes a second where others take a tenth.
+  // A program takes a second here and a tenth on other stores.
   ...{ programs: rounds({ short: 6, long: 2_000 }), firstSeed: 80_001, perTest: 2 },
   async store() {
     await place.clear()

@@ -40,7 +40,7 @@ async function allOf(requests: RequestRecorder, session = key): Promise<readonly
   return whole.flatMap((each) => each ?? []).reverse()
 }
 
-/** As JSON, without what is never recorded. */
+/** Returns the requests as JSON, without fields that are never recorded. */
 function sentTo({ calls }: ScriptedModel): readonly unknown[] {
   return calls.map(({ abortSignal: _signal, headers: _headers, prompt, tools = [], ...settings }) => JSON.parse(JSON.stringify({ prompt, tools, settings })) as unknown)
 }
@@ -81,7 +81,7 @@ describe.each(Object.keys(stores) as (keyof typeof stores)[])('requests recorded
     await runtime.session(key).delete()
     expect((await requests.list(key)).items).toEqual([])
     expect((await requests.list('room:10')).items).toHaveLength(1)
-    // The next session under the key begins anew.
+    // The next session under the key starts anew.
     await ask(runtime, 'go')
     expect(await allOf(requests)).toMatchObject([{ messageCount: 2, sharedCount: 0 }])
   })
@@ -160,7 +160,7 @@ describe('what is recorded', () => {
   })
 })
 
-/** Counts what is written. */
+/** Counts the calls of a store and the size of its writes. */
 function counting(store: StateStore = memoryStateStore()) {
   const writes: number[] = []
   const calls: string[] = []
@@ -187,7 +187,7 @@ describe('what it costs', () => {
     expect(calls.filter((name) => name !== 'compareAndSet')).toEqual(['list'])
     const sorted = writes.slice(1).sort((a, b) => a - b)
     expect(sorted[Math.floor(sorted.length * 0.9)]).toBeLessThan(1_500)
-    // Whole requests included, all that is written is a small multiple of what was said.
+    // Whole requests included, the written data is a small multiple of the new messages.
     expect(writes.reduce((a, b) => a + b)).toBeLessThan(4 * sorted.slice(0, -2).reduce((a, b) => a + b))
   })
 
@@ -284,7 +284,7 @@ describe('several processes', () => {
       expect(new Set(recorded.map(({ id }) => id)).size).toBe(recorded.length)
       const sent = sentTo(model)
       expect(recorded.map(contentOf)).toEqual(recorded.map(({ step }) => sent[step - 1]))
-      // The one at which it died may not be there.
+      // The request at which the process died may be missing.
       if (livesOn) expect(recorded.at(-1)?.step).toBeGreaterThanOrEqual(5)
     }
   })

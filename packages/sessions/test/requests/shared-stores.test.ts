@@ -14,7 +14,7 @@ const key = 'room:1'
 const look = defineTool({ name: 'look', description: 'Looks.', inputSchema: { type: 'object' }, execute: () => 'ein Seil, 東京' })
 const call = (n: number) => ({ text: `step ${n} ${'x'.repeat(300)}`, toolCalls: [{ id: `c${n}`, name: 'look', input: { z: 1, a: n } }] })
 
-/** A process over sessions that others share, with a recorder of its own. */
+/** Creates a process on shared sessions, with its own recorder. */
 function processOf(requests: RequestRecorder, sessions: SessionStore) {
   const model = scriptedModel([call(1), call(2), call(3), { text: 'done' }, call(5), { text: 'and done' }])
   const agent = defineAgent({ name: 'assistant', model, instructions: 'Be brief.', tools: [look], extensions: [requests.extension] })
@@ -24,7 +24,7 @@ function processOf(requests: RequestRecorder, sessions: SessionStore) {
   return { runtime, sent, ask: async (text: string) => (await runtime.session(key).send(text)).result() }
 }
 
-/** Read page by page. */
+/** Reads the requests page by page. */
 async function contentOf(requests: RequestRecorder): Promise<readonly unknown[]> {
   const found: unknown[] = []
   let page: string | undefined
@@ -39,7 +39,7 @@ async function contentOf(requests: RequestRecorder): Promise<readonly unknown[]>
   return found
 }
 
-/** Two processes, each with a connection of its own, record one session; a third one reads it. */
+/** Two processes, each with its own connection, record one session; a third one reads it. */
 async function recordTogether(open: () => StateStore): Promise<void> {
   const sessions = memoryStore()
   const [first, second] = [processOf(recordRequests({ store: open() }), sessions), processOf(recordRequests({ store: open() }), sessions.second())]

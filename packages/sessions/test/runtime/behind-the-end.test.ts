@@ -85,7 +85,7 @@ describe('what a run stores behind the end of its turn', () => {
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'keeper' })
     const hanging = watch({ onAgentEnd: () => new Promise(() => undefined) })
-    // Its own clock stands still: it prolongs no lease.
+    // Its own clock stands still, so it renews no lease.
     const first = await started({ steps: [{ text: 'one' }], agent: hanging, store, clock: manualClock() })
     const run = await first.session.send('go')
     for await (const event of first.session.events()) if (event.type === 'save-point') break
@@ -129,7 +129,7 @@ describe('what a run stores behind the end of its turn', () => {
     const prompt = JSON.stringify(after.model.calls[0]?.prompt)
     expect(prompt).toContain('SUMMARY')
     expect(prompt).not.toContain('FIRST')
-    // What it stands for stays readable.
+    // The messages that the compaction replaces stay readable.
     expect((await session.messages()).items).toHaveLength(6)
     await checkLog(session)
     await runtime.stop()

@@ -19,7 +19,7 @@ const done = { text: 'done', usage }
 
 type Steps = Parameters<typeof pricedAgent>[0]
 
-/** A step costs 0.002, and as much again has to be free before it. */
+/** Creates a runtime whose runs ask for budget. A step costs 0.002, and as much must be free before it. */
 function asking(steps: Steps, options: Partial<RuntimeOptions> = {}, agent: Parameters<typeof pricedAgent>[1] = {}) {
   const runtime = createRuntime({ agents: [pricedAgent(steps, { tools: [look], limits: { onBudget: 'ask' }, ...agent })], ...options })
   runtimes.push(runtime)

@@ -13,14 +13,14 @@ const asks = { toolCalls: [{ id: 'c1', name: 'send', input: {} }] }
 const instructions = { system: 'Be brief.', footer: { date: true } }
 const claude = (steps: Script): ScriptedModel => scriptedModel(steps, { provider: 'anthropic.messages' })
 
-/** A process, whose runtime is started. */
+/** Starts a process with a runtime. */
 async function started(store: SessionStore, model: ScriptedModel, agent: Partial<AgentOptions> = {}) {
   const runtime = createRuntime({ agents: [defineAgent({ name: 'assistant', model, instructions, tools: [send], ...agent })], store, ids })
   await runtime.start()
   return { runtime, session: runtime.session('room:1') }
 }
 
-/** The texts and results behind which each call has its marks. */
+/** Returns, for each call, the texts and results that are marked for the cache. */
 function marksOf({ calls }: ScriptedModel): readonly (readonly unknown[])[] {
   const isMarked = ({ providerOptions }: { providerOptions?: Record<string, Record<string, unknown>> }): boolean => providerOptions?.['anthropic']?.['cacheControl'] !== undefined
   return calls.map(({ prompt }) =>

@@ -288,7 +288,7 @@ describe('S133: a run that waits for another one', () => {
     worked.open()
     await isChild('completed')
     await passes()
-    // The one that waited has its slot again: the others wait for it.
+    // The waiting run has its slot again, so the others have to wait.
     expect([await children(), await statuses([asking, ...others])]).toEqual([['completed'], ['running', 'queued', 'queued']])
     expect(Math.max(...claims.map(({ max }) => max))).toBe(1)
     moved.open()
@@ -347,7 +347,7 @@ describe('S64: work that comes at the end of a run', () => {
     await left(2)
     const runs = [await send(3), await send(1)]
     for (let turn = 0; turn < 20; turn++) await clock.advance(0)
-    // The first one is claimed, and its lease has to end.
+    // The first run was claimed, and its lease must end.
     expect(await statuses(runs)).toEqual(['running', 'completed'])
     expect(await memory.readRun('left-2')).toMatchObject({ value: { status: 'completed' } })
     await runtime.stop()

@@ -19,7 +19,7 @@ interface Version extends Partial<AgentOptions> {
   readonly onWake?: (atMs: number) => void
 }
 
-/** A process with one version of the code. */
+/** Creates a process with one version of the code. */
 function version({ steps, store, policy, onWake, ...agent }: Version) {
   const model = scriptedModel(steps)
   const options: RuntimeOptions = {
@@ -32,7 +32,7 @@ function version({ steps, store, policy, onWake, ...agent }: Version) {
   return { runtime: createRuntime(options), model }
 }
 
-/** A turn that waits for the place, begun by the first version of the code. */
+/** Starts a turn with the first version of the code, which waits for the place. Returns its run id. */
 async function begun(store: SessionStore): Promise<string> {
   const { runtime } = version({ steps: [asks], store })
   const run = await runtime.session('room:1').send('where?')
@@ -96,7 +96,7 @@ describe('a definition that has changed since the run began', () => {
     await Promise.all([runtime.stop(), second.runtime.stop()])
   })
 
-  /** A run that waits for `recover`, in a store of which the test sees each decision. */
+  /** Creates a run that waits for `recover`, in a store whose decisions the test sees. */
   async function held(steps: Script, faults: FaultPlan = []) {
     const store = faultyStore(memoryStore(), faults)
     const runId = await begun(store)

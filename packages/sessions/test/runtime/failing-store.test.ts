@@ -85,7 +85,7 @@ describe('a store that fails for a while', () => {
     const run = await session.send('a')
     await faulted.passed
     await clock.advance(45_000)
-    // The loop tries first, and then its runtime.
+    // The loop retries first, then the runtime.
     expect(triedAt).toEqual([0, 0, 3_000, 9_000, 21_000, 45_000])
     expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 1, totalAttempts: 0 } })
     await clock.advance(11_000)
@@ -113,7 +113,7 @@ describe('a store that fails for a while', () => {
     await run.result()
     broken = true
     const { id, version } = (await store.readSession('room:1') as { value: { id: string; version: number } }).value
-    // The last answer, given by another process.
+    // The last answer, submitted by another process.
     const commit = await store.commit({
       id: 'batch-of-other',
       key: 'room:1',
@@ -163,7 +163,7 @@ describe('a store that fails for a while', () => {
     expect(abortedAt).toBeLessThan(10_000)
     broken = false
     expect(await store.readRun(run.runId)).toMatchObject({ value: { status: 'running', epoch: 1 } })
-    // Its lease is over after 10 s, and the next look for work comes after 1 s at most.
+    // Its lease ends after 10 s, and the next poll comes within 1 s.
     await clock.advance(1_001)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'all done' })
     expect(await store.readRun(run.runId)).toMatchObject({ value: { epoch: 2, attempts: 0, totalAttempts: 1 } })
@@ -192,7 +192,7 @@ describe('a store whose renewals fail for good', () => {
     const run = await session.send('a')
     const next = await session.send('b')
     expect(await endWithin(clock, run, 120_000)).toMatchObject({ status: 'error', reason: 'crash-loop', error: { code: 'crash-loop' } })
-    // The first claim, five takeovers, and the claim that gives it up.
+    // The first claim, five takeovers, and the claim that gives the run up.
     expect(await store.readRun(run.runId)).toMatchObject({ value: { epoch: 7, attempts: 6 } })
     expect(store.commits.filter(({ batch }) => batch.writes.some((write) => write.op === 'run.patch' && write.runId === run.runId && write.patch.status === 'queued'))).toEqual([])
     expect(await next.result()).toMatchObject({ status: 'completed', text: 'next' })
@@ -235,7 +235,7 @@ describe('a store whose renewals fail for good', () => {
   })
 })
 
-/** Lets time pass until the run has ended. */
+/** Advances the clock until the run has ended. */
 async function endWithin(clock: ManualClock, run: RunHandle, ms: number): Promise<unknown> {
   const end = run.result()
   for (let passed = 0; passed < ms && ['queued', 'running'].includes(await run.status()); passed += 500) await clock.advance(500)

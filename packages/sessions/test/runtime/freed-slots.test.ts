@@ -33,7 +33,7 @@ it('S64: a slot that becomes free while a claim takes all that it asked for is u
   await left(2)
   await left(3)
   answered.claim = () => (asked.open(), hold.passed)
-  // The look once a second finds one free slot, and two runs.
+  // The poll each second finds one free slot and two runs.
   const looking = clock.advance(1_000)
   await asked.passed
   done.open()

@@ -11,7 +11,7 @@ import { gate, setup } from '../support.ts'
 
 const call = { toolCalls: [{ id: 'c1', name: 'deaf', input: {} }] }
 
-/** A tool that hears no signal and never ends. */
+/** Creates a tool that ignores its signal and never ends. */
 function deafTool(onStart: () => void) {
   return defineTool({
     name: 'deaf',
@@ -35,7 +35,7 @@ describe('start and stop', () => {
     await clock.advance(5)
     await stopping
     expect(await store.readRun(runId)).toMatchObject({ value: { status: 'queued', attempts: 0, totalAttempts: 0 } })
-    // What it comes to later can no longer be written, and is no fault.
+    // A later result can no longer be written, which is no fault.
     await clock.advance(1_000)
     expect(await store.readRun(runId)).toMatchObject({ value: { status: 'queued', epoch: 1 } })
     expect(faults).toEqual([])

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checkLog, gate, logOf, setup, types } from '../support.ts'
 
-/** Lets time pass until it has happened. */
+/** Advances the clock until `happens` resolves. */
 async function passUntil<T>(clock: ManualClock, happens: Promise<T>): Promise<T> {
   let open = true
   const done = happens.finally(() => (open = false))
@@ -117,7 +117,9 @@ describe('several runtimes on one memory store', () => {
   })
 })
 
-/** The store of one of several runtimes: it says which hints come from the others. */
+/**
+ * Wraps the store of one of several runtimes. Marks hints of the others as `elsewhere`, and drops all hints if `hints` is false.
+ */
 function toldApart(memory: SessionStore, hears: { hints: boolean }): SessionStore {
   let committing = 0
   return new Proxy(memory, {

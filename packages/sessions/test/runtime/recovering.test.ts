@@ -15,7 +15,7 @@ const crashed = { status: 'error', reason: 'crash-loop', error: { code: 'crash-l
 const diff = { instructions: true, tools: { added: ['look'], removed: [], changed: [] } } as unknown as DefinitionDiff
 const question = { toolCallId: 'c1', toolName: 'place', input: {}, path: [], agent: [] }
 
-/** A store in which this process has claimed the run `r1`, in the middle of a turn. */
+/** Creates a store in which this process has claimed the run `r1` in the middle of a turn. */
 async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {}, key = room }: { turn?: number | undefined; session?: object; run?: object; key?: string } = {}) {
   const clock = manualClock(startMs)
   const memory = memoryStore()
@@ -36,10 +36,10 @@ async function lostRun(patch: RunPatch = {}, { turn = 1, session = {}, run = {},
   const reader = live.session(room).subscribe(0)
   return {
     ...{ bench, store, live, clock, told, claim, context: { store, live, clock, ids: fakeIds() } },
-    /** What happens before the next commits; what it returns is their answer. */
+    /** Work before the next commits. Its return value replaces the result of the commit. */
     beforeCommits: (...work: readonly (typeof before)[number][]) => void before.push(...work),
     log: async () => (await memory.readEvents(room, 1, 100)).events.map(({ type }) => type),
-    /** Types of the events that readers of this process were given, by the numbers that they have in the log. Deltas follow the last. */
+    /** Types of the published events. Checks that their numbers are those of the log and that deltas follow the last one. */
     published: () => {
       const events: { readonly type: string; readonly seq?: number }[] = []
       for (let item = reader.shift(); item; item = reader.shift()) events.push(item.event)

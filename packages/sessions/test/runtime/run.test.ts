@@ -212,7 +212,7 @@ describe('a runtime that stops', () => {
 
   it('S62: a run that is lost again and again ends as error, its calls settled, and the queue goes on', async () => {
     const store = memoryStore()
-    // Leases are compared by the clock of whoever opened the store first.
+    // Leases are compared by the clock of the first opener of the store.
     const clock = manualClock()
     await store.open({ namespace: 'default', clock, owner: 'dead' })
     const started = gate()

@@ -5,7 +5,7 @@ import { setup, type SetupOptions } from '../support.ts'
 
 type Act = (actions: SessionActions) => Promise<unknown>
 
-/** A runtime whose extension does this once behind the first run, and what came of it. */
+/** Creates a runtime whose extension acts once after the first run, with the result of the action. */
 function acting(act: Act, name: 'onAgentEnd' | 'onSettled' = 'onSettled', steps: SetupOptions['steps'] = [{ text: 'one' }, { text: 'two' }, { text: 'three' }]) {
   const done = Promise.withResolvers<PromiseSettledResult<unknown>>()
   let acted = false

@@ -101,7 +101,7 @@ describe('S9: a runtime that stops', () => {
     await clock.advance(1)
     await stopping
     expect(await memory.readRun(runId)).toMatchObject({ value: { status: 'queued' } })
-    // The process must not end before the runs are given back.
+    // The process must stay alive until the runs are yielded.
     expect(timers).toContainEqual({ afterMs: 5_000, hold: true })
     const before = beats()
     await clock.advance(30_000)

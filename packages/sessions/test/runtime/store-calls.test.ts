@@ -11,7 +11,7 @@ const placeOf = placesOfStores()
 type Calls = Partial<Record<StoreOperation, number>>
 
 describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) => {
-  /** A session that had a turn, and the calls of its store from now on. */
+  /** Creates a session that had a turn, and counts the calls of its store from then on. */
   async function talking(steps: SetupOptions['steps'], options: Partial<SetupOptions> = {}) {
     let calls: Calls = {}
     const [store] = placeOf(name)
@@ -22,7 +22,7 @@ describe.each(namesOfPlaces)('S182: what a turn asks of the %s store', (name) =>
     const { runtime, faults } = setup({ steps, store: counting, ...options })
     await runtime.start()
     await (await runtime.session('room:1').send('first')).result()
-    // The first sweep, and what the runtime stores after a run.
+    // After the first sweep, and after everything that the runtime stores after a run.
     await runtime.sweep()
     const { cursor } = await runtime.session('room:1').open()
     calls = {}

@@ -12,7 +12,7 @@ const failure = new SessionError('store-full', `The database ${place} cannot gro
 
 type DurableEventType = DurableEvent['type']
 
-/** The store fails once, at a commit with such an event. */
+/** Creates a store that fails once, at a commit with an event of this type. */
 function failingAt(type: DurableEventType): SessionStore {
   return faultyStore(memoryStore(), [{ of: 'commit', times: 1, when: (batch) => eventTypes(batch).includes(type), fault: { error: failure } }])
 }

@@ -38,14 +38,14 @@ function spend(place: StatePlace, maxCost: string, runs: number, mode: 'spend' |
 
 const wasAsked = (message: WorkerMessage): boolean => message.type === 'moment'
 
-/** The clock of the machine, some time later. */
+/** Creates a clock that is ahead of the system clock. */
 function later(ms: number): Clock {
   return { now: () => systemClock.now() + ms, setTimer: (atMs, run, options) => systemClock.setTimer(atMs - ms, run, options) }
 }
 
 const costOf = (total: string): Cost => ({ currency: 'USD', total, input: total, cacheRead: '0', cacheWrite: '0', output: '0' })
 
-/** SQLite opens a file for one process at a time. */
+/** Without SQLite, which opens a file for one process at a time. */
 describe.each(['redis', 'postgres'] as const)('a budget per tenant on %s', (kind) => {
   it.skipIf(kind === 'redis' && redis === undefined)('A197: processes that spend at once count each call once and spend no more than there is', async () => {
     const place = await places[kind]()
@@ -95,7 +95,7 @@ describe('a budget per tenant in the store of the sessions', () => {
     await runtime.start()
     const session = runtime.session('tenant:acme:0')
     while ((await session.info())?.status !== 'completed') await setTimeout(10)
-    // An estimate of the call that was lost, and the one that was made again.
+    // The estimate of the lost call, and the cost of the repeated one.
     const { total } = await session.usage()
     const spending = await runtime.tenantSpending('acme')
     expect(spending.spent?.total).toBe(total.cost?.total)

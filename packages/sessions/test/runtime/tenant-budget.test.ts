@@ -18,7 +18,7 @@ afterEach(async () => {
 const day = 86_400_000
 const acme = 'tenant:acme:room'
 
-/** A runtime whose tenants may spend so much a day. */
+/** Creates a runtime whose tenants may spend this much per day. */
 function runtimeWith(maxCost: string | 0, { agent, steps = () => ({ text: 'done', usage }), ...options }: Options = {}, budget: object = {}) {
   const runtime = createRuntime({ agents: [pricedAgent(steps, agent)], tenantBudget: { maxCost, window: 'day', ...budget }, ...options })
   runtimes.push(runtime)
@@ -97,7 +97,7 @@ describe('a budget per tenant', () => {
     const { runtime } = runtimeWith('1', { steps, agent: { subagents: [helper] } }, { tenantOf })
     const result = await (await runtime.session('room:1', { owner: 'ann', metadata: { plan: 'pro' } }).send('go')).result()
     expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(new Set([JSON.stringify({ key: 'room:1', metadata: { plan: 'pro' }, owner: 'ann' })]))
-    // What the subagent has cost is counted where it was reserved, and not again when its parent books it.
+    // The cost of the subagent is counted where it was reserved, and not again when its parent adds it.
     expect(result.cost?.total).toBe('0.006')
     expect((await runtime.tenantSpending('mine')).spent?.total).toBe('0.006')
   })
@@ -136,7 +136,7 @@ describe('a budget per tenant', () => {
     const { runtime, ask } = runtimeWith('1', { clock, steps: async () => ((isAway = true), { text: 'done', usage }) }, { store: state.store })
     const answer = ask()
     while (!isAway) await new Promise(setImmediate)
-    // The run goes on when it has waited for half a minute.
+    // The run continues after it has waited for half a minute.
     for (let waited = 0; waited < 31_000; waited += 500) {
       await new Promise(setImmediate)
       await clock.advance(500)

@@ -6,11 +6,11 @@ import type { ClaimRequest, Lease } from '../../src/contract/session-store.ts'
 import { aroundStore, type StoreOperation } from '../../src/testing/around-store.ts'
 import { setup, type SetupOptions } from '../support.ts'
 
-/** Answers that never come. */
+/** Answers that never arrive. */
 const never = (): Promise<Step> => new Promise<Step>(() => undefined)
 export const answers: SetupOptions['steps'] = () => Promise.resolve({ text: 'done' })
 
-/** A runtime that hears of its own commits alone, and what it asks its store for. */
+/** Creates a runtime that is notified of its own commits only, and records its calls of the store. */
 export async function worker({ deaf = false, ...options }: Partial<SetupOptions> & { readonly deaf?: boolean } = {}) {
   const clock = manualClock(1_000)
   const memory = memoryStore()
@@ -18,7 +18,7 @@ export async function worker({ deaf = false, ...options }: Partial<SetupOptions>
   const claims: ClaimRequest[] = []
   const renewals: { readonly leases: readonly Lease[]; readonly leaseMs: unknown; readonly at: number }[] = []
   const faults: unknown[] = []
-  /** What happens when the store has its answer, before the runtime gets it. */
+  /** Work after the store has answered and before the runtime gets the answer. */
   const answered: Partial<Record<StoreOperation, () => unknown>> = {}
   const around = aroundStore(memory, async (operation, args, go) => {
     if (operation === 'claim') claims.push(args[0] as ClaimRequest)
@@ -45,7 +45,7 @@ export async function worker({ deaf = false, ...options }: Partial<SetupOptions>
     return run
   }
   const statuses = (runs: readonly RunHandle[]) => Promise.all(runs.map((run) => run.status()))
-  /** Work that another process leaves behind, of which this one is not told. */
+  /** Stores work as another process that does not notify this one. */
   const left = async (room: number): Promise<void> => {
     const at = clock.now()
     const session = { id: `s${room}`, agent: 'assistant', metadata: {}, at }

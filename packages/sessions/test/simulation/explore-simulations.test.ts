@@ -10,7 +10,7 @@ import { aroundStore } from '../../src/testing/around-store.ts'
 import { drawSimulation } from '../../src/testing/simulation/draw-simulation.ts'
 import { disturbanceKinds } from '../../src/testing/simulation/simulation.ts'
 
-/** Two processes, a client of each, tools and a subagent. */
+/** Two processes with one client each, tools and a subagent. */
 const calm: Simulation = {
   seed: 1,
   clocks: [0, 0],
@@ -63,7 +63,7 @@ describe('a simulation', () => {
     expect(failure?.invariant).toBe('the history agrees with the model of a session')
     const printed = failure?.simulation ?? ''
     expect(printed).toMatch(/^import { runSimulation } from '@bowline\/sessions\/testing'/)
-    // It can be run as it is printed.
+    // The printed simulation can be run.
     const simulation = runInThisContext(`(${/runSimulation\(({.*?\n {2}})\)/s.exec(printed)?.[1]})`) as Simulation
     expect((await runSimulation(simulation, { ...(fault && { fault }) })).failures[0]).toMatchObject({ invariant: failure?.invariant, problems: failure?.problems })
     expect((await runSimulation(simulation)).failures).toEqual([])

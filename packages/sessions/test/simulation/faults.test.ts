@@ -2,7 +2,7 @@ import { exploreSimulations, simulationFaults } from '@bowline/sessions/testing'
 import { describe, expect, it } from 'vitest'
 import { rounds } from '../../../../scripts/test-length.ts'
 
-/** Where the search begins for what is seldom found. Default: at 1. */
+/** First seeds for faults that are found seldom. Default: 1. */
 const nearby: Readonly<Record<string, number>> = {
   'stop not stored': 20,
   'clock of the process trusted': 35,
@@ -10,7 +10,7 @@ const nearby: Readonly<Record<string, number>> = {
   'gap in live deltas hidden': 15,
 }
 
-/** Each fault is found within so many seeds. */
+/** Number of seeds within which each fault must be found. */
 const withinSeeds: Readonly<Record<string, number>> = {
   'fence off': 20,
   'lease not renewed': 10,

@@ -3,7 +3,7 @@ import type { StateStore } from '@bowline/sessions'
 
 type Breaks = (good: StateStore) => Partial<StateStore>
 
-/** What a provider may get wrong, one fault each. */
+/** Faults that a provider may have, one each. */
 const faults: Readonly<Record<string, Breaks>> = {
   'loses updates': (good) => ({
     async compareAndSet(space, id, expected, value, options) {
@@ -107,7 +107,7 @@ const faults: Readonly<Record<string, Breaks>> = {
 
 export interface PlantedFault {
   readonly fault: string
-  /** The rule whose tests notice it. */
+  /** Rule whose tests detect the fault. */
   readonly caughtBy: string
   readonly breaks: (good: StateStore) => StateStore
 }

@@ -3,18 +3,18 @@ import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach } from 'vitest'
 
-/** Stands between a client and a server, and cuts their connections. */
+/** A proxy between a client and a server that cuts their connections. */
 export interface CuttingProxy {
   readonly port: number
-  /** What becomes of the next answer: its connection is cut, or it never comes. It passes if this is not set. */
+  /** Fate of the next answer: its connection is cut, or it is dropped. Unset: it passes. */
   next: 'cut' | 'swallow' | undefined
-  /** Connections that were made. */
+  /** Number of connections made. */
   readonly connections: number
   /** Cuts all connections. */
   cut(): void
 }
 
-/** Returns how to start proxies, which are stopped after each test. */
+/** Returns a function that starts proxies, which are stopped after each test. */
 export function cuttingProxies(): (port: number) => Promise<CuttingProxy> {
   const stops: (() => Promise<void>)[] = []
   afterEach(async () => {

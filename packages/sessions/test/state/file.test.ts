@@ -34,7 +34,7 @@ const forever = { ttlMs: 'never' } as const
 const fileIn = (dir: string): string => join(dir, 'default', 'state.jsonl')
 const recordsIn = (dir: string): unknown[] => linesOf(fileIn(dir)).map((line) => (JSON.parse(line) as { record: unknown }).record)
 
-/** Three versions of one record, and another record; closed. */
+/** Creates and closes a store with three versions of one record, and another record. */
 async function filled(): Promise<string> {
   const dir = newFolder()
   const store = await open(dir)
@@ -277,7 +277,7 @@ describe('the state of a file store', () => {
       expect(recordsIn(dir).at(-1)).toMatchObject({ states: [{ id: 'a', version: version + 1 }] })
     }
     expect(Math.max(...sizes)).toBeLessThan(100_000)
-    // Not again and again.
+    // Rewritten only now and then.
     expect(sizes.filter((size, index) => size < (sizes[index - 1] ?? 0)).length).toBeLessThan(10)
     const everything = async (from: typeof store) => [await from.state.list('s', {}), await from.state.get('s', 'a'), await from.state.get('s', 'gone')]
     const before = await everything(store)

@@ -2,11 +2,11 @@ import { testStateStore, type StateKitOptions, type TestRunner } from '@bowline/
 
 export interface KitRun {
   readonly ran: number
-  /** The names of the tests of the kit that the store does not pass. */
+  /** Names of the tests of the kit that the store fails. */
   readonly failures: readonly string[]
 }
 
-/** Runs the kit, or its tests of one rule. */
+/** Runs the kit, or only its tests of one rule. */
 export async function runKit(create: StateKitOptions['create'], rule = ''): Promise<KitRun> {
   const tests: { readonly name: string; readonly body: () => Promise<void> }[] = []
   const runner: TestRunner = { describe: (_name, body) => body(), it: (name, body) => void tests.push({ name, body }) }

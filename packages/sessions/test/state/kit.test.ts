@@ -20,7 +20,7 @@ describe('the kit for state stores', () => {
   it.each(plantedFaults)('O67: catches a store that $fault', async ({ caughtBy, breaks }) => {
     const { failures } = await runKit(async (clock) => breaks(memoryStateStore({ clock })))
     expect(failures.map((name) => name.split(':')[0])).toContain(caughtBy)
-    // It is the fault that is caught, not a store that cannot be used at all.
+    // The fault is detected, not a store that is useless altogether.
     expect(failures.length).toBeLessThan(15)
   })
 

@@ -35,7 +35,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
   const redis = sharedRedis()
   const kv = sharedKv(redis)
 
-  /** A clock that stands still, and for how long its timers are set. */
+  /** Creates a clock that stands still, and a list of the durations of its timers. */
   function waitingClock() {
     const clock = manualClock(1_750_000_000_000)
     const waits: number[] = []
@@ -51,7 +51,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
       },
     }
   }
-  /** Names of the requests that came while this was done. */
+  /** Returns the names of the requests that `work` makes. */
   async function requestsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
     const before = kv.server.requests.length
     await work()
@@ -128,7 +128,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     expect(await store.delete('s', 'a')).toEqual({ ok: true, version: 2 })
     await direct.compareAndSet('s', 'a', null, 'made anew', life)
     resolve()
-    // The server has executed the late ones before it answers this.
+    // The server has executed the late requests before it answers this one.
     for (let n = 0; n < 5; n++) expect(await direct.get('s', 'a')).toMatchObject({ value: { version: 3, value: 'made anew' } })
   })
 
@@ -147,7 +147,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
       expect(kv.server.requests.length).toBe(before)
       await advance(1)
       expect(await read).toMatchObject({ status: 'found' })
-      // Dates are whole seconds.
+      // Dates are in whole seconds.
       await advance(1_000 - (clock.now() % 1_000))
     }
   })

@@ -5,14 +5,14 @@ import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { SharedRedis } from '../../../../scripts/redis.ts'
 import { newPrefix } from './redis-support.ts'
 
-/** A KV server that the tests of a file share. */
+/** A KV server shared by the tests of a file. */
 export interface SharedKv {
-  /** Undefined outside of hooks and tests. */
+  /** Undefined outside hooks and tests. */
   readonly server: KvServer
   open(options?: KvStateStoreOptions): OpenableStateStore
 }
 
-/** Starts a KV server over this Redis before the tests of this file, and stops it after them. */
+/** Starts a KV server on this Redis before the tests of this file, and stops it after them. */
 export function sharedKv(redis: SharedRedis): SharedKv {
   let server: KvServer
   const opened: OpenableStateStore[] = []

@@ -64,7 +64,7 @@ describe('a state store on postgres without a runtime', () => {
     expect(await chosen.store.get('s', 'a')).toMatchObject({ value: { value: 'one' } })
     const apart = await stateStoreFromEnv({ environment: { DATABASE_URL: place.url }, prefix: 'apart' })
     expect(await apart.store.get('s', 'a')).toEqual({ status: 'missing' })
-    // No other process is told of them.
+    // They are not registered as processes.
     expect(await place.query('select count(*)::int as known from bowline.process')).toEqual([{ known: 1 }])
     for (const store of [runtime, chosen.store, apart.store]) await store.close()
   })

@@ -23,7 +23,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
     for (const store of closing.splice(0)) await store.close()
   })
 
-  /** A store whose answers are lost as asked, and another one over the same records. */
+  /** Creates a store whose answers can be lost, and another one on the same records. */
   function bench() {
     const prefix = newPrefix()
     const server = losingServer(new RedisServer({ source: sourceOf(redis.url), clock: systemClock, timeoutMs: 5_000 }))
@@ -135,7 +135,7 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('a lost answer of Redis', isRe
       await expect(work(1)).rejects.toMatchObject({ code: 'store-unavailable' })
       expect(await direct.get('s', 'a')).toMatchObject({ value: { version: 40, value: 39 } })
     }
-    // Nothing but this change can have followed the version that is there.
+    // Only this change can have followed the stored version.
     server.lose('not made')
     expect(await store.compareAndSet('s', 'a', 40, 'mine', life)).toEqual({ ok: true, version: 41 })
   })
@@ -168,11 +168,11 @@ function sourceOf(url: string): OwnClient {
 }
 
 interface LosingServer extends ScriptServer {
-  /** What becomes of the next changes, one after the other. */
+  /** Fate of the next changes, one after the other. */
   lose(...losses: readonly (Loss | undefined)[]): void
   /** Executes the late ones. */
   deliverLate(): Promise<readonly unknown[]>
-  /** Done before the next script that follows a lost answer. */
+  /** Runs before the next script after a lost answer. */
   beforeNext(work: () => Promise<void>): void
   before(script: Script, work: () => Promise<void>): void
   sent(script: Script): number

@@ -13,7 +13,7 @@ import { redisStores } from './redis-support.ts'
 const life = { ttlMs: 60_000 }
 const forever = { ttlMs: 'never' } as const
 
-/** Every call of a state store. */
+/** Returns every call of a state store. */
 const callsOf = (store: StateStore): readonly (() => Promise<unknown>)[] => [
   () => store.get('s', 'a'),
   () => store.compareAndSet('s', 'a', 1, 'late', life),
@@ -48,7 +48,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     const commandsOf = async (work: () => Promise<unknown>): Promise<string[]> => {
       await admin.configResetStat()
       await work()
-      // Commands that a script executes are counted too.
+      // Commands executed by a script are counted too.
       return [...(await admin.info('commandstats')).matchAll(/cmdstat_(eval\w*|script\w*|multi|watch|scan|keys):calls=(\d+)/g)].map(([, name = '', calls = '']) => `${name} ${calls}`)
     }
     expect(await commandsOf(() => store.compareAndSet('s', 'a', null, 1, life))).toEqual(['evalsha 1'])
@@ -72,7 +72,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       await admin.scriptFlush()
       expect(await store.get('s', 'a')).toMatchObject({ value: { value: version } })
     }
-    // The spaces too.
+    // The list of spaces is restored too.
     await admin.flushAll()
     await admin.scriptFlush()
     await store.compareAndSet('s', 'b', null, 0, { ttlMs: 1 })
@@ -156,7 +156,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await server.shutDown()
     await Promise.all(callsOf(store).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable', retryable: true })))
     await server.start()
-    // The next try is due soon.
+    // The next reconnect is due soon.
     await expect.poll(() => store.get('s', 'a').catch(() => undefined)).toMatchObject({ value: { version: 1, value: 'kept' } })
     expect(await store.get('s', 'new')).toEqual({ status: 'missing' })
   })
@@ -194,7 +194,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     await Promise.all(callsOf(store).slice(0, 2).map((call) => expect(call()).rejects.toMatchObject({ code: 'store-unavailable' })))
     server.thaw()
     await expect.poll(() => store.get('s', 'a').catch(() => undefined)).toMatchObject({ status: 'found' })
-    // The change came late, or was given up.
+    // The change was either made late or given up.
     expect(await store.get('s', 'a')).toMatchObject({ value: { version: expect.toSatisfy((version: number) => version === 1 || version === 2) as unknown } })
   })
 
@@ -295,7 +295,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
     clients.push(client)
     const store = open({ client, timeoutMs: 2_000 })
     expect(await store.compareAndSet('s', 'a', null, 1, life)).toEqual({ ok: true, version: 1 })
-    // Without a listener of the user's a lost connection would end the process.
+    // The user has no error listener, without which a lost connection ends the process.
     proxy.next = 'cut'
     expect(await store.compareAndSet('s', 'a', 1, 2, life)).toEqual({ ok: true, version: 2 })
     await store.close()

@@ -4,12 +4,12 @@ import { redisStateStore, type RedisStateStoreOptions } from '@bowline/sessions/
 import { createClient } from 'redis'
 import { afterAll, afterEach } from 'vitest'
 
-/** A prefix that no other test uses, on a server that may be shared. */
+/** Returns a prefix that no other test uses, for a server that may be shared. */
 export function newPrefix(): string {
   return `test-${randomUUID()}`
 }
 
-/** Opens stores that are closed after each test. A warning fails the test, unless it is asked for. */
+/** Opens stores and closes them after each test. An unexpected warning fails the test. */
 export function redisStores(urlOf: () => string): (options?: RedisStateStoreOptions) => OpenableStateStore {
   const opened: OpenableStateStore[] = []
   const prefixes = new Set<string>()

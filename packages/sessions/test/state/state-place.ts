@@ -5,7 +5,7 @@ import { postgresStateStore } from '@bowline/sessions/postgres'
 import { redisStateStore } from '@bowline/sessions/redis'
 import { sqliteStateStore } from '@bowline/sessions/sqlite'
 
-/** Where the records of a state store are, as another process can be told. */
+/** Place of a state store's records, in a form for other processes. */
 export type StatePlace =
   | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
   | { readonly kind: 'kv'; readonly url: string; readonly token: string; readonly prefix: string }

@@ -8,7 +8,7 @@ import { nodeFlags, program } from '../../../../scripts/programs.ts'
 import type { StoreAnswer, StoreCall } from './fixtures/state-process.ts'
 import type { StatePlace } from './state-place.ts'
 
-/** Another process, started at the first call and ended after the tests of this file. Its stores are called as those here. */
+/** Starts another process at the first call, and ends it after the tests of this file. Its stores are called like local ones. */
 export function stateProcess(): (place: StatePlace, clock?: Clock) => StateStore {
   let child: ChildProcess | undefined
   let calls = 0

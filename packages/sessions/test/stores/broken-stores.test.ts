@@ -9,7 +9,7 @@ interface CollectedTest {
   readonly body: () => Promise<void>
 }
 
-/** The tests of the kit for a store, to be run here and not by vitest. */
+/** Collects the tests of the kit for a store. They run here instead of in vitest. */
 function testsFor(create: () => SessionStore): readonly CollectedTest[] {
   const tests: CollectedTest[] = []
   const runner: TestRunner = {
@@ -36,7 +36,7 @@ describe('the kit for stores', () => {
   it.each(brokenStores)('S178: fails for a store that $name', async ({ create, rules }) => {
     const failed = await failuresOf(create)
     for (const rule of rules) expect(failed).toContainEqual(expect.stringMatching(new RegExp(`^${rule}\\b`)))
-    // It is the mistake that is found, not a store that cannot be used at all.
+    // The mistake is detected, not a store that is useless altogether.
     expect(failed.length).toBeLessThan(testsFor(create).length / 2)
   })
 

@@ -8,7 +8,7 @@ export interface BrokenStore {
   readonly create: () => SessionStore
 }
 
-/** A memory store with something else in the place of some operations. */
+/** Replaces some operations of a memory store. */
 function replaced(replace: (store: SessionStore) => Partial<SessionStore>): () => SessionStore {
   return () => {
     const store = memoryStore()
@@ -17,7 +17,7 @@ function replaced(replace: (store: SessionStore) => Partial<SessionStore>): () =
   }
 }
 
-/** Something else happens to a batch before the store gets it. */
+/** Changes each batch before the store gets it. */
 function changing(change: (batch: Batch, store: SessionStore) => Batch | Promise<Batch>): () => SessionStore {
   return replaced((store) => ({
     commit(batch) {
@@ -35,7 +35,7 @@ async function isKnown(store: SessionStore, key: string, entryId: string): Promi
   return store.readPath(key, { leaf: entryId, limit: 1 }).then(({ items }) => items.length > 0, () => false)
 }
 
-/** Ten and more ways to be wrong. */
+/** More than ten ways to be wrong. */
 export const brokenStores: readonly BrokenStore[] = [
   {
     name: 'ignores the fence',
@@ -124,7 +124,7 @@ function forgetful(): () => SessionStore {
   return changing((batch) => ({ ...batch, id: `${batch.id}-${++batches}` }))
 }
 
-/** Gives the open calls some outcome, and says nothing about it. */
+/** Gives open calls an invented outcome instead of refusing the batch. */
 async function commitSettled(store: SessionStore, batch: Batch): Promise<CommitResult> {
   const result = await store.commit(batch)
   if (result.ok || result.reason !== 'open-calls') return result
@@ -174,7 +174,7 @@ async function commitStrictly(store: SessionStore, batch: Batch): Promise<Commit
   return taken.every((id) => there.has(id)) ? store.commit(batch) : { ok: false, reason: 'inbox' }
 }
 
-/** Looks for its data where it never was before. */
+/** Opens another namespace each time, where its data is missing. */
 function emptiedAtOpen(store: SessionStore): Partial<SessionStore> {
   let opens = 0
   return { open: (options) => store.open({ ...options, namespace: `${options.namespace}-${++opens}` }) }

@@ -14,7 +14,7 @@ afterEach(closeAll)
 const runIn = (key: string, id: string) =>
   ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: `secret ${key}`, at: 1 } }) as const
 
-/** Two sessions, the first with so many commits; closed. */
+/** Creates and closes a store with two sessions, the first with this many commits. */
 async function filled(commits: number): Promise<string> {
   const dir = newFolder()
   const store = await open(dir)
@@ -25,7 +25,7 @@ async function filled(commits: number): Promise<string> {
   return dir
 }
 
-/** Sessions whose files differ in nothing but the key, one for each byte of a part of them; closed. */
+/** Creates sessions whose files differ only in the key, one for each byte of a part of them. Closes the store. */
 async function alike(dir: string, commits: number, partOf: (ends: readonly number[]) => { from: number; to: number }) {
   const store = await open(dir)
   const fill = async (key: string): Promise<void> => {
@@ -44,7 +44,7 @@ async function alike(dir: string, commits: number, partOf: (ends: readonly numbe
 
 const runRequest = { owner: 'owner-b', max: 10, leaseMs: 1000, agents: ['assistant'], holds: [] }
 
-/** Everything that one can ask of the session and its run. */
+/** Returns every operation on the session and its run. */
 function everyOperation(store: SessionStore): (() => Promise<unknown>)[] {
   return [
     () => store.commit(numbered(99)),
@@ -155,7 +155,7 @@ describe('a damaged file', () => {
       expect(lines).toHaveLength(5)
       const damaged = flip(file, lines.slice(0, line).join('').length - 20)
       const store = await open(dir)
-      // The run stands in the last line: where that is damaged, nothing tells whose it is.
+      // The run is in the last line. If that line is damaged, nothing tells which session the run belongs to.
       for (const operation of [...everyOperation(store), ...(line < 5 ? ofItsRun(store) : [])]) {
         const error: unknown = await operation().catch((thrown: unknown) => thrown)
         expect(error, String(operation)).toMatchObject({ code: 'store-corrupt', message: expect.stringContaining(`${file} is damaged in line ${line}`) as unknown })

@@ -12,12 +12,12 @@ afterEach(closeAll)
 
 const delivery = (id: string, to: string): Delivery => ({ id, to, writes: [say(id)] })
 
-/** What is left when the process dies before the last so many lines of a file. */
+/** Removes the last lines of a file, as if the process had died before it wrote them. */
 function cutLines(file: string, lines: number): void {
   writeFileSync(file, linesOf(file).slice(0, -lines).join(''))
 }
 
-/** A session that has delivered two things to another one; closed. */
+/** Creates and closes a store with a session that has delivered twice to another one. */
 async function delivered(): Promise<{ dir: string; source: string; target: string }> {
   const dir = newFolder()
   const store = await open(dir)
@@ -26,7 +26,7 @@ async function delivered(): Promise<{ dir: string; source: string; target: strin
   expect(await said(store, 'target')).toEqual(['one', 'two'])
   await store.close()
   const [source, target] = [fileOf(dir, 'source'), fileOf(dir, 'target')]
-  // A batch with its deliveries, and that they are done; the beginning, and each delivery.
+  // Source: a batch with its deliveries, and their completion. Target: its start, and one line per delivery.
   expect([linesOf(source).length, linesOf(target).length]).toEqual([2, 3])
   return { dir, source, target }
 }

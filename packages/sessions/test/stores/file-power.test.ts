@@ -16,11 +16,11 @@ const newFolder = temporaryFolders()
 const { fsyncSync, fdatasyncSync } = fs
 const { fsync, fdatasync } = fs as { fsync: SyncAsync; fdatasync: SyncAsync }
 
-/** How long each file was, by its number, when the system was last told to bring it to the disk. */
+/** Length of each file at its last sync, by inode. */
 const synced = new Map<number, number>()
-/** The number of each file that the system was told to bring to the disk. */
+/** Inode of each file that was synced. */
 const syncs: number[] = []
-/** Called before each sync of the file with this number. Throws to let the sync fail. */
+/** Called before each sync of a file, with its inode. Throws to make the sync fail. */
 let onSync: (ino: number) => void = () => undefined
 /** Delays each sync until it resolves. */
 let gate: Promise<void> | undefined
@@ -71,7 +71,7 @@ async function openIn(dir: string, fsync = true): Promise<SessionStore> {
   return store
 }
 
-/** Until the store is idle: what is asked for next begins at once. */
+/** Waits until the store is idle: the next request starts at once. */
 async function someTurns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next))
 }
@@ -121,7 +121,7 @@ describe('a file store and the loss of power', () => {
     const results = await Promise.all([...ofRoom, ...ofOthers].map((each) => store.commit(each)))
     expect(results.map(({ ok }) => ok)).toEqual(results.map(() => true))
     const timesSynced = (path: string): number => syncs.filter((ino) => ino === fs.statSync(path).ino).length
-    // The first one goes alone.
+    // The first one is synced alone.
     expect(timesSynced(fileOf(dir, 'room_1'))).toBe(2)
     expect(timesSynced(join(dir, 'default'))).toBe(1)
     expect(syncs).toHaveLength(2 + 1 + 8)
@@ -171,7 +171,7 @@ describe('a file store and the loss of power', () => {
 describe('a disk that fails to take what was written', () => {
   const pathOf = (dir: string, key: string): string => join(dir, 'default', fileNameOf(key))
 
-  /** Lets the nth sync of the file of this session fail. */
+  /** Makes the nth sync of the file of this session fail. */
   function failOnce(dir: string, key: string, { code = 'EIO', nth = 1 } = {}): void {
     let left = nth
     onSync = (ino) => {

@@ -92,7 +92,7 @@ describe('files and other processes', { timeout: 30_000 }, () => {
 
   it('S165: a line that the system cuts off is taken back, and writing goes on when there is room', async () => {
     const dir = join(newFolder(), 'sessions')
-    // Not where a line ends: the write that meets the limit is cut.
+    // The limit is not at the end of a line, so the write that meets it is cut.
     const writer = start('write', dir, { textLength: 20_000, largestFileBytes: 1000 * 512 })
     const said = await writer.rest()
     const acknowledged = Math.max(...said.map((each) => each.acknowledged ?? 0))

@@ -10,7 +10,7 @@ const newFolder = temporaryFolders()
 const mounted: string[] = []
 const { open, closeAll } = openStores()
 
-// Registered after that of the folders, and so done before it.
+// Registered after the hook of the folders, so it runs before that.
 afterEach(async () => {
   await closeAll()
   for (const folder of mounted.splice(0)) spawnSync('umount', [folder])
@@ -19,7 +19,7 @@ afterEach(async () => {
 const isRoot = process.getuid?.() === 0
 const nobody = 65_534
 
-/** A file system of its own with so much room; undefined where this process may not make one. */
+/** Creates a file system of this size. Undefined if this process may not create one. */
 function smallFileSystem(kibibytes: number): string | undefined {
   const folder = newFolder()
   const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kibibytes}k`, 'tmpfs', folder])
@@ -50,7 +50,7 @@ describe('a store without room', { timeout: 30_000 }, () => {
 
     const fill = () => writeFileSync(join(disk, 'filling'), Buffer.alloc(1024 * 1024))
     expect(fill).toThrow('ENOSPC')
-    // What is left of its last page, too.
+    // Fills the rest of its last page too.
     const least = async () => {
       for (let n = 1; ; n++) await store.commit(batch(`least ${n}`, 'other', []))
     }

@@ -7,7 +7,7 @@ import type { SessionStore } from '../../src/contract/session-store.ts'
 
 export interface OpenStores {
   open(dir: string, owner?: string): Promise<SessionStore>
-  /** Ends as the death of the process does: without a word to the files, and with the lock free. */
+  /** Ends all stores as the death of the process does: writes nothing more, and releases the lock. */
   closeAll(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ export function say(name: string): Write {
   return { op: 'event.append', events: [{ event: { type: 'session-start', at: 1, sessionKey: name } }] }
 }
 
-/** One entry and one event for each number. */
+/** Returns a batch with one entry and one event for this number. */
 export function numbered(n: number, key = 'room:1', text = 'text'): Batch {
   const id = `${key}/${n}`
   const message = { role: 'user', id, content: `${text} ${n}` } as const
@@ -46,13 +46,13 @@ export function batch(id: string, key: string, writes: readonly Write[], deliver
   return { id, key, expect: [], writes, deliver }
 }
 
-/** Names of events, in order. */
+/** Returns the names of the events, in order. */
 export async function said(store: SessionStore, key: string): Promise<readonly unknown[]> {
   const { events } = await store.readEvents(key, 0, 1000)
   return events.map((event) => 'sessionKey' in event && event.sessionKey)
 }
 
-/** The path of the file whose name begins like this. */
+/** Returns the path of the only file with this prefix. */
 export function fileOf(dir: string, beginning: string): string {
   const folder = join(dir, 'default')
   const [name, ...others] = readdirSync(folder).filter((each) => each.startsWith(`${beginning}-`) && each.endsWith('.jsonl'))
@@ -60,7 +60,7 @@ export function fileOf(dir: string, beginning: string): string {
   return join(folder, name)
 }
 
-/** The lines of a file, each with its line break. */
+/** Returns the lines of a file, each with its line break. */
 export function linesOf(file: string): readonly string[] {
   return readFileSync(file, 'utf8').split(/(?<=\n)/)
 }

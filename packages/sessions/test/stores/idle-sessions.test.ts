@@ -22,7 +22,7 @@ const newFolder = temporaryFolders()
 const idleSessions = 200
 const request: ClaimRequest = { owner: 'owner-a', max: 1, leaseMs: 1000, agents: ['assistant'], holds: [] }
 
-/** Counts each time that anything of an idle session is read, from wherever it is found. */
+/** Counts each read of an idle session, by whatever way it is found. */
 class CountedSessions extends Map<string, HeldSession> {
   looks = 0
 
@@ -60,7 +60,7 @@ function run(id: string, fields: Partial<NewRun> = {}): Write {
   return { op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1, ...fields } }
 }
 
-/** Adds idle sessions of every sort: new, after a turn, with a TTL, with a parent. */
+/** Adds idle sessions of every kind: new, after a turn, with a TTL, with a parent. */
 function fillWithIdle(space: Space): void {
   for (let n = 0; n < idleSessions; n++) {
     const key = `idle:${n}`
@@ -117,7 +117,7 @@ describe.each(Object.entries(spaces))('idle sessions in the %s store', (_name, n
   })
 })
 
-/** Counts each row of a table that is reached without its key. */
+/** Counts the rows of a table that are read without their key. */
 function countRows(table: ReadonlyMap<unknown, unknown> | undefined): () => number {
   let rows = 0
   for (const name of ['keys', 'values', 'entries', Symbol.iterator] as const) {
@@ -211,7 +211,7 @@ describe.each(Object.entries(spaces))('what grows in the %s store', (_name, newO
     const reads = readsOf(() => space, () => 55)
     expect((await reads.listRuns('room:1', { status: ['queued', 'running'] })).items.map(({ id }) => id)).toEqual(['run 51'])
     const [ofRuns = 0, ...others] = rows.map((count) => count())
-    // Each change of the session looks at its oldest run.
+    // Each change of the session reads its oldest run.
     expect(ofRuns).toBeLessThan(10)
     expect(others).toEqual([0, 0, 0, 0])
   })

@@ -5,12 +5,12 @@ import { sqliteStore } from '@bowline/sessions/sqlite'
 import { join } from 'node:path'
 import { temporaryFolders } from './temporary-folder.ts'
 
-/** A store, and one over the same data once it is closed. */
+/** A store, and a function that opens another one on the same data once it is closed. */
 export type Place = readonly [store: SessionStore, later: () => SessionStore]
 
 export const namesOfPlaces = ['memory', 'file', 'sqlite'] as const
 
-/** Makes places for stores, which are gone after each test. */
+/** Creates places for stores, which are removed after each test. */
 export function placesOfStores(): (name: (typeof namesOfPlaces)[number]) => Place {
   const temporaryFolder = temporaryFolders()
   return (name) => {

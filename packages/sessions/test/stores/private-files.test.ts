@@ -8,7 +8,7 @@ import { temporaryFolders } from './temporary-folder.ts'
 
 const temporaryFolder = temporaryFolders()
 
-/** The rights of a folder and of all that is in it, by their names. */
+/** Returns the modes of a folder and of everything in it, by name. */
 function rightsIn(folder: string): readonly (readonly [string, string])[] {
   const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   return ['', ...inside].map((name) => {

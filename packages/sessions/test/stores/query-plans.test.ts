@@ -16,7 +16,7 @@ import { temporaryFolders } from './temporary-folder.ts'
 
 const newFolder = temporaryFolders()
 
-/** Where each statement looks, by its text. */
+/** Access paths of each statement, by its text. */
 type Plans = Map<string, readonly string[]>
 
 async function plannedStore(plans: Plans): Promise<SessionStore> {
@@ -68,7 +68,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
   }
 }
 
-/** The statements that the kit makes a store prepare: all there are. */
+/** Returns the plans of all statements, which the kit makes a store prepare. */
 const plansOfAll = (): Promise<Plans> => (planned ??= planAll())
 let planned: Promise<Plans> | undefined
 
@@ -80,17 +80,17 @@ async function planAll(): Promise<Plans> {
     ...{ name: 'planned', create, reopen: create, limitsRecords: false, loss: 'owner' },
     runner: { describe: (_name, body) => body(), it: (_name, body) => void bodies.push(body) },
   })
-  // What they find is tested elsewhere; not every one can do without what a reopened store must hold.
+  // Results are tested elsewhere. Some tests fail here, since a reopened store has no data.
   for (const body of bodies) await body().catch(() => undefined)
   return plans
 }
 
-/** A whole table, or of the index of a key its first column alone: every run, or every call, that ever was. */
+/** A scan of a whole table, or a lookup by only the first column of a key: every run, or every call, that ever existed. */
 const tooFar = [/^SCAN (?!path|json_each|wanted|kept|CONSTANT ROW)/, /USING (COVERING )?INDEX sqlite_autoindex_\w+ \(\w+=\?\)/]
 
-/** They list, or search, all there are; and a new row is looked for in what could refer to it. */
+/** Statements that list or search everything, and inserts, which check references to the new row. */
 const goesThroughAll = [/order by "session"\."key", "timer"\."id"/, /"active_at" desc, "session"\."key" limit/, /"tool_call_id" = \? order by "run"\."n" desc/, /^insert/]
-/** What nobody needs any more is looked for now and then, and the branches of one conversation in all its entries. */
+/** Seldom statements: pruning of old data, and the branches of one conversation in all its entries. */
 const goesThroughAllNowAndThen = [
   ...[/^delete from/, /^select "run"."session" from .* "run"."ended_at" </, /^select .*"run"."first_seq", "run"."ended_at" from .* order by "run"."n"$/],
   ...[/^select "id", "parent_id" as "parentId"/, /^select "definition"."hash"/],

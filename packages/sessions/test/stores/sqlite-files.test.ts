@@ -16,7 +16,7 @@ async function open(file: string): Promise<SessionStore> {
   return store
 }
 
-/** A store with a few hundred kilobytes, still open. */
+/** Creates an open store with a few hundred kilobytes. */
 async function filled(file: string): Promise<SessionStore> {
   const store = await open(file)
   for (let n = 1; n <= 20; n++) {
@@ -40,7 +40,7 @@ async function filledAndClosed(): Promise<string> {
   return file
 }
 
-/** The files of a process that ended without closing: part of the data is in the write-ahead log only. */
+/** Returns files of a process that ended without closing: part of the data is in the write-ahead log only. */
 async function leftUnclean(): Promise<string> {
   const source = join(newFolder(), 'sessions.db')
   const store = await filled(source)
@@ -65,7 +65,7 @@ function overwrite(file: string, from: number, to: number): void {
   closeSync(descriptor)
 }
 
-/** Opening must fail with this code and the name of the file, and must change no byte and leave no file of SQLite behind. */
+/** Expects opening to fail with this code and the name of the file, to change no byte and to leave no other file of SQLite. */
 async function expectRefused(file: string, code: string): Promise<void> {
   const databaseFiles = () => readdirSync(join(file, '..')).filter((name) => !name.includes('-owner'))
   const before = databaseFiles().map((name) => [name, readFileSync(join(file, '..', name))])
@@ -117,7 +117,7 @@ describe('files that a sqlite store refuses', { timeout: 30_000 }, () => {
   it('S168: damage is found after an unclean end, and left as it is', async () => {
     const file = await leftUnclean()
     const size = readFileSync(file).length
-    // Pages of the transcript: the tables can still be listed.
+    // Pages of the transcript. The tables can still be listed.
     overwrite(file, size >> 1, size)
     await expectRefused(file, 'store-corrupt')
   })

@@ -107,7 +107,7 @@ describe('sqlite and other processes', { timeout: 30_000 }, () => {
 
   it('S34: a write that the system cuts off leaves the last commit whole, and writing goes on when there is room', async () => {
     const file = join(newFolder(), 'sessions.db')
-    // Not where a page of the write-ahead log ends: the write that meets the limit is cut.
+    // The limit is not at the end of a page of the write-ahead log, so the write that meets it is cut.
     const largestFileBytes = 3000 * 512
     const writer = start('write', file, { textLength: 20_000, largestFileBytes })
     const said = await writer.rest()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
 
-/** Makes folders that are gone after each test. */
+/** Creates folders that are removed after each test. */
 export function temporaryFolders(): () => string {
   const folders: string[] = []
   afterEach(() => {

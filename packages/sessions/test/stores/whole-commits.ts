@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
 import type { SessionStore } from '../../src/contract/session-store.ts'
 
-/** What the writer of `fixtures/store-process.ts` had done: whole commits only, at least those that it acknowledged. */
+/** Expects whole commits of the writer in `fixtures/store-process.ts`, at least the acknowledged ones. */
 export async function expectWholeCommits(store: SessionStore, acknowledged: number): Promise<void> {
   const read = await store.readSession('room:1')
   const done = read.status === 'found' ? read.value.version : 0
   expect(done).toBeGreaterThanOrEqual(acknowledged)
-  // One commit may have been done and not acknowledged any more.
+  // One more commit may have been stored without being acknowledged.
   expect(done).toBeLessThanOrEqual(acknowledged + 1)
   const { events, lastSeq } = await store.readEvents('room:1', 0, 10_000)
   expect(lastSeq).toBe(done * 2)

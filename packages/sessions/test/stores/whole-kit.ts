@@ -3,11 +3,11 @@ import { testSessionStore, type StoreKitOptions, type TestRunner } from '@bowlin
 import { describe, expect, it } from 'vitest'
 
 export interface WholeKitOptions extends Omit<StoreKitOptions, 'runner'> {
-  /** The tests of the kit that do not concern this store, for what it can do. */
+  /** Tests of the kit that do not apply to this store because of its capabilities. */
   readonly exceptions: readonly string[]
 }
 
-/** Of a store that is alone with its data: whoever was there before is gone. */
+/** Tests that do not apply to a store with exclusive access to its data. */
 export const aloneWithItsData: readonly string[] = [
   'S6: two namespaces on one store at a time never see, claim or renew each other’s runs',
   'S56: a run whose lease lives is not taken over, to the millisecond',
@@ -27,7 +27,7 @@ export const aloneWithItsData: readonly string[] = [
   'S164: a definition that a run takes while others are pruned stays',
 ]
 
-/** Runs the kit over a store, and looks that nothing of it was left out but what the store names. */
+/** Runs the kit on a store, and checks that it left out exactly the exceptions. */
 export function testWholeKit({ exceptions, ...options }: WholeKitOptions): void {
   const asked: string[] = []
   const runner: TestRunner = {
@@ -45,7 +45,7 @@ export function testWholeKit({ exceptions, ...options }: WholeKitOptions): void 
   })
 }
 
-/** The names of the tests for a store that can do everything. */
+/** Returns the names of the tests for a store with all capabilities. */
 function wholeKit(): readonly string[] {
   const names: string[] = []
   const notMade = (): Promise<SessionStore> => Promise.reject(new Error('These tests are not run.'))

@@ -10,7 +10,7 @@ const key = 'room:1'
 
 interface Bench {
   readonly store: SessionStore
-  /** How many entries have been read since the last look. */
+  /** Number of entries read since the last call. */
   reads(): number
   append(...entries: readonly NewEntry[]): Promise<void>
 }
@@ -53,7 +53,7 @@ function entry(n: number, parent: number | null, runId = 'run-1'): NewEntry {
   return { id: `m${n}`, parentId: parent === null ? null : `m${parent}`, at: 1, runId, type: 'message', message: message(n) }
 }
 
-/** Messages from one number to another in a row. */
+/** Returns consecutive messages between two numbers. */
 function line(from: number, to: number): NewEntry[] {
   return Array.from({ length: to - from + 1 }, (_, index) => entry(from + index, from + index === 1 ? null : from + index - 1))
 }

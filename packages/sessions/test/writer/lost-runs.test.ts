@@ -135,7 +135,7 @@ describe('S62: what is read of a run that the loop cannot end', () => {
   const others = (count: number): readonly string[] => Array.from({ length: count }, () => 'turn-start')
   const messages = [{ role: 'user', id: 'm1', content: 'how are you?' }]
 
-  /** A log of these types of events, those of another run with its id, and one message. */
+  /** Creates a store with a log of these event types, some with the id of another run, and one message. */
   function storeOf(logged: readonly string[]): SessionStore {
     const events = logged.map((each, index) => ({ type: each.split(' ')[0], runId: each.split(' ')[1] ?? 'r1', seq: index + 1 }))
     const readEvents: SessionStore['readEvents'] = async (_key, after, limit) =>
@@ -215,7 +215,7 @@ describe('S62: what sessions above are told of a run that the loop cannot end', 
 })
 
 describe('S104: calls of a run that is given up', () => {
-  /** Its path is read in pages of one, from the newest entry back; `answer` is a message of the model. */
+  /** Reads the path in pages of one entry, newest first. `answer` is a message of the model. */
   function storeOf(calls: readonly ToolCallRecord[], entries: readonly string[] = []): SessionStore {
     const readPath: SessionStore['readPath'] = async (_key, { before } = {}) => {
       const place = before === undefined ? 0 : Number(before)

@@ -15,14 +15,14 @@ const key = 'room:1'
 
 export interface MirroredSession {
   readonly clock: ManualClock
-  /** Runs the agent over the store, beside a memory journal: behind each commit both must give the same state. */
+  /** Runs the agent on the store and on a memory journal. After each commit, both must have the same state. */
   play(agent: Agent, input: AgentInput | undefined, options?: RunOptions): Promise<AgentResult>
   state(): Promise<JournalState>
-  /** How often the two were compared while a turn was open. */
+  /** Number of comparisons while a turn was open. */
   compared(): number
 }
 
-/** What a compaction stands for may be left out, and nothing else. */
+/** Expects that only messages which the compaction replaces are missing. */
 function expectShown(state: JournalState, { messages, compaction }: JournalState): void {
   const kept = messages.findIndex(({ id }) => id === (compaction?.firstKeptMessageId || compaction?.lastMessageId))
   const left = messages.length - state.messages.length
@@ -30,7 +30,7 @@ function expectShown(state: JournalState, { messages, compaction }: JournalState
   expect(state.messages).toEqual(messages.slice(left))
 }
 
-/** A session whose journal is held against the reference. */
+/** Creates a session whose journal is compared with the reference. */
 export async function mirroredSession(): Promise<MirroredSession> {
   const clock = manualClock(1_000)
   const ids = fakeIds()
@@ -47,7 +47,7 @@ export async function mirroredSession(): Promise<MirroredSession> {
   const journalOf = (claim: Claim, remembered = unknown()): StoreJournal =>
     new StoreJournal({ store, live, ids, claim, conversation: remembered, answers: [], abort: new AbortController(), durability: 'boundary', enqueue: () => Promise.reject(new Error('no follow-ups')) })
 
-  /** As a process would find it that takes the run over now. */
+  /** Returns the state for a process that takes the run over now. */
   async function stored(runId: string): Promise<{ readonly claim: Claim; readonly state: JournalState }> {
     const [run, session] = [found(await store.readRun(runId)), found(await store.readSession(key))]
     const claim: Claim = { run, session, previous: 'running', inbox: await store.readInbox(key, waitingKinds) }

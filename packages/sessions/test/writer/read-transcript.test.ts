@@ -21,7 +21,7 @@ async function storeOf(entries: readonly NewEntry[]): Promise<SessionStore> {
   return store
 }
 
-/** Messages 1 to `count` in a row, and a compaction behind `after`. */
+/** Returns messages 1 to `count` in a row, with a compaction after message `after`. */
 function line(count: number, after: number, compaction: Partial<Compaction>, runId = 'run-1'): NewEntry[] {
   const entries: NewEntry[] = []
   let parentId: string | null = null
@@ -40,7 +40,7 @@ const whole: Compaction = {
   ...{ tokensBefore: 1, tokensAfter: 1 },
 }
 
-/** How many entries were read. */
+/** Counts the entries read. */
 function counted(store: SessionStore): { readonly store: SessionStore; readonly entries: () => number } {
   let entries = 0
   const readPath: SessionStore['readPath'] = async (...given) => {

@@ -7,7 +7,7 @@ const berlin = 'Europe/Berlin'
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** The times of a rule in `(after, until]`. */
+/** Returns the times of a rule in `(after, until]`. */
 function timesOf(cron: string, timeZone: string, after: string | number, until: string | number): readonly number[] {
   const next = cronTimes(cron, timeZone)
   const [from, to] = [new Date(after).getTime(), new Date(until).getTime()]
@@ -22,9 +22,9 @@ describe('S211: times of cron rules', () => {
   it('S211: a wall-clock time that the clocks leave out comes later by what they skip', () => {
     expect(shown(timesOf('30 2 * * *', berlin, '2026-03-28T00:00Z', '2026-03-30T23:00Z'))).toEqual(['03-28T01:30', '03-29T01:30', '03-30T00:30'])
     expect(shown(timesOf('15,45 2 * * *', berlin, '2026-03-29T00:00Z', '2026-03-29T12:00Z'))).toEqual(['03-29T01:15', '03-29T01:45'])
-    // 2:00 is shown as 3:00, where the rule has a time too: one time, one input.
+    // 2:00 is skipped and comes at 3:00, which is a time of the rule too: one time, one input.
     expect(shown(timesOf('0 2,3 * * *', berlin, '2026-03-29T00:00Z', '2026-03-29T12:00Z'))).toEqual(['03-29T01:00'])
-    // 2:30 comes after 3:15, although it is earlier on the wall.
+    // 2:30 comes after 3:15, although it is earlier on the wall clock.
     expect(shown(timesOf('15,30 2-3 * * *', berlin, '2026-03-29T00:00Z', '2026-03-29T12:00Z'))).toEqual(['03-29T01:15', '03-29T01:30'])
   })
 
@@ -54,7 +54,7 @@ describe('S211: times of cron rules', () => {
         expect(Math.abs(days.length - length)).toBeLessThanOrEqual(1)
         const clock = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'short' })
         const wanted = `${String(hour).padStart(2, '0')}:${String(minute).padStart(2, '0')}`
-        // At most on the two days a year on which clocks go forward the time is another one.
+        // The time differs at most on the two days a year on which clocks go forward.
         expect(times.filter((time) => clock.format(time) !== wanted).length).toBeLessThanOrEqual(2)
       }),
       randomRuns(30),

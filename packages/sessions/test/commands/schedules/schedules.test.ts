@@ -14,7 +14,7 @@ const dayMs = 24 * hourMs
 /** A Thursday at noon in UTC. */
 const noon = Date.UTC(2026, 10, 26, 12)
 
-/** As the clock of a machine: it can be set, and timers that are set already run after the same time as before. */
+/** Creates a clock that can be set, like that of a machine. Timers that are already set keep their duration. */
 function settableClock(start: number) {
   const real = manualClock(start)
   let offset = 0
@@ -32,7 +32,7 @@ async function started(options: Partial<SetupOptions> & { readonly count?: numbe
   return { ...made, clock, session: made.runtime.session('room:1') }
 }
 
-/** Each input with the id under which it was sent, and the time for which it was due. */
+/** Returns the id of each input, which contains its due time. */
 async function inputs(session: Session) {
   return (await session.runs({ limit: 1000 })).items.map(({ inputId }) => inputId)
 }
@@ -236,7 +236,7 @@ describe('schedules', () => {
     await clock.advance(2000)
     await script.reached(0)
     await clock.advance(2000)
-    // Behind the one that the clock has begun.
+    // Waits until the sweep that the clock has started is over.
     await runtime.sweep()
     for (const place of [0, 1, 2]) script.answer(place)
     const [first] = (await session.runs()).items

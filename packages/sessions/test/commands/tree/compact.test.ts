@@ -8,7 +8,7 @@ import { look, quiet, smallWindow, talk } from './talk.ts'
 
 const long = 'x'.repeat(400)
 const used = (input: number): NonNullable<Step['usage']> => ({ input, output: 1 })
-/** Says its text when it is let go. */
+/** Returns an answer that ends when `until` resolves. */
 const slowly = (text: string, until: Promise<void>): Step => ({
   parts: [{ type: 'text-start', id: 't' }, { wait: until }, { type: 'text-delta', id: 't', delta: text }, { type: 'text-end', id: 't' }],
 })
@@ -211,7 +211,7 @@ describe('a compaction that is due behind a turn', () => {
   it('S82: one that is stopped before it begins leaves the session to what is queued', async () => {
     const store = memoryStore()
     const { options } = smallWindow([{ text: long, usage: used(9_100) }])
-    // The process dies with the end of the turn.
+    // The process dies at the end of the turn.
     let dead = false
     const dying = faultyStore(store, [{ of: 'claim', when: () => dead, fault: 'unavailable' }])
     const first = await talk({ ...options, store: dying })

@@ -3,7 +3,7 @@ import { faultyStore } from '@bowline/sessions/testing'
 
 export class ProcessDied extends Error {}
 
-/** The store as a process sees it that dies before or after one of its commits, counted from 1. */
+/** Wraps a store for a process that dies before or after one of its commits, counted from 1. */
 export function dyingStore(inner: SessionStore, { commit, at }: { readonly commit: number; readonly at: 'before' | 'after' }): SessionStore {
   let commits = 0
   let dead = false

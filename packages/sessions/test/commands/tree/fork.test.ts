@@ -122,7 +122,7 @@ describe('a process that dies in the middle of a fork', () => {
     }
     expect(await seen()).toEqual([['room:1'], null])
     await expect(first.runtime.session('room:2').messages()).rejects.toMatchObject({ code: 'session-missing' })
-    // The next sweep takes the rest away, and nothing is left of it.
+    // The next sweep removes the rest completely.
     await (await talk({ store: inner })).runtime.sweep()
     expect(await inner.readSession('room:2')).toEqual({ status: 'missing' })
     expect(await textsOf(await first.session.fork({ key: 'room:2' }))).toHaveLength(450)
@@ -140,7 +140,7 @@ describe('a process that dies in the middle of a fork', () => {
   })
 })
 
-/** Gives room:1 a path of so many messages; resolves with the last id. */
+/** Gives room:1 a path of this many messages. Resolves with the last id. */
 async function fillPath(store: SessionStore, length: number): Promise<string> {
   const entries = Array.from({ length }, (_, index) => {
     const id = `m${index}`

@@ -147,7 +147,7 @@ describe('switchTo with a summary', () => {
     await say('one', 'two')
     const all = await ids()
     await session.switchTo(all[1] ?? '')
-    // Forward again, to where it stands, and over a label.
+    // To its own position, and from after a label.
     await session.switchTo(all[3] ?? '', { summarize: true })
     await session.switchTo(all[3] ?? '', { summarize: true })
     await session.label(all[3] ?? '', 'here')

@@ -18,11 +18,11 @@ export interface Talk {
   say(...texts: readonly string[]): Promise<void>
   /** Ids of the messages on the active path, oldest first. */
   ids(): Promise<string[]>
-  /** What stands on the active path, oldest first. */
+  /** Texts on the active path, oldest first. */
   texts(session?: Session): Promise<string[]>
 }
 
-/** A started runtime and a session in it; the model answers `re: <text>` unless told otherwise. */
+/** Starts a runtime with a session. The model answers `re: <text>` unless told otherwise. */
 export async function talk(options: Partial<SetupOptions> = {}): Promise<Talk> {
   const { store = memoryStore() } = options
   const made = setup({ steps: echo, ...options, store })
@@ -57,13 +57,13 @@ function lastUserText(prompt: readonly { readonly role: string; readonly content
   return ((last?.content ?? []) as readonly { readonly text?: string }[]).map((part) => part.text ?? '').join('')
 }
 
-/** A tool that gives back what it is asked. */
+/** A tool that always returns `seen`. */
 export const look = defineTool({
   ...{ name: 'look', description: 'Looks.', inputSchema: z.object({}), effect: 'pure' },
   execute: () => 'seen',
 })
 
-/** Options of an agent whose model has a window of 10,000 tokens; a compaction is due above 9,000. */
+/** Returns options of an agent whose model has a window of 10,000 tokens; a compaction is due above 9,000. */
 export function smallWindow(steps: Script) {
   const model = scriptedModel(steps)
   const models = createModels({ providers: { test: { languageModel: () => model } }, models: { 'test:small': { contextWindow: 10_000 } } })

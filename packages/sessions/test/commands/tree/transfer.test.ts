@@ -10,7 +10,7 @@ type Line = Record<string, unknown> & { readonly type: string }
 
 const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line) as Line)
 
-/** The lines with the footer that belongs to them. */
+/** Adds the footer for these lines. */
 function closed(lines: readonly Line[]): string[] {
   const texts = lines.filter(({ type }) => type !== 'footer').map((line) => JSON.stringify(line))
   const sha256 = createHash('sha256').update(texts.map((text) => `${text}\n`).join('')).digest('hex')
@@ -24,7 +24,7 @@ const user = (id: string, parentId: string | null): Line => ({
   entry: { id, parentId, type: 'message', at: 1, message: { role: 'user', id, content: id } },
 })
 
-/** A talk with a branch, labels, a summary and a tool. */
+/** Creates a talk with a branch, labels, a summary and a tool call. */
 async function grown(options: Parameters<typeof talk>[0] = {}): Promise<Talk> {
   const made = await talk({
     tools: [look],
@@ -43,7 +43,7 @@ async function grown(options: Parameters<typeof talk>[0] = {}): Promise<Talk> {
   return made
 }
 
-/** Tree, labels, texts and leaf, as far as a user can see them. */
+/** Returns tree, labels, texts and leaf as a user can see them. */
 async function stateOf(session: Session) {
   const { items } = await session.branches()
   const branches = await Promise.all(items.map(async (branch) => ({ ...branch, messages: (await session.messages({ leaf: branch.leaf, limit: 1000 })).items, labels: await session.labels({ leaf: branch.leaf }) })))
@@ -113,7 +113,7 @@ describe('an import', () => {
     await (await copy.send('more')).result()
     expect((await textsOf(copy)).slice(-2)).toEqual(['more', 're: more'])
     await checkLog(copy)
-    // Again, under another key, with the ends of lines that other systems have.
+    // Again, under another key and with the line ends of other systems.
     const again = await target.runtime.importSession(fileOf(lines.map((line) => `${line}\r\n`)), { key: 'room:2', owner: 'ann', metadata: { from: 'file' } })
     expect(await again.info()).toMatchObject({ key: 'room:2', metadata: { from: 'file' } })
     expect((await stateOf(again)).messages).toEqual((await stateOf(source.session)).messages)
@@ -210,7 +210,7 @@ describe('an import', () => {
     await (await repaired.send('more')).result()
     await checkLog(repaired)
 
-    // A file that ends with the call, as one of a session whose run was open.
+    // A file that ends with the call, like one of a session with an open run.
     const ended = [{ ...all[0], key: 'room:2', leaf: callId } as Line, ...all.slice(1, result)]
     await expect(runtime.importSession(fileOf(closed(ended)))).rejects.toMatchObject({ code: 'invalid-input' })
     const end = await runtime.importSession(fileOf(closed(ended)), { repair: true })
@@ -267,7 +267,7 @@ describe('a process that dies in the middle of an import', () => {
       const lines = longFile('room:9')
       yield* lines.slice(0, 300)
       halfway = [(await store.readSession('room:9')).status, await handle.info(), (await runtime.sessions()).items]
-      // Another runtime that starts in this process leaves it alone.
+      // Another runtime of this process does not remove it.
       await (await talk({ store })).runtime.sweep()
       yield* lines.slice(300)
     }

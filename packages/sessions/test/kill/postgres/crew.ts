@@ -13,10 +13,10 @@ import { accepted } from '../../history/recorded-runs.ts'
 import { Workplace, type WorkerProcess } from '../worker-process.ts'
 import type { WorldProcess } from '../world-process.ts'
 
-/** Workers that take over what others have left after two seconds. */
+/** Workers take over lost runs after two seconds. */
 const lease = { ttlMs: 2_000, heartbeatMs: 500 }
 
-/** Processes over one database: workers, and a client in this process, which executes nothing. */
+/** Processes on one database: workers, and a client in this process, which executes nothing. */
 export class Crew extends Workplace {
   readonly faults: unknown[] = []
   readonly #url: string
@@ -39,7 +39,7 @@ export class Crew extends Workplace {
     return this.startProgram('crew-worker', [JSON.stringify(given)])
   }
 
-  /** Starts the client. `url` may be that of a proxy. */
+  /** Starts the client. `url` may lead to a proxy. */
   async connect(url = this.#url): Promise<Runtime> {
     const history = historyFile(this.#newHistory())
     const recorder = recordHistory({ process: 'client', write: history.write })
@@ -55,7 +55,7 @@ export class Crew extends Workplace {
     return [payingAgent({ world: this.#world }), holdingAgent({ world: this.#world })]
   }
 
-  /** Sends an input as often as it takes until it is accepted. */
+  /** Sends an input until it is accepted. */
   async send(session: Session, inputId: string): Promise<RunHandle> {
     const run = await persistently(() => session.send('go', { id: inputId }))
     this.#runs.push(run.runId)
@@ -63,7 +63,7 @@ export class Crew extends Workplace {
     return run
   }
 
-  /** Sends so many inputs to each of the sessions at once, and waits until each is answered. */
+  /** Sends this many inputs to each of the sessions at once, and waits until each is answered. */
   async sendAll(sessions: number, inputs: number): Promise<void> {
     await Promise.all(Array.from({ length: sessions }, (_, place) => this.#sendEach(`room:${place}`, inputs)))
   }
@@ -75,7 +75,7 @@ export class Crew extends Workplace {
     for (const { runId } of runs) await persistently(() => settleDoubts(session, runId))
   }
 
-  /** Returns all that there is to see when nothing happens any more. Each worker is gone then. */
+  /** Waits until nothing happens any more, kills the workers, and returns everything that can be observed. */
   async end(): Promise<CrashEnd> {
     const { runtime, store } = this.#connected
     while (!(await isAtRest(store))) await setTimeout(20)
@@ -85,7 +85,7 @@ export class Crew extends Workplace {
     const runIds = new Set(sessions.flatMap(({ runs }) => runs.map((run) => run.id)))
     await runtime.stop()
     this.#client = undefined
-    // A worker that was killed while it started has none.
+    // A worker that was killed while it started has no history.
     accepted(readHistory(this.#historyFiles().filter((file) => existsSync(file)).map((file) => readFileSync(file, 'utf8'))), { atRest: true })
     expect(this.#inputs.length).toBe(this.#runs.length)
     const world = { effects: effects.filter(({ runId }) => runIds.has(runId)), notes: new Map() }
@@ -114,7 +114,7 @@ export class Crew extends Workplace {
 
 const mostTries = 1_000
 
-/** Repeats what may be repeated, as long as the database does not answer. */
+/** Retries while the database does not answer. */
 async function persistently<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

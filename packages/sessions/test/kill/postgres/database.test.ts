@@ -41,7 +41,7 @@ describe('a Postgres server that fails while two processes work', () => {
     await crew.connect()
   })
 
-  /** No process has ended, and each told of nothing but that the store cannot be reached. */
+  /** Expects that no process has ended, and that each reported no fault except `store-unavailable`. */
   async function expectAlive(workers: readonly WorkerProcess[], said: readonly Promise<WorkerMessage[]>[]): Promise<void> {
     expect(workers.map(({ isRunning }) => isRunning)).toEqual(workers.map(() => true))
     expectSound(await crew.end())

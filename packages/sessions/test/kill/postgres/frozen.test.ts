@@ -13,7 +13,7 @@ import { Crew } from './crew.ts'
 // Each test starts several processes.
 vi.setConfig({ testTimeout: rounds({ short: 60_000, long: 3_600_000 }) })
 
-/** Of a run, without its last ones: then there is nothing to take over. */
+/** Commits of a run to stop at. Not its last ones, after which there is nothing to take over. */
 const commits = rounds({ short: 1, long: 8 })
 const moments = Array.from({ length: commits }, (_, index) => index + 3).flatMap((commit): readonly { commit: number; when: StopWhen }[] => [
   { commit, when: 'behind' },
@@ -77,9 +77,9 @@ describe('a process over Postgres that is frozen by SIGSTOP while another one ta
     await frozen.readUntil(isMoment('stopped'))
     const other = crew.startWorker({ stopsAtClaim: true })
     await other.readUntil(isMoment('stopped'))
-    // The run is claimed under another epoch, and nothing was written under that.
+    // The run is claimed under another epoch, in which nothing was written yet.
     frozen.goOn()
-    // By a write that is refused, by a heartbeat, or because its lease must be over by its own clock.
+    // The worker leaves the run after a refused write, at a heartbeat, or when its lease has ended by its own clock.
     await frozen.readUntil(isMoment('left'))
     const said = [frozen.readToEnd(), other.readToEnd()]
     other.goOn()

@@ -13,7 +13,7 @@ const workers = 3
 const inputsPerSession = 2
 const sessions = rounds({ short: 5, long: 100 })
 const killsPerWorker = rounds({ short: 2, long: 40 })
-/** What a worker says until it has done a few commits and tools. */
+/** Number of moments that a worker prints until it has finished a few commits and tools. */
 const mostMoments = 30
 
 describe('three processes over Postgres that are killed at random moments', () => {
@@ -24,7 +24,7 @@ describe('three processes over Postgres that are killed at random moments', () =
   afterAll(() => world.end())
   afterEach(() => crew.remove())
 
-  /** Kills one worker after the other, and leaves the last one. */
+  /** Kills one worker after the other, except the last. */
   async function keepKilling(random: () => number, done: Promise<unknown>): Promise<number> {
     let kills = 0
     let isDone = false
@@ -35,7 +35,7 @@ describe('three processes over Postgres that are killed at random moments', () =
       let seen = 0
       await Promise.race([worker.readUntil(({ type }) => type === 'moment' && ++seen >= last), done])
       if (isDone) return kills
-      // It runs on until the signal arrives.
+      // The worker runs on until the signal arrives.
       await worker.kill()
       kills += 1
     }

@@ -36,7 +36,7 @@ describe('inputs that are sent to sessions at the moments at which their runs en
     }
   })
 
-  /** Resolves when the worker has sent all: it still executes runs. */
+  /** Resolves when the worker has sent all inputs. It still executes runs. */
   async function race(options: RacingOptions): Promise<Extract<WorkerMessage, { type: 'sent' }>> {
     const worker = workplace.startProgram('racing-worker', [JSON.stringify(options)])
     const messages = await worker.readUntil(({ type }) => type === 'sent')
@@ -45,7 +45,7 @@ describe('inputs that are sent to sessions at the moments at which their runs en
   }
 })
 
-/** How long each run could have been claimed before it was. */
+/** Returns how long each run could have been claimed before it was. */
 async function waitsOf(store: SessionStore): Promise<readonly number[]> {
   const all = (await readSessions(store)).map(({ runs }) => runs.toSorted((a, b) => (a.claimedAt ?? 0) - (b.claimedAt ?? 0)))
   return all.flatMap((runs) => runs.map((run, index) => waitOf(run, runs[index - 1])))

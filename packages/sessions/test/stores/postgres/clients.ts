@@ -12,7 +12,7 @@ export function clientsFor(place: Place): NewClient {
   return (settings) => new pg.Client({ ...place, ...settings })
 }
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on its own connection. */
 export async function ask<Row extends object>(place: Place, text: string, values: unknown[] = []): Promise<readonly Row[]> {
   const client = new pg.Client(place)
   await client.connect()
@@ -24,7 +24,7 @@ export async function ask<Row extends object>(place: Place, text: string, values
   }
 }
 
-/** Runs statements on a connection of its own, as a pool of the store would. */
+/** Runs statements on their own connections, like a pool of the store. */
 export function queriesOf(place: Place): Queries {
   return { query: <Row extends object>(text: string, values: readonly unknown[] = []) => ask<Row>(place, text, [...values]) }
 }

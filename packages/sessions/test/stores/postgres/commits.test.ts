@@ -34,7 +34,7 @@ function watched(watch: Watch): PostgresPool {
   return pool
 }
 
-/** Counts how often something was sent on a connection that had no answer to wait for: each time is a round trip. */
+/** Counts round trips: writes to a connection without an outstanding answer. */
 function countingPool(): { readonly pool: PostgresPool; roundTrips(): number } {
   let trips = 0
   const pool = watched(() => undefined)
@@ -125,7 +125,7 @@ describe('commits to Postgres', () => {
     closing.push(() => runtime.stop())
     const session = runtime.session('room:1')
     await (await session.send('first')).result()
-    // The first sweep, and what is stored behind the first run.
+    // After the first sweep, and after everything that is stored after the first run.
     await runtime.sweep()
     const { cursor } = await session.open()
     const settled = (async () => {
@@ -159,7 +159,7 @@ describe('commits to Postgres', () => {
     const put = { op: 'definition.put', hash: 'hash', body: { model: 'large' } } as const
     const timer = { op: 'timer.put', timers: [{ id: 'timer', kind: 'deadline', dueAt: 1, body: {} }] } as const
     await store.commit(batch([ensure(), put, timer]))
-    // The timer is written after the definition: the commit waits there.
+    // The timer is written after the definition, so the commit waits for the timer.
     await place.query('begin')
     await place.query('select 1 from bowline.timer for update')
     const waiting = store.commit(batch([insertRun('run-1'), put, { op: 'run.patch', runId: 'run-1', patch: { definition: 'hash' } }, timer]))

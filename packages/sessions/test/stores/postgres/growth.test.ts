@@ -7,7 +7,7 @@ import { startPostgres, type PostgresServer } from '../../../../../scripts/postg
 let server: PostgresServer | undefined
 let client: pg.Client | undefined
 
-/** Nobody else writes into the log of this server, and it does not by itself. */
+/** Only this test, and no autovacuum, writes into the log of this server. */
 beforeAll(async () => {
   server = await startPostgres({ settings: { autovacuum: 'off' } })
   client = new pg.Client({ connectionString: server.url })

@@ -23,7 +23,7 @@ function hintOf(key: string, rest: Partial<Hint> = {}): Hint {
   return { key, seq: undefined, wake: false, deltas: false, ...rest }
 }
 
-/** A sender whose batches arrive in a list, each when it is let through. */
+/** Creates a sender whose batches are listed, each once it is let through. */
 function listed() {
   const clock = manualClock(1000)
   const batches: (readonly Hint[] | undefined)[] = []
@@ -126,7 +126,7 @@ describe('hints that are sent', () => {
   })
 })
 
-/** A process that listens, and sends on a connection of its own. */
+/** Creates a process that listens, and sends on its own connection. */
 async function listen(namespace: string, sender: string) {
   const place = placeOf(database.url)
   const channel = channelOf({ schema: 'bowline', namespace })

@@ -6,7 +6,7 @@ import { testPostgresKit } from './postgres-kit.ts'
 
 describe('S177: the kit over the postgres store', () => testPostgresKit(postgresPlace()))
 
-/** Servers beside the one of this machine, in a long run. */
+/** Versions of Postgres besides the local server, in a long run. */
 const versions = [18].slice(0, rounds({ short: 0, long: 1 }))
 for (const version of versions) {
   describe(`S177: the kit over the postgres store on Postgres ${version}`, () => testPostgresKit(postgresPlace(databaseOfVersion(version))))

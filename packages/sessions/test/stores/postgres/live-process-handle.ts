@@ -33,20 +33,20 @@ export interface Said {
 
 export interface LiveProcess {
   readonly said: readonly Said[]
-  /** The name under which it has registered last. */
+  /** Name of its last registration. */
   readonly owner: string
-  /** The processes that it has taken over. */
+  /** Processes that it has taken over. */
   readonly lost: readonly string[]
-  /** Resolves when it has said something that fits. */
+  /** Resolves with the first message that fits. */
   until(fits: (said: Said) => boolean): Promise<Said>
-  /** Sends an order, and resolves with what it says when it is done. */
+  /** Sends an order. Resolves with the message that reports its end. */
   order(text: string): Promise<Said>
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void
   readonly exit: Promise<{ readonly code: number | null; readonly signal: string | null }>
   readonly isRunning: boolean
 }
 
-/** Returns how to start processes, which are killed after each test. */
+/** Returns a function that starts processes, which are killed after each test. */
 export function liveProcesses(): (options: LiveProcessOptions) => Promise<LiveProcess> {
   const started: LiveProcess[] = []
   afterEach(async () => {

@@ -39,7 +39,7 @@ interface Noted {
   readonly errors: unknown[]
 }
 
-/** A process whose watch is in the process of this test. */
+/** Creates a member of the ring inside the process of this test. */
 async function join(namespace: string, owner: string, options: Partial<LiveConnectionOptions> = {}): Promise<Noted> {
   const [lost, happened, errors]: [string[], string[], unknown[]] = [[], [], []]
   let ids = 0
@@ -73,7 +73,7 @@ interface LockRow {
   readonly began: string
 }
 
-/** The holders of the locks of a namespace, and those who wait for them. */
+/** Returns the holders of the locks of a namespace, and the processes that wait for them. */
 function locksOf(namespace: string): Promise<readonly LockRow[]> {
   return ask<LockRow>(
     placeOf(database.url),
@@ -83,7 +83,7 @@ join pg_locks on locktype = 'advisory' and objsubid = 1 and (classid::bigint << 
   )
 }
 
-/** Resolves with the process of the server that waits for the lock of this owner. */
+/** Resolves with the server process that waits for the lock of this owner. */
 async function untilWatched(namespace: string, owner: string): Promise<LockRow> {
   return vi.waitUntil(async () => (await locksOf(namespace)).find((lock) => lock.owner === owner && !lock.isHeld), { timeout: 10_000, interval: 10 })
 }
@@ -134,7 +134,7 @@ describe('the death of a process', () => {
     for (const victim of victims) victim.signal('SIGKILL')
     await vi.waitFor(() => expect(watcher.lost.toSorted()).toEqual(victims.map(({ owner }) => owner).toSorted()), { timeout: 10_000 })
     await vi.waitFor(async () => expect(await ownersIn('two')).toEqual(['a#id2']))
-    // What the dead ones waited for in the server is over too.
+    // The waits of the dead processes on the server have ended too.
     await vi.waitFor(async () => expect(await locksOf('two')).toHaveLength(1), { timeout: 10_000 })
   })
 
@@ -152,7 +152,7 @@ describe('the death of a process', () => {
     const { owner } = slow
     const begun = new Set([(await untilWatched('slow', owner)).began])
     slow.signal('SIGSTOP')
-    // Each wait takes a second: the process stands still for longer than its own check allows.
+    // Each wait takes a second, so the process is stopped for longer than its own check allows.
     await vi.waitFor(async () => {
       begun.add((await untilWatched('slow', owner)).began)
       expect(begun.size).toBeGreaterThanOrEqual(4)
@@ -216,7 +216,7 @@ describe('the loss of a connection', () => {
     proxy.silence()
     await cut.until(({ registered }) => registered !== undefined && registered !== first)
     expect(cut.said.map(({ registered, fenced }) => registered ?? fenced).filter((each) => each !== undefined)).toEqual([first, true, cut.owner])
-    // The server does not know that the old connection is dead: under its old name the process must not be taken over.
+    // The server does not know that the old connection is dead: the process must not be taken over under its old name.
     expect(await ownersIn('network')).toEqual([cut.owner])
   })
 

@@ -31,10 +31,10 @@ const event: Write = { op: 'event.append', events: [{ event: { type: 'run-queued
 const insertRun = (id: string): Write => ({ op: 'run.insert', run: { id, kind: 'user', inputHash: 'hash', input: 'hello', at: 1 } })
 const batchOf = (key: string, writes: readonly Write[], fields: Partial<Batch> = {}): Batch => ({ id: newName(), key, expect: [], writes, ...fields })
 
-/** An operation that writes. Every name is new each time. */
+/** A writing operation. Its names are new each time. */
 interface Operation {
   readonly name: string
-  /** Stores what the operation needs through a store that nothing happens to, and returns what to do, and then how to look. */
+  /** Prepares the operation through an undisturbed store. Returns how to execute it and how to check it. */
   prepare(calm: SessionStore): Promise<{ act(store: SessionStore): Promise<unknown>; look(answer: unknown, isLost: boolean): Promise<void> }>
 }
 
@@ -80,11 +80,11 @@ const operations: readonly Operation[] = [
           const given = isUnknown(answer) ? [] : epochs(answer)
           const [stored] = await place.query(storedEpoch, [runId])
           const epoch = Number(stored?.['epoch'])
-          // A claim passes over a session that the server still keeps for a connection that is gone.
+          // A claim skips a session that the server still locks for a lost connection.
           if (!isUnknown(answer)) expect(given).toEqual(isLost && epoch === 0 ? [] : [1])
           expect([0, 1]).toContain(epoch)
           if (given.length > 0) return
-          // The owner does not know of a claim whose answer was lost, and gets the run.
+          // The owner does not know of a claim whose answer was lost, and claims the run again.
           let claimed: readonly number[] = []
           while (claimed.length === 0) claimed = epochs(await calm.claim(claimOf(runId)))
           expect(claimed).toEqual([epoch + 1])
@@ -124,7 +124,7 @@ const operations: readonly Operation[] = [
           const left = (await calm.listRuns(key)).items.length
           if (!isUnknown(answer)) {
             expect(answer).toMatchObject({ runs: 1 - left })
-            // It passes over a session that the server still keeps for a connection that is gone.
+            // Skips a session that the server still locks for a lost connection.
             expect(isLost ? [0, 1] : [0]).toContain(left)
           }
           let pruned = 0
@@ -167,27 +167,27 @@ const operations: readonly Operation[] = [
   },
 ]
 
-/** The clear error of an operation whose outcome is not known. */
+/** Returns true for the error of an operation with an unknown outcome, and checks that it is clear. */
 function isUnknown(answer: unknown): answer is SessionError {
   if (!(answer instanceof Error)) return false
   expect(answer).toMatchObject({ code: 'store-unavailable', retryable: true })
   return true
 }
 
-/** Far over the statements of any operation. */
+/** Far more than the statements of any operation. */
 const mostStatements = 60
 
-/** What happens to one statement. */
+/** A fault at one statement. */
 interface Strike {
-  /** Chooses the statement from now on. Infinity: none. */
+  /** Selects the statement, counted from now on. Infinity: none. */
   at(number: number): void
-  /** It has not happened yet. */
+  /** True until the fault has happened. */
   readonly isLeft: boolean
-  /** The connection is lost by it. */
+  /** True if the fault loses the connection. */
   readonly isLost: boolean
 }
 
-/** Lets it happen to the first statement of the operation, then to the second of another one, until there are no more. */
+/** Strikes the first statement of the operation, then the second of another one, until it has no more. */
 async function atEach({ prepare }: Operation, calm: SessionStore, store: SessionStore, strike: Strike): Promise<number> {
   for (let number = 1; number <= mostStatements; number++) {
     const { act, look } = await prepare(calm)

@@ -35,7 +35,7 @@ describe('claims on Postgres while other processes write', () => {
     return claims.map(({ session }) => session.key)
   }
 
-  /** The write takes 100 ms from now. */
+  /** Commits 100 ms from now. */
   function endWrite(): Promise<unknown> {
     return writer.query('select pg_sleep(0.1); commit')
   }

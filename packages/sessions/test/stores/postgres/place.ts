@@ -7,19 +7,19 @@ import { testDatabase, type TestDatabase } from '../../../../../scripts/postgres
 /** Tables of one test file. */
 export interface PostgresPlace {
   readonly url: string
-  /** Options of stores that share connections: to open them costs more than what most tests do with them. */
+  /** Returns options for stores that share connections, because opening them costs more than most tests. */
   shared(listen?: boolean): Pick<PostgresStoreOptions, 'pool' | 'listen' | 'directConnectionString'>
-  /** A store over tables with nothing in them. */
+  /** Opens a store on empty tables. */
   empty(options?: PostgresStoreOptions): Promise<PostgresStore>
-  /** Removes all that is in the tables. */
+  /** Empties the tables. */
   clear(): Promise<void>
-  /** One more store over the same tables. */
+  /** Opens another store on the same tables. */
   store(options?: PostgresStoreOptions): PostgresStore
-  /** Statements from outside. */
+  /** Executes a statement from outside the stores. */
   query(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
 }
 
-/** `pooled`: the same database, as the stores reach it. */
+/** `pooled` is the same database, through the pooler that the stores use. */
 export function postgresPlace(database: TestDatabase = testDatabase(), pooled: TestDatabase = database): PostgresPlace {
   let outside: pg.Client | undefined
   let emptying = ''
@@ -33,7 +33,7 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     outside = new pg.Client({ connectionString: database.url })
     await outside.connect()
     const names = await query("select tablename from pg_tables where schemaname = 'bowline' and tablename <> 'meta'")
-    // The tables are small: to truncate them takes many times as long.
+    // The tables are small: truncating them would take many times as long.
     emptying = names.map(({ tablename }) => `delete from bowline.${String(tablename)}`).join('; ')
   })
   afterAll(async () => {
@@ -41,7 +41,7 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
     await outside?.end()
   })
   const store = (options: PostgresStoreOptions = {}): PostgresStore => {
-    // A test that gives a pool wants nothing beside it.
+    // A test that gives a pool wants no other connection.
     const source = options.pool ? { listen: options.directConnectionString !== undefined } : { connectionString: pooled.url }
     const direct = pooled === database || options.listen === false ? {} : { directConnectionString: database.url }
     return postgresStore({ ...source, ...direct, ...options })
@@ -65,13 +65,13 @@ export function postgresPlace(database: TestDatabase = testDatabase(), pooled: T
   }
 }
 
-/** The server may end connections that are idle, or are being closed. */
+/** Ignores errors of connections: the server may end those that are idle or being closed. */
 function sharedPool(connectionString: string): pg.Pool {
   const ignore = (): void => undefined
   return new pg.Pool({ connectionString, max: 8 }).on('error', ignore).on('connect', (client) => client.on('error', ignore))
 }
 
-/** The clock of a server: that of the first store that is opened over its tables. Others have clocks of their own. */
+/** Clock of a server: that of the first store opened on its tables. Other processes have clocks of their own. */
 export class ServerClock {
   #clock: { now(): number } | undefined
 
@@ -80,7 +80,7 @@ export class ServerClock {
     return this.#clock.now()
   }
 
-  /** The same store, whose clock counts if it is the first. */
+  /** Wraps a store. Its clock is used if it is opened first. */
   under(store: SessionStore): SessionStore {
     return {
       ...store,

@@ -2,7 +2,7 @@ import type { SessionStore } from '@bowline/sessions'
 import { testWholeKit } from '../whole-kit.ts'
 import { ServerClock, type PostgresPlace } from './place.ts'
 
-/** Runs the kit over stores of this place. */
+/** Runs the kit on stores of this place. */
 export function testPostgresKit(place: PostgresPlace): void {
   const clocks = new WeakMap<SessionStore, ServerClock>()
   const under = (clock: ServerClock, store: SessionStore): SessionStore => {
@@ -24,7 +24,7 @@ export function testPostgresKit(place: PostgresPlace): void {
     loss: 'lease',
     sharesDeltas: true,
     exceptions: [
-      // On a server of its own: growth.test.ts.
+      // Tested on its own server in growth.test.ts.
       'S54: the bytes of a commit after 1,000 others are those after 20',
     ],
   })

@@ -28,7 +28,7 @@ const script = `
   await runtime.stop()
   console.log('stopped')`
 
-/** Returns the address of the database through a proxy that gives each answer a little later. */
+/** Returns the address of the database through a proxy that delays each answer a little. */
 async function slowUrl(): Promise<string> {
   const { user = '', password, database: name = '', host, port } = placeOf(database.url)
   const open = new Set<Socket>()

@@ -6,11 +6,11 @@ import type { Place } from './clients.ts'
 
 export interface Proxy {
   readonly place: Place
-  /** Nothing passes any more, and no connection ends. */
+  /** Stops all traffic without closing connections. */
   silence(): void
 }
 
-/** Returns how to start proxies, which are stopped after each test. */
+/** Returns a function that starts proxies, which are stopped after each test. */
 export function proxies(): (target: Place) => Promise<Proxy> {
   const stops: (() => Promise<void>)[] = []
   afterEach(async () => {

@@ -23,7 +23,7 @@ interface Noted {
   readonly errors: SessionError[]
 }
 
-/** A connection whose users note what they are told. */
+/** Creates a connection whose users record their calls. */
 function connectTo(place: Place, options: Partial<SessionConnectionOptions> = {}): Noted {
   const happened: string[] = []
   const errors: SessionError[] = []

@@ -48,7 +48,7 @@ const directOf = async (owner: string): Promise<unknown> => {
   return rows[0]?.['pid']
 }
 
-/** Keeps what it is told to keep until the test says so, or ends. */
+/** Locks rows or tables until the test releases them or ends. */
 async function keep(text: string): Promise<{ letGo(): Promise<void> }> {
   const client = new pg.Client({ connectionString: place.url })
   await client.connect()
@@ -64,7 +64,7 @@ async function keep(text: string): Promise<{ letGo(): Promise<void> }> {
   return { letGo }
 }
 
-/** Resolves when a statement like this waits for a lock. */
+/** Resolves when a statement that matches `like` waits for a lock. */
 async function untilWaiting(like: string): Promise<void> {
   await vi.waitFor(async () => {
     const rows = await place.query("select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()", [like])
@@ -82,7 +82,7 @@ describe('several processes on one Postgres', () => {
     const direct = await directOf('dying')
     const table = await keep('lock table bowline.process in exclusive mode')
     await place.query('select pg_terminate_backend($1)', [direct])
-    // It comes back behind the one that takes it over.
+    // Its reconnect waits after the takeover of the process.
     await untilWaiting('delete from "bowline".process%')
     await table.letGo()
     await vi.waitUntil(async () => (await living.claim(requestOf('living'))).length === 1 || undefined, { timeout: 10_000, interval: 20 })
@@ -92,7 +92,7 @@ describe('several processes on one Postgres', () => {
   it('S185: a process without its direct connection claims nothing, and claims again when it has one', async () => {
     const store = await open(await place.empty({ onWarning }), 'cut')
     await store.commit(batch([ensure, insertRun('run-1')]))
-    // It cannot register while the table is kept.
+    // It cannot register while the table is locked.
     const direct = await directOf('cut')
     const table = await keep('lock table bowline.process in access exclusive mode')
     await place.query('select pg_terminate_backend($1)', [direct])
@@ -109,7 +109,7 @@ describe('several processes on one Postgres', () => {
     const run = await runtime.session('room:1').send('go', { notBefore: Date.now() + 3_600_000 })
     const [row] = await place.query('select owner from bowline.process')
     const direct = await directOf(String(row?.['owner']))
-    // It listens again, and cannot register while the table is kept.
+    // It listens again, and cannot register while the table is locked.
     const table = await keep('lock table bowline.process in access exclusive mode')
     await place.query('select pg_terminate_backend($1)', [direct])
     await untilWaiting('select from "bowline".process%')
@@ -130,7 +130,7 @@ describe('several processes on one Postgres', () => {
   it('S184: a claim under way is seen by those who take its process over', async () => {
     const [dying, living] = [await open(await place.empty({ onWarning }), 'dying'), await open(place.store({ onWarning }), 'living')]
     await dying.commit(batch([ensure, insertRun('run-1')]))
-    // The claim waits for the row, with its process still there.
+    // The claim waits for the row while its process is still registered.
     const row = await keep('select 1 from bowline.run_state for update')
     const claim = dying.claim(requestOf('dying'))
     await untilWaiting('select%"bowline"."run_state"%')
@@ -145,7 +145,7 @@ describe('several processes on one Postgres', () => {
     const [slow, living] = [await open(await place.empty({ onWarning }), 'slow'), await open(place.store({ onWarning }), 'living')]
     await slow.commit(batch([ensure, insertRun('run-1')]))
     await slow.claim(requestOf('slow'))
-    // One with an old name of the process, one of a process without leases: no lock stands behind them.
+    // A row with an old name of the process, and one of a process without leases. No process holds their locks.
     await place.query("insert into bowline.process values ('default', 'slow#former', 'slow', 1, 0), ('default', 'idle#1', 'idle', 2, 0)")
     await vi.waitFor(async () => expect(await place.query("select name from bowline.process where lock_key in (1, 2)")).toEqual([]), { timeout: 10_000 })
     expect(await living.claim(requestOf('living'))).toEqual([])
@@ -165,7 +165,7 @@ describe('several processes on one Postgres', () => {
       expect((await run.result()).text).toBe('done')
       waits.push((times.at(-1) ?? 0) - before)
     }
-    // A poll each second would bring 500 ms in the middle.
+    // Polling each second would take 500 ms on average.
     expect(waits.toSorted((a, b) => a - b)[0]).toBeLessThan(400)
   })
 
@@ -222,7 +222,7 @@ describe('several processes on one Postgres', () => {
       texts.push(event.delta)
       held.open()
     }
-    // The rest may come with the message that replaces the deltas.
+    // The rest may arrive with the message that replaces the deltas.
     expect('first second'.startsWith(texts.join(''))).toBe(true)
     expect(texts[0]).toBe('first ')
     expect((await run.result()).text).toBe('first second')

@@ -1,7 +1,7 @@
 import type { PostgresPool, PostgresQuery } from '@bowline/sessions/postgres'
 import pg from 'pg'
 
-/** Sees each statement before it is sent, and may send another one in its place. */
+/** Called before each statement is sent. A returned query replaces it. */
 export type Watch = (query: PostgresQuery, client: pg.PoolClient) => PostgresQuery | undefined
 
 export interface WatchedPool {
@@ -9,7 +9,7 @@ export interface WatchedPool {
   end(): Promise<void>
 }
 
-/** `tellsPid` false: it does not say the process of the server, as a pool of another package. */
+/** If `tellsPid` is false, it hides the id of the server process, like a pool of another package. */
 export function watchedPool(connectionString: string, watch: Watch, { tellsPid = true } = {}): WatchedPool {
   const pool = new pg.Pool({ connectionString, max: 4 })
   const watched: PostgresPool = {

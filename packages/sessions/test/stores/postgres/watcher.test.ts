@@ -19,7 +19,7 @@ let victim: pg.Client
 
 beforeAll(() => migratePostgres({ connectionString: database.url, schema: scope.schema }))
 
-/** A process that holds its lock, of which only its connection is there. */
+/** Creates a process that holds its lock. Only its connection exists. */
 beforeEach(async () => {
   victim = new pg.Client(placeOf(database.url))
   await victim.connect()
@@ -41,7 +41,7 @@ async function freeLocks(): Promise<void> {
   await victim.query('select pg_advisory_unlock_all()')
 }
 
-/** Is told each statement before it is sent. */
+/** Called before each statement is sent. */
 type Asks = (text: string) => Promise<void>
 
 function asking(session: Session, asks: Asks): Session {
@@ -63,7 +63,7 @@ interface Watching {
   readonly errors: unknown[]
 }
 
-/** A watcher in front of the victim in the ring, as several are for a moment when processes join. */
+/** Creates a watcher before the victim in the ring. While processes join, several may be there for a moment. */
 async function watch(onTakenOver: (owner: string) => void = () => undefined, options: Partial<WatcherOptions> = {}, asks: Asks = () => Promise.resolve()): Promise<Watching> {
   const errors: unknown[] = []
   const watcher = new Watcher({
@@ -117,7 +117,7 @@ describe('watchers of one process', () => {
       await freeLocks()
       await untilNoRows()
     }
-    // Both have looked again.
+    // Both have read the ring again.
     await register('last#1', '1000')
     await untilWaiting(2)
     expect(lost).toEqual(Array.from({ length: times }, (_, n) => `victim#${n + 1}`))
@@ -128,7 +128,7 @@ describe('watchers of one process', () => {
   it('S184: what one does not bring to its end is done by another', async () => {
     const first = await watch()
     const [{ pid = 0 } = {}] = await untilWaiting(1)
-    // A claim of the victim that is under way: it has to be waited for.
+    // A claim of the victim in progress, for which the takeover must wait.
     const claim = new pg.Client(placeOf(database.url))
     await claim.connect()
     await claim.query('select pg_advisory_lock_shared($1, hashtext($2))', [lockClass, 'victim#1'])
@@ -163,7 +163,7 @@ describe('watchers of one process', () => {
       expect(began.size).toBeGreaterThanOrEqual(3)
     }, { timeout: 10_000, interval: 20 })
     const moments = [...began].map((text) => Date.parse(text))
-    // A slow machine begins later, but what was taken up for the first wait is gone with it.
+    // Each wait has its own start, on a slow machine a later one: none keeps the snapshot of an earlier wait.
     expect(new Set(moments).size).toBe(began.size)
   })
 

@@ -6,21 +6,21 @@ import { ask, placeOf } from './clients.ts'
 import type { Place } from './clients.ts'
 
 /**
- * What happens to a statement on its way: its connection is cut before it arrives, or after it was done and before its
- * answer arrives, or the server ends the process of the connection while the statement is on its way.
+ * Fault of a statement. `before`: the connection is cut before the statement arrives. `behind`: the connection is cut after the
+ * statement was executed and before its answer arrives. `terminate`: the server ends the process of the connection meanwhile.
  */
 export type Cut = 'before' | 'behind' | 'terminate'
 
 export interface WireProxy {
-  /** Of the same database. */
+  /** Address of the same database. */
   readonly url: string
-  /** Asked for each statement. `text` is given for statements that are not prepared. Undefined: it passes. */
+  /** Called for each statement. `text` is set if the statement is not prepared. Undefined lets it pass. */
   cut: (text: string | undefined) => Cut | undefined
   /** Cuts all connections. */
   cutAll(): void
 }
 
-/** Returns how to start proxies that understand what passes to a server, and are stopped after each test. */
+/** Returns a function that starts proxies, which understand the protocol and are stopped after each test. */
 export function wireProxies(): (url: string) => Promise<WireProxy> {
   const stops: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -61,7 +61,7 @@ function connectThrough(client: Socket, target: Place, proxy: WireProxy, open: S
   upstream.on('data', (part) => void wire.fromServer(part).forEach((frame) => client.write(frame)))
 }
 
-/** One connection: counts what was asked and answered, and cuts where the proxy says so. */
+/** One connection: counts statements and answers, and cuts where the proxy says so. */
 class Wire {
   readonly #target: Place
   readonly #proxy: WireProxy
@@ -71,7 +71,7 @@ class Wire {
   #asked = 0
   #answered = -1
   #pid = 0
-  /** Nothing passes to the client any more, and after the answer to this statement the connection is cut. */
+  /** Nothing passes to the client any more. The connection is cut after the answer to this statement. */
   #cutBehind: number | undefined
   #isCut = false
 
@@ -118,12 +118,12 @@ class Wire {
 const query = 'Q'.charCodeAt(0)
 const sync = 'S'.charCodeAt(0)
 
-/** Each is answered by a word that the server is ready. */
+/** True for messages that the server answers with ReadyForQuery. */
 function isStatement(frame: Buffer): boolean {
   return frame[0] === query || frame[0] === sync
 }
 
-/** Cuts a stream into the messages of the protocol: a type, the length of what follows with itself, and that. */
+/** Splits a stream into messages of the protocol: a type, a length that counts itself and the content, and the content. */
 class Frames {
   #rest = Buffer.alloc(0)
   #isUntyped: boolean

@@ -7,7 +7,7 @@ import { setup } from '../../support.ts'
 let server: PostgresServer | undefined
 let client: pg.Client | undefined
 
-/** This server never counts what is in its tables, and keeps the first plan of each statement. */
+/** This server collects no table statistics, and keeps the first plan of each statement. */
 beforeAll(async () => {
   server = await startPostgres({ settings: { autovacuum: 'off', plan_cache_mode: 'force_generic_plan' } })
   client = new pg.Client({ connectionString: server.url })
@@ -21,8 +21,8 @@ afterAll(async () => {
 const connections = "select from pg_stat_activity where application_name = 'bowline'"
 
 /**
- * Returns the rows and the index entries that were read from all tables so far, entries of dead rows included. The server
- * counts what a connection has read when it closes.
+ * Returns the rows and index entries read from all tables so far, entries of dead rows included. The server counts the reads of a
+ * connection when it closes.
  */
 async function readSoFar(): Promise<{ readonly rows: number; readonly entries: number }> {
   await vi.waitUntil(async () => (await client?.query(connections))?.rowCount === 0, { timeout: 10_000, interval: 10 })
@@ -34,14 +34,14 @@ async function readSoFar(): Promise<{ readonly rows: number; readonly entries: n
 
 let sessions = 0
 
-/** Each in a new session. */
+/** Runs each turn in a new session. */
 async function turns(count: number): Promise<void> {
   const { runtime } = setup({ steps: Array.from({ length: count }, () => ({ text: 'Done.' })), store: postgresStore({ connectionString: server?.url ?? '' }) })
   for (let turn = 0; turn < count; turn++) await (await runtime.session(`room:${(sessions += 1)}`).send('go')).result()
   await runtime.stop()
 }
 
-/** Returns what `count` turns read. */
+/** Returns the reads of `count` turns. */
 async function readOf(count: number): Promise<{ readonly rows: number; readonly entries: number }> {
   const before = await readSoFar()
   await turns(count)
@@ -49,7 +49,7 @@ async function readOf(count: number): Promise<{ readonly rows: number; readonly 
   return { rows: after.rows - before.rows, entries: after.entries - before.entries }
 }
 
-/** Without the first look for work of a runtime. */
+/** Returns the index entries per turn, without the first poll of a runtime. */
 async function entriesOfTurn(): Promise<number> {
   const short = await readOf(10)
   return ((await readOf(50)).entries - short.entries) / 40
@@ -58,7 +58,7 @@ async function entriesOfTurn(): Promise<number> {
 describe('tables that the server knows nothing of', () => {
   it('S186: what a turn reads does not grow with the sessions that are there', async () => {
     await turns(250)
-    // Most of them by the first look for work. If each statement looked through the sessions, it would be thousands.
+    // Most of them are from the first poll. A scan of the sessions by each statement would read thousands.
     expect((await readOf(20)).rows / 20).toBeLessThan(250)
   })
 
