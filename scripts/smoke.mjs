@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { publishedPackages, studioTarball } from './packages.mjs'
+import { runInWorker } from './run-in-worker.mjs'
 import { run } from './run.mjs'
 import { nodeBinary, root } from './setup.mjs'
 
@@ -18,6 +19,9 @@ try {
   copyFileSync(fileURLToPath(new URL('smoke/use-packages.mjs', import.meta.url)), join(project, 'use-packages.mjs'))
   const entries = packages.flatMap((entry) => entry.entries)
   process.stdout.write(run(nodeBinary, ['use-packages.mjs', ...entries], { cwd: project }))
+  // D50: what runs without Node, and what needs its compatible modules.
+  await runInWorker(fileURLToPath(new URL('smoke/worker.mjs', import.meta.url)), { project, flags: [] })
+  await runInWorker(fileURLToPath(new URL('smoke/worker-sessions.mjs', import.meta.url)), { project, flags: ['nodejs_compat'] })
   // Runs the command like a shell: by its name, with its first line that names the interpreter.
   const version = run(join(project, 'node_modules/.bin/bowline-server'), ['--version'], { cwd: project, env }).trim()
   if (version !== versionOfServer()) throw new Error(`bowline-server says that it is ${version}`)
