@@ -10,6 +10,9 @@ import { root } from './setup.mjs'
 /** Permissive licences. If a package offers several, one of them is enough. */
 const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'Unlicense'])
 
+/** Characters of all pages of one package. */
+const maxDocs = 200_000
+
 const packages = publishedPackages()
 const folder = mkdtempSync(join(tmpdir(), 'bowline-tarballs-'))
 try {
@@ -63,7 +66,7 @@ function badFiles(unpacked) {
   const manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8'))
   const files = globSync('**/*.*', { cwd: unpacked }).map((file) => file.replaceAll('\\', '/'))
   // A package gets its CHANGELOG with its first version.
-  const wanted = ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'src/index.ts', ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md'])]
+  const wanted = ['LICENSE', 'README.md', 'dist/index.js', 'dist/index.d.ts', 'docs/llms.txt', 'docs/quick-start.md', 'src/index.ts', ...(manifest.version === '0.0.0' ? [] : ['CHANGELOG.md'])]
   return [
     ...wanted.filter((file) => !existsSync(join(unpacked, file))).map((file) => `${file} is missing`),
     ...files.filter((file) => /\.test(-d)?\.|(^|\/)(test|fixtures|node_modules)\//.test(file)).map((file) => `${file} is for tests only`),
@@ -71,11 +74,30 @@ function badFiles(unpacked) {
     ...['preinstall', 'install', 'postinstall'].filter((script) => manifest.scripts?.[script]).map((script) => `its install runs the script ${script}`),
     ...(/"(workspace|catalog):/.test(JSON.stringify(manifest)) ? ['package.json has a workspace or catalog range'] : []),
     ...files.filter((file) => file.endsWith('.map')).flatMap((file) => badMap(unpacked, file)),
+    ...badDocs(unpacked, files.filter((file) => file.startsWith('docs/'))),
   ]
 }
 
 /**
+<<<<<<< HEAD
  * Returns the faults of a source map. It must name files of the tarball and must not contain their text.
+=======
+ * Pages are small and lead to files of the tarball or to other hosts.
+ *
+ * @param {string} unpacked
+ * @param {readonly string[]} files
+ */
+function badDocs(unpacked, files) {
+  const texts = files.map((file) => ({ file, text: readFileSync(join(unpacked, file), 'utf8') }))
+  const size = texts.reduce((sum, { text }) => sum + text.length, 0)
+  const links = texts.flatMap(({ file, text }) => [...text.replaceAll(/^```[\s\S]*?^```|`[^`\n]*`/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => ({ file, href })))
+  const dead = links.filter(({ file, href }) => !/^[a-z]+:|^#/.test(href) && !existsSync(join(unpacked, dirname(file), href.replace(/#.*/, ''))))
+  return [...(size > maxDocs ? [`docs have ${size} characters, more than ${maxDocs}`] : []), ...dead.map(({ file, href }) => `${file} links to ${href}`)]
+}
+
+/**
+ * A map names files of the tarball and does not repeat their text.
+>>>>>>> 36e668a2 (packages: ship the pages that speak of a package in its tarball)
  *
  * @param {string} unpacked
  * @param {string} file
