@@ -23,7 +23,7 @@ function examplesOf(file: string): readonly string[] {
   return [...readFileSync(join(folder, file), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? '')
 }
 
-/** Runs a program with its data in a folder that is removed. */
+/** Runs a program with its data in a temporary folder. */
 async function expectToPrint(code: string, stdout: string, environment: NodeJS.ProcessEnv = {}): Promise<void> {
   const data = mkdtempSync(join(tmpdir(), 'bowline-readme-'))
   try {

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 
 const folder = join(import.meta.dirname, '..')
 
-/** The rows of the first table under a heading of the page, without its head. */
+/** Returns the rows of the first table under a heading of the page, without its head. */
 function tableUnder(heading: string): readonly (readonly string[])[] {
   const page = readFileSync(join(folder, '../../docs/guides/stores.md'), 'utf8')
   const [section = ''] = page.split(`\n## ${heading}\n`).at(1)?.split('\n## ') ?? []

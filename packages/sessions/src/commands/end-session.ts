@@ -84,7 +84,7 @@ async function isMarked({ store }: SessionContext, { key, nextSeq }: SessionReco
   return events.at(-1)?.type === 'session-end'
 }
 
-/** Ends the sessions below. Returns the receipts of what was open there. */
+/** Ends the sessions below. Returns the receipts of the runs that were open there. */
 async function endBelow(
   context: SessionContext,
   key: string,

@@ -113,7 +113,7 @@ export type SessionReader = Pick<Session, 'key' | 'info' | 'usage' | 'events' | 
 export interface SendOptions {
   /** Idempotency id, 1–200 bytes, scoped to the session: equal content gives the same run, other content `id-reused`. */
   readonly id?: string
-  /** Action while a run is open. Default: `onBusy` of the runtime, else `queue`. */
+  /** Action while a run is open. Default: `onBusy` of the runtime, otherwise `queue`. */
   readonly onBusy?: OnBusy
   /** Maximum length of the queue, this run included. If it is reached, throws `queue-full`. Default and maximum: 1,000. */
   readonly maxQueued?: number
@@ -155,7 +155,7 @@ export type OnBusy = 'queue' | 'steer' | 'interrupt' | 'reject'
 
 /** Target, scope and waiting time (ms) of a `stop`. */
 export interface StopOptions {
-  /** A run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the open run that came first. */
+  /** Id of a run of this session or of a subagent below it, such as `childRunId` of `child-start`. Default: the oldest open run. */
   readonly runId?: string
   /** `all` stops the queued runs too. Default `active`. */
   readonly scope?: 'active' | 'all'
@@ -225,7 +225,7 @@ export interface ApprovalReceipt {
   readonly missing: readonly string[]
 }
 
-/** Tokens and money of a session: its own runs, its subagents at every depth, and the sum of both. */
+/** Tokens and cost of a session: its own runs, its subagents at every depth, and the sum of both. */
 export interface UsageReport {
   readonly own: Spent
   readonly children: Spent
@@ -263,7 +263,7 @@ export interface MessagesOptions {
   readonly limit?: number
 }
 
-/** One run, in whichever process it is executed. Iterating reads its events from the first one on. */
+/** Handle of one run of any process. Iterating reads its events from the first one. */
 export interface RunHandle extends AsyncIterable<LoggedEvent> {
   readonly runId: string
   readonly session: Session

@@ -9,7 +9,7 @@ export function partsOf({ prompt, tools = [], ...settings }: SentRequest): { rea
   return { prompt, tools: tools.map((tool) => plain(tool) as JSONObject), settings: plain(settings) as JSONObject }
 }
 
-/** Returns what is sent as JSON, without the data of files and without secrets in provider options. */
+/** Converts a value to JSON as it is sent, without the data of files and without secrets in provider options. */
 export function plain(value: unknown, isFile = false): unknown {
   if (value instanceof Uint8Array) return `[${value.byteLength} bytes left out]`
   if (value instanceof URL) return value.href

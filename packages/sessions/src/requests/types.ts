@@ -6,7 +6,7 @@ import type { StateStore, TimeToLive } from '../contract/state-store.ts'
 
 /** Store, limits and redaction of recorded model requests. Only `store` is required. */
 export interface RecordRequestsOptions {
-  /** Store of the requests: a state store, or a session store, whose state store is used. It is not closed by this. */
+  /** State store of the requests, or a session store, whose state store is used. The recorder does not close it. */
   readonly store: StateStore | SessionStore
   /** The space of the requests in the store. Default `model-requests`. */
   readonly namespace?: string

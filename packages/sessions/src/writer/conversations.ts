@@ -4,7 +4,7 @@ import type { SessionStore } from '../contract/session-store.ts'
 import { charactersIn } from '../json.ts'
 import { messageOf, oldestKept, readTranscript, type StoredTranscript } from './read-transcript.ts'
 
-/** Limits. `characters`: of all transcripts together, in UTF-16 units. `entries`: searched for a known leaf. */
+/** Limits. `characters`: of all transcripts together, in UTF-16 units. `entries`: number searched for a known leaf. */
 const most = { sessions: 1_000, characters: 2 ** 25, entries: 100 } as const
 
 /** Cached conversations of the sessions in which this process has worked recently. */

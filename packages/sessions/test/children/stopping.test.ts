@@ -19,7 +19,7 @@ function stuck(name = 'stuck') {
   return { tool: made, started: started.passed, aborted }
 }
 
-/** Delegates to `mid`, and never ends after `mid` has ended. */
+/** Delegates to `mid`, then hangs. */
 const thenOpens = (midEnded: { readonly open: () => void }) => async (_call: unknown, index: number) =>
   index === 0 ? { toolCalls: [handOver('m', 'mid')] } : (midEnded.open(), { hang: 'before' } as const)
 

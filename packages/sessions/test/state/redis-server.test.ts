@@ -72,7 +72,7 @@ describe.skipIf(isRedisMissing)(titleWithRedis('a Redis server'), () => {
       await admin.scriptFlush()
       expect(await store.get('s', 'a')).toMatchObject({ value: { value: version } })
     }
-    // The list of spaces is restored too.
+    // The store registers the space again too.
     await admin.flushAll()
     await admin.scriptFlush()
     await store.compareAndSet('s', 'b', null, 0, { ttlMs: 1 })

@@ -68,7 +68,7 @@ async function plannedStore(plans: Plans): Promise<SessionStore> {
   }
 }
 
-/** Returns the plans of all statements, which the kit makes a store prepare. */
+/** Returns the plans of all statements that a store prepares for the kit. */
 const plansOfAll = (): Promise<Plans> => (planned ??= planAll())
 let planned: Promise<Plans> | undefined
 

@@ -13,7 +13,7 @@ const mostCharacters = 1024 * 1024
 export type CopiedSession = Omit<NewSession, 'id' | 'at' | 'parent'> & { readonly key: string }
 
 /**
- * Creates a session from entries of another source, in commits of bounded size. If one commit is enough, it makes the whole
+ * Creates a session from entries of another source, in commits of bounded size. If one commit is enough, it creates the whole
  * session. Otherwise the session is marked as a partial copy, which handles and lists treat as missing, until the last commit
  * removes the mark.
  */

@@ -11,7 +11,7 @@ export interface ForkOptions {
   readonly metadata?: JSONObject
 }
 
-/** Whether and how the model summarises the path that is left. Default: no summary. */
+/** Options of the summary of the abandoned path. Default: no summary. */
 export interface SwitchOptions {
   /** If true, the agent's model summarises the path from the old end to the common ancestor. Default false. */
   readonly summarize?: boolean
@@ -31,7 +31,7 @@ export interface Branch {
   readonly at: number
   /** Label of the last entry that is not itself a label. */
   readonly label?: string
-  /** True if the active path ends here. No branch is active while that path ends before the end of one. */
+  /** True if the active path ends here. No branch is active if that path ends before a leaf. */
   readonly active: boolean
 }
 

@@ -64,7 +64,7 @@ export function rowOf(table: string, key: string | number, before: object | unde
   return gone.length > 0 ? [table, key, fields, gone] : [table, key, fields]
 }
 
-/** Counts what a record holds that later records may make obsolete. */
+/** Counts the parts of a record that later records may make obsolete. */
 export function rowsOf({ rows = [], deleted, outbox = [], sent = [], received = [] }: LogRecord): number {
   return rows.length + (deleted ? 1 : 0) + outbox.length + sent.length + received.length
 }

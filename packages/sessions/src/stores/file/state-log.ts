@@ -22,7 +22,7 @@ export interface StateLogOptions {
   readonly now: () => number
 }
 
-/** The file is rewritten if it is longer than this many times what it needs. */
+/** The file is rewritten if it is longer than this multiple of its needed length. */
 const mostBytesPerByte = 3
 const bytesNotWorthIt = 64 * 1024
 

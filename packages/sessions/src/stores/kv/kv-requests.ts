@@ -24,7 +24,7 @@ interface Answered {
 
 const shortestWaitMs = 100
 
-/** Error codes of requests of which nothing was sent. */
+/** Error codes of failures before anything was sent. */
 const notSent = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH']
 
 /** Error texts with which `fetch` refuses a request. */

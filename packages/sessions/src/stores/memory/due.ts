@@ -4,7 +4,7 @@ import { claimableAt, hasExpired } from '../rules.ts'
 import { firstOpenRun } from './held-session.ts'
 import type { Space } from './space.ts'
 
-/** Returns what is due by time alone now, and when the next is due. */
+/** Returns the work that is due by time alone, and when more becomes due. */
 export function dueIn({ index }: Space, now: number, limit: number): DueReport {
   const sessions = [...index.times.until(now)]
   const timers = sessions.flatMap((held) => [...held.timers.values()]).filter((timer): timer is DueTimer => timer.dueAt !== null && timer.dueAt <= now)

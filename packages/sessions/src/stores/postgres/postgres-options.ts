@@ -38,7 +38,7 @@ export interface PostgresStoreOptions extends PostgresOptions {
 
 /** Connections, namespace and clock of a Postgres state store. */
 export interface PostgresStateStoreOptions extends PostgresOptions {
-  /** Default: the variable `DATABASE_URL`. */
+  /** Connection string. Default: the variable `DATABASE_URL`. */
   readonly connectionString?: string
   /** Namespace of the records; others are invisible. Default `default`, like a runtime. */
   readonly namespace?: string

@@ -218,7 +218,7 @@ return { tostring(#ids) }
 /** Key: the spaces. Argument: a space that gets records. */
 const addSpace = script(`return { tostring(redis.call('SADD', KEYS[1], ARGV[1])) }`)
 
-/** Key: the spaces. */
+/** Key: the spaces. Returns them. */
 const spaces = script(`return redis.call('SMEMBERS', KEYS[1])`)
 
 export const scripts = { compareAndSet, remove, touch, read, list, values, sweep, addSpace, spaces } as const

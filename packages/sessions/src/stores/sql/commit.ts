@@ -33,7 +33,7 @@ export function* commitBatch(batch: Batch, context: CommitContext): Steps<Commit
   const written = new Set([batch.key])
   let { noticesPut } = work
   for (const { part } of deliveries) {
-    // Reads again what was written since.
+    // Reads a session again if an earlier part has written to it.
     const latest = written.has(part.key) ? yield* learn(context, needsOf([part])) : known
     noticesPut += yield* deliver(context, latest, part)
     written.add(part.key)

@@ -19,7 +19,7 @@ export interface SqlDialect {
   /** True if the database checks references. If false, only these statements keep them valid. */
   readonly hasReferences: boolean
   readonly refersTo: (column: ColumnDefinitionBuilder, target: `${RowTable}.row`) => ColumnDefinitionBuilder
-  /** Storage settings of a table of which each commit changes a row. */
+  /** Storage settings of a table in which each commit changes a row. */
   readonly changesOften: <Table extends string>(table: CreateTableBuilder<Table, string>) => CreateTableBuilder<Table, string>
   /**
    * True if the value is in a list of texts or numbers. A statement has one form for lists of any length, or a second for one item.

@@ -124,7 +124,7 @@ const firstNotice = statement((db, { namespace }: DueSlots) =>
 
 const currentTime = statement((db, { now }: DueSlots, { time }) => db.selectNoFrom(time(now).as('now')))
 
-/** Returns what is due by time alone, when the next is due, and the time of the store. */
+/** Returns the work that is due by time alone, when more becomes due, and the time of the store. */
 export function* dueNow({ namespace, now }: StoreView, limit: number): Steps<DueReport & { readonly now: number }> {
   const slots = { namespace, now, limit }
   const isWanted = limit > 0

@@ -122,7 +122,7 @@ const nextDue = statement((db, { namespace, now, hooks }: DueSlots, { isOneOf, t
     .limit(sql.lit(1)),
 )
 
-/** Returns the time too, by the clock of the store. */
+/** Claims due notices. Returns the time of the store too. */
 export function* claimNotices({ max, leaseMs, hooks }: NoticeClaimRequest, { namespace, now }: StoreView): Steps<NoticeClaims & { readonly now: number }> {
   const slots = { namespace, now, hooks }
   const rows = max > 0 ? yield* all(dueNotices, { ...slots, max }) : []
