@@ -161,7 +161,7 @@ describe('files that are given by their URL', () => {
     const download = (): Promise<never> => Promise.resolve(given as never)
     const { message, prompt } = await outcome({ messages: [asks(file('https://a.test/1.png'))], download })
     expect(message.error).toMatchObject({ kind: 'config', retryable: false })
-    expect(message.error?.message).toContain('download must give')
+    expect(message.error?.message).toContain('download must return')
     expect(prompt).toBeUndefined()
   })
 

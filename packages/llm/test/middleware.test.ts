@@ -258,11 +258,11 @@ describe('the package ai', { timeout: 30_000 }, () => {
       direct: { stopReason: 'stop' },
       older: {
         stopReason: 'error',
-        error: { ...error, message: 'a model of version "v3" needs the package "ai", which cannot be loaded' },
+        error: { ...error, message: 'a model of version "v3" needs the package "ai", which cannot be loaded; run: npm install ai' },
       },
       middleware: {
         stopReason: 'error',
-        error: { ...error, message: 'middleware needs the package "ai", which cannot be loaded' },
+        error: { ...error, message: 'middleware needs the package "ai", which cannot be loaded; run: npm install ai' },
       },
       languageModel: ['LlmError', 'invalid-config'],
     })

@@ -216,12 +216,12 @@ describe('models that cannot be called', () => {
     const languageModel = (id: string): AnyLanguageModel => (asked.push(id), scriptedModel([{ text: 'no' }]))
     shared.AI_SDK_DEFAULT_PROVIDER = { languageModel }
     try {
-      expect(refusalOf('openai/gpt').message).toContain('model "openai/gpt" is a name: pass models')
+      expect(refusalOf('openai/gpt').message).toContain('model "openai/gpt" is only a name: pass models')
       const models = createModels({ providers: {} })
       expect(() => streamMessage({ model: 'openai/gpt', models, messages: hello })).toThrow(LlmError)
       expect(() =>
         streamMessage({ model: scriptedModel([]), messages: hello, runtimeParams: { model: 'openai/gpt' } }),
-      ).toThrow('runtimeParams.model "openai/gpt" is a name')
+      ).toThrow('runtimeParams.model "openai/gpt" is only a name')
       expect(asked).toEqual([])
     } finally {
       delete shared.AI_SDK_DEFAULT_PROVIDER

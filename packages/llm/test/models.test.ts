@@ -42,7 +42,7 @@ describe('references to models', () => {
     expect(ofAcme.resolve('middle').ref).toBe('acme:middle')
     expect(refusalOf(() => ofAcme.resolve())).toContain('there is no default model')
     expect(refusalOf(() => registry().resolve())).toContain('there is no default model')
-    expect(refusalOf(() => registry().resolve('middle'))).toContain('"middle" is no alias and there is no default')
+    expect(refusalOf(() => registry().resolve('middle'))).toContain('"middle" is not an alias and there is no default')
   })
 
   it.each<[ModelRef, string]>([
@@ -55,7 +55,7 @@ describe('references to models', () => {
     ['__proto__:big', '__proto__'],
     [{ provider: '__proto__', model: 'big' }, '__proto__'],
   ])('L87: %j is refused with the providers that there are', (ref, provider) => {
-    const message = `the provider "${provider}" is not registered; there are: acme, ollama`
+    const message = `the provider "${provider}" is not registered; registered are: acme, ollama`
     expect(refusalOf(() => models.resolve(ref))).toBe(message)
     expect(refusalOf(() => models.info(ref))).toBe(message)
     expect(refusalOf(() => streamMessage({ model: ref, models, messages: hello }))).toBe(message)
@@ -64,11 +64,11 @@ describe('references to models', () => {
   it('L87: languageModel rejects as resolve throws', async () => {
     await expect(models.languageModel('openai:gpt')).rejects.toThrow('the provider "openai" is not registered')
     expect(models.providers()).toEqual(['acme', 'ollama'])
-    expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('there are: none')
+    expect(refusalOf(() => createModels({ providers: {} }).resolve('a:b'))).toContain('registered are: none')
   })
 
   it.each<[Partial<ModelRef>, string]>([
-    ['acme:', '"acme:" names no model; write provider:model'],
+    ['acme:', '"acme:" does not name a model; write provider:model'],
     ['', 'ref must be a text with at least one character; received an empty text'],
     [{ provider: 'acme', model: '' }, 'ref.model must be a text with at least one character; received an empty text'],
     [{ provider: 'acme' }, 'ref.model must be a text with at least one character; received undefined'],
@@ -99,17 +99,17 @@ describe('what is checked at creation', () => {
   it.each<[string, Partial<ModelsOptions>, string]>([
     ['a default that is no provider', { default: 'openai' }, 'the provider "openai" is not registered'],
     ['a default model of no provider', { default: 'openai:gpt' }, 'the provider "openai" is not registered'],
-    ['a default without a model', { default: 'acme:' }, 'names no model'],
+    ['a default without a model', { default: 'acme:' }, 'does not name a model'],
     ['a default that is an alias', { default: 'fast', aliases: { fast: 'acme:big' } }, 'the provider "fast"'],
     ['an empty default', { default: '' }, 'the provider "" is not registered'],
     ['an alias of no provider', { aliases: { fast: 'openai:gpt' } }, 'the provider "openai" is not registered'],
     ['an alias without a provider', { aliases: { fast: 'big' } }, 'there is no default provider'],
-    ['an alias without a model', { aliases: { fast: 'acme:' } }, 'names no model'],
+    ['an alias without a model', { aliases: { fast: 'acme:' } }, 'does not name a model'],
     ['an alias of an alias', { aliases: { fast: 'small', small: 'acme:s' } }, '"fast" points to the alias "small"'],
     ['an alias of itself', { default: 'acme', aliases: { fast: 'fast' } }, '"fast" points to the alias "fast"'],
-    ['an alias with a colon', { aliases: { 'acme:fast': 'acme:big' } }, 'the alias "acme:fast" must not have a ":"'],
+    ['an alias with a colon', { aliases: { 'acme:fast': 'acme:big' } }, 'the alias "acme:fast" must not contain ":"'],
     ['a row without a provider', { models: { big: {} } }, 'models["big"]: write provider:model'],
-    ['a row with a star inside', { models: { 'acme:*-mini': {} } }, 'models["acme:*-mini"]: a "*" stands only at'],
+    ['a row with a star inside', { models: { 'acme:*-mini': {} } }, 'models["acme:*-mini"]: "*" is allowed only at'],
   ])('L88: %s is refused', (_, options, message) => {
     expect(refusalOf(() => registry(options))).toContain(message)
   })
@@ -132,8 +132,8 @@ describe('what is checked at creation', () => {
     ['a', { provider: 'openai' }, 'providers.a.provider must be a provider'],
     ['a', { languageModel: 'big' }, 'providers.a must be a provider'],
     ['a', scriptedModel([]), 'providers.a must be a provider'],
-    ['', shop().provider, 'cannot name a provider'],
-    ['a:b', shop().provider, 'cannot name a provider'],
+    ['', shop().provider, 'is not a valid name'],
+    ['a:b', shop().provider, 'is not a valid name'],
   ])('L89: the provider %j: %j is refused', (name, entry, message) => {
     expect(refusalOf(() => createModels({ providers: { [name]: entry as ProviderEntry } }))).toContain(message)
   })
@@ -228,10 +228,10 @@ describe('the models of a registry', () => {
     const throwing = broken(() => {
       throw new Error('no such model')
     })
-    expect(refusalOf(throwing)).toBe('the model "acme:big" cannot be made: Error: no such model')
+    expect(refusalOf(throwing)).toBe('the model "acme:big" cannot be created: Error: no such model')
     expect(refusalOf(broken(() => undefined))).toBe('the model "acme:big" must be a language model of the AI SDK; received undefined')
     expect(refusalOf(broken(() => ({ specificationVersion: 'v4', provider: 'acme', modelId: 'embed' })))).toBe(
-      'the model acme/embed is no language model: it must have provider, modelId and doStream',
+      'the model acme/embed is not a language model: it must have provider, modelId and doStream',
     )
   })
 
@@ -274,7 +274,7 @@ describe('the models of a registry', () => {
 
   it('L17: a name needs a registry, a resolved model does not', async () => {
     for (const model of ['acme:big', { provider: 'acme', model: 'big' }]) {
-      expect(refusalOf(() => streamMessage({ model, messages: hello }))).toContain('"acme:big" is a name: pass models')
+      expect(refusalOf(() => streamMessage({ model, messages: hello }))).toContain('"acme:big" is only a name: pass models')
     }
     const resolved = registry().resolve('acme:big')
     expect((await streamMessage({ model: resolved, messages: hello }).result()).stopReason).toBe('stop')

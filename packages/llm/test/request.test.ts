@@ -248,7 +248,7 @@ describe('what the provider is called with', () => {
   ])('S208: a call of which nothing can be sent but instructions is a config error: %s', async (_, messages) => {
     const model = scriptedModel([])
     const { error } = await streamMessage({ model, messages, instructions: 'Be brief.' }).result()
-    expect(error).toMatchObject({ kind: 'config', retryable: false, message: expect.stringContaining('messages must have something to send') as string })
+    expect(error).toMatchObject({ kind: 'config', retryable: false, message: expect.stringContaining('messages must have content to send') as string })
     expect(model.calls).toHaveLength(0)
   })
 

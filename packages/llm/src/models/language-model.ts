@@ -21,7 +21,7 @@ export function checkLanguageModel(model: unknown, path: string): asserts model 
     )
   // Providers, and models for other purposes than language, carry the same version.
   if (typeof provider !== 'string' || typeof modelId !== 'string' || typeof doStream !== 'function')
-    throw new LlmError('invalid-config', `${name} is no language model: it must have provider, modelId and doStream`)
+    throw new LlmError('invalid-config', `${name} is not a language model: it must have provider, modelId and doStream`)
 }
 
 function textOf(name: unknown): string {
@@ -49,7 +49,7 @@ async function adapted(
 ): Promise<LanguageModelV4> {
   const { wrapLanguageModel } = await import('ai').catch((cause: unknown) => {
     const purpose = middleware.length > 0 ? 'middleware' : `a model of version "${model.specificationVersion}"`
-    throw new LlmError('invalid-config', `${purpose} needs the package "ai", which cannot be loaded`, { cause })
+    throw new LlmError('invalid-config', `${purpose} needs the package "ai", which cannot be loaded; run: npm install ai`, { cause })
   })
   return wrapLanguageModel({ model, middleware: [...middleware] })
 }

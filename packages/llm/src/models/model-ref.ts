@@ -41,7 +41,7 @@ export function parseName(text: string, defaultProvider: string | undefined, pla
   const colon = text.indexOf(':')
   if (colon !== -1) return checkedName({ provider: text.slice(0, colon), model: text.slice(colon + 1) }, place)
   if (defaultProvider === undefined)
-    throw new LlmError('invalid-config', `${place}${quoted(text)} is no alias and there is no default provider; write provider:model`)
+    throw new LlmError('invalid-config', `${place}${quoted(text)} is not an alias and there is no default provider; write provider:model`)
   return checkedName({ provider: defaultProvider, model: text }, place)
 }
 
@@ -54,6 +54,6 @@ export function quoted(name: string): string {
 
 function checkedName(name: ModelName, place: string): ModelName {
   if (name.model === '')
-    throw new LlmError('invalid-config', `${place}${quoted(`${name.provider}:${name.model}`)} names no model; write provider:model`)
+    throw new LlmError('invalid-config', `${place}${quoted(`${name.provider}:${name.model}`)} does not name a model; write provider:model`)
   return name
 }

@@ -28,7 +28,7 @@ export function modelTable(given: Readonly<Record<string, ModelInfo>>): ModelTab
 
 function checkRow(path: string, match: string, info: ModelInfo): void {
   if (!match.includes(':')) throw new LlmError('invalid-config', `${path}: write provider:model`)
-  if (match.slice(0, -1).includes('*')) throw new LlmError('invalid-config', `${path}: a "*" stands only at the end`)
+  if (match.slice(0, -1).includes('*')) throw new LlmError('invalid-config', `${path}: "*" is allowed only at the end`)
   const { contextWindow, maxOutputTokens, input, price, structuredOutput } = fieldsOf(path, info, ['contextWindow', 'maxOutputTokens', 'input', 'price', 'structuredOutput'])
   check.checkWhole(`${path}.contextWindow`, contextWindow, 1)
   check.checkWhole(`${path}.maxOutputTokens`, maxOutputTokens, 1)

@@ -118,7 +118,7 @@ function createModel(ref: string, create: () => AnyLanguageModel): AnyLanguageMo
   try {
     model = create()
   } catch (error) {
-    throw new LlmError('invalid-config', `the model ${quoted(ref)} cannot be made: ${String(error)}`, { cause: error })
+    throw new LlmError('invalid-config', `the model ${quoted(ref)} cannot be created: ${String(error)}`, { cause: error })
   }
   checkLanguageModel(model, `the model ${quoted(ref)}`)
   return model
@@ -130,7 +130,7 @@ function registered(name: string, providers: ReadonlyMap<string, RegisteredProvi
   if (provider) return provider
   throw new LlmError(
     'invalid-config',
-    `${place}the provider ${quoted(name)} is not registered; there are: ${[...providers.keys()].join(', ') || 'none'}`,
+    `${place}the provider ${quoted(name)} is not registered; registered are: ${[...providers.keys()].join(', ') || 'none'}`,
   )
 }
 
@@ -145,7 +145,7 @@ function checkedNames(
   const given = new Map(Object.entries(aliases).filter(([, target]) => target !== undefined))
   const known = new Map(
     [...given].map(([alias, target]) => {
-      if (alias.includes(':')) throw new LlmError('invalid-config', `aliases: the alias "${alias}" must not have a ":"`)
+      if (alias.includes(':')) throw new LlmError('invalid-config', `aliases: the alias "${alias}" must not contain ":"`)
       if (given.has(target))
         throw new LlmError('invalid-config', `aliases: the alias "${alias}" points to the alias "${target}"; name the model itself`)
       const name = parseName(target, defaultProvider, `aliases.${alias}: `)

@@ -34,7 +34,7 @@ export interface RegisteredProvider {
 /** Throws `LlmError` for an entry that is not a provider or has invalid params. */
 export function registerProvider(name: string, entry: ProviderEntry): RegisteredProvider {
   if (name === '' || name.includes(':'))
-    throw new LlmError('invalid-config', `providers: "${name}" cannot name a provider: names are not empty and have no ":"`)
+    throw new LlmError('invalid-config', `providers: "${name}" is not a valid name: it must not be empty and must not contain ":"`)
   const options: ProviderSettings = hasOptions(entry) ? entry : { provider: entry }
   if (hasOptions(entry)) check.checkKeys(`providers.${name}`, entry, ['provider', 'defaults', 'optionsKey', 'headers'])
   const { provider, defaults, optionsKey, headers } = options
@@ -45,7 +45,7 @@ export function registerProvider(name: string, entry: ProviderEntry): Registered
   if (optionsKey !== undefined) check.checkName(`providers.${name}.optionsKey`, optionsKey)
   checkValues(`providers.${name}.headers`, headers, check.checkText)
   if (defaults?.model !== undefined)
-    throw new LlmError('invalid-config', `providers.${name}.defaults.model: a provider cannot choose the model`)
+    throw new LlmError('invalid-config', `providers.${name}.defaults.model is not allowed; choose the model in the call`)
   // Copies the settings, so that they cannot change after the check.
   return {
     name,

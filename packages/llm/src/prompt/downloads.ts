@@ -57,7 +57,7 @@ export async function withDownloads(
 function readDownload(downloaded: Awaited<ReturnType<Download>> | undefined): { data: string; mediaType: string } {
   const { data, mediaType } = downloaded ?? {}
   if (data?.BYTES_PER_ELEMENT === 1 && typeof mediaType === 'string') return { data: toBase64(data), mediaType }
-  throw new LlmError('invalid-input', 'download must give { data: Uint8Array, mediaType: string }')
+  throw new LlmError('invalid-input', 'download must return { data: Uint8Array, mediaType: string }')
 }
 
 function filesByUrl(prompt: LanguageModelV4Prompt): { readonly file: PromptFile; readonly url: URL }[] {

@@ -67,7 +67,7 @@ function passingIn(options: ToPromptOptions, cache: CacheMarks | undefined): num
 function readablePrompt(options: ToPromptOptions): ReturnType<typeof promptOf> {
   const converted = promptOrThrow(options)
   if (converted.prompt.some(({ role }) => role !== 'system')) return converted
-  throw new LlmError('invalid-input', `messages must have something to send; each of the ${options.messages.length} is empty or was left out`)
+  throw new LlmError('invalid-input', `messages must have content to send; received ${options.messages.length}, all of them empty or left out`)
 }
 
 function promptOrThrow(options: ToPromptOptions): ReturnType<typeof promptOf> {

@@ -29,7 +29,7 @@ export function callTarget({
   if (models) return resolvedTarget(models.resolve(wanted))
   const name = typeof wanted === 'string' ? wanted : `${wanted.provider}:${wanted.model}`
   const remedy = 'pass models, a registry that knows it, or a model object'
-  throw new LlmError('invalid-config', `${place} ${quoted(name)} is a name: ${remedy}`)
+  throw new LlmError('invalid-config', `${place} ${quoted(name)} is only a name: ${remedy}`)
 }
 
 function isRef(wanted: ModelRequest['model']): wanted is ModelRef {

@@ -317,7 +317,7 @@ export class Pump {
 
 const timeoutMessages: Readonly<Record<Exclude<Expired, 'grace'>, string>> = {
   'first-part': 'the provider sent nothing within the time limit',
-  idle: 'the provider fell silent in the middle of the answer',
+  idle: 'the provider stopped sending in the middle of the answer',
   total: 'the call took longer than its time limit',
 }
 

@@ -13,7 +13,7 @@ type OnEvent = (event: MessageEvent) => void
  * ends as `aborted` and the promise rejects with that error. Throws `LlmError` `invalid-input` if the stream has a reader.
  */
 export function readEvents(stream: MessageStream, onEvent: OnEvent): Promise<AssistantMessage> {
-  checkInput.checkRequired('stream', stream, 'what streamMessage gave', isStream)
+  checkInput.checkRequired('stream', stream, 'the result of streamMessage', isStream)
   checkInput.checkRequired('onEvent', onEvent, 'a function', (given) => typeof given === 'function')
   const iterator = stream[Symbol.asyncIterator]()
   return iterator instanceof EventIterator ? pushed(stream, iterator, onEvent) : pulled(stream, iterator, onEvent)

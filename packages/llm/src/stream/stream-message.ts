@@ -53,7 +53,7 @@ export function streamMessage(request: ModelRequest): MessageStream {
     abort: (reason) => pump.abort(abortReasonOf(reason)),
     result: () => (result ??= new Promise((resolve) => pump.settled(resolve))),
     [Symbol.asyncIterator]() {
-      if (iterated) throw new LlmError('invalid-input', 'a message stream can be iterated only once')
+      if (iterated) throw new LlmError('invalid-input', 'a message stream can be iterated only once; call streamMessage again')
       iterated = true
       return new EventIterator(pump)
     },

@@ -170,7 +170,7 @@ function issuesOf(error: unknown): SchemaIssue[] {
 
 function messageOf(error: unknown): string {
   const message = typeof error === 'string' ? error : field(error, 'message')
-  return typeof message === 'string' ? message : 'the schema threw what is no error'
+  return typeof message === 'string' ? message : 'the schema threw a value that is not an error'
 }
 
 function pathOf(path: unknown): string {
