@@ -94,7 +94,7 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
   checkText('channel', channel)
   checkText('sessionKey', sessionKey)
   const unknown = tools.find((name) => !mayRun(parent, name))
-  if (unknown !== undefined) refuseConfig(`tools: the parent has no tool "${unknown}" that it may run`)
+  if (unknown !== undefined) refuseConfig(`tools: the parent does not have the tool "${unknown}", or may not run it; leave it out`)
   const pluginList = () => parent.pluginList().filter(({ name }) => name !== 'extensions' && name !== 'compaction' && !name.startsWith('output'))
   return agentOf({
     ...parent,
@@ -102,7 +102,7 @@ function spawnChildOf(parent: AgentDefinition, options: SpawnChildOptions = {}):
     pluginList,
     plugins: () => compile(pluginList()),
     extensions: [],
-    extend: () => refuseConfig('an agent of spawnChild has no extensions: give them to its parent'),
+    extend: () => refuseConfig('an agent of spawnChild cannot have extensions; give them to its parent'),
     output: undefined,
     compaction: { kind: 'off' },
     runDefaults: { ...parent.runDefaults, ...(channel !== undefined && { channel }), ...(sessionKey !== undefined && { sessionKey }) },

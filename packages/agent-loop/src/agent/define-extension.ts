@@ -112,7 +112,7 @@ export function extensionTools(
   for (const extension of extensions) {
     const given = toolsOfExtension(extension.name, extension.tools ?? [])
     const lost = [...given.tools.keys(), ...given.providerTools.keys()].filter((name) => names.has(name))
-    const message = `the tool of the extension ${extension.name} is not used: its name is taken`
+    const message = `the tool of the extension ${extension.name} is not used: another tool has its name`
     diagnostics.push(...lost.map((name) => ({ kind: 'tool' as const, name, message })))
     for (const [name, tool] of given.tools) if (!names.has(name)) tools.set(name, tool)
     for (const [name, tool] of given.providerTools) if (!names.has(name)) providerTools.set(name, tool)

@@ -199,7 +199,7 @@ function allTools({ tools: given = [], subagents = [] }: AgentOptions, extension
   const own = toolSetOf(given)
   const tools = new Map<string, Tool>(own.tools)
   for (const tool of delegateTools(subagents)) {
-    if (tools.has(tool.name) || own.providerTools.has(tool.name)) refuseConfig(`the name of the tool "${tool.name}" belongs to a subagent`)
+    if (tools.has(tool.name) || own.providerTools.has(tool.name)) refuseConfig(`the tool "${tool.name}" has the name of the tool of a subagent; rename one of them`)
     tools.set(tool.name, tool)
   }
   const added = extensionTools(extensions, [...tools.keys(), ...own.providerTools.keys()])

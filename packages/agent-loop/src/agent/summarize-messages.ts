@@ -98,7 +98,7 @@ async function summarize(agent: AgentDefinition, options: SummarizeOptions, call
   const { maxCharacters, maxTokens } = summarySizeOf(policy, model, { trigger: 'manual', tokensBefore: 0, tokensPerCharacter })
   const focus = [policy.instructions ?? '', instructions].filter((text) => text.trim() !== '')
   const request = summaryRequest({ messages, focus, maxCharacters })
-  if (!request) return { failure: 'the window has no room for the messages that are to be summarised', usage: {} }
+  if (!request) return { failure: 'the context window has no room for the messages to summarize', usage: {} }
   const onRequest = hooks && requestListener(agent, hooks, { ...call, model: model.name })
   const answer = await model.call({ ...request, maxTokens, abortSignal: stop.signal, ...(onRequest && { onRequest }) })
   const { usage, cost } = answer

@@ -63,19 +63,19 @@ export function statusOfOutput({ type }: ToolOutput): 'result' | 'error' | 'deni
 
 /** Returns why a JSON value is no message, or undefined if it is one. */
 export function wrongShape(given: unknown): string | undefined {
-  if (!isRecord(given)) return 'is no message'
-  if (!isOptionalText(given['id'])) return 'has an id that is no text'
+  if (!isRecord(given)) return 'is not a message'
+  if (!isOptionalText(given['id'])) return 'has an id that is not a text'
   switch (given['role']) {
     case 'user':
       return isUserContent(given['content']) ? undefined : 'has content that is neither text nor parts'
     case 'assistant':
-      if (!Array.isArray(given['content']) || !given['content'].every(isAssistantPart)) return 'has content that is no list of parts'
+      if (!Array.isArray(given['content']) || !given['content'].every(isAssistantPart)) return 'has content that is not a list of parts'
       return isStopReason(given['stopReason']) ? undefined : 'has no stopReason'
     case 'tool-result':
-      if (typeof given['toolCallId'] !== 'string' || typeof given['toolName'] !== 'string') return 'names no call and tool'
+      if (typeof given['toolCallId'] !== 'string' || typeof given['toolName'] !== 'string') return 'has no toolCallId or no toolName'
       return isToolOutput(given['output']) ? undefined : 'has no output'
     default:
-      return 'has no role of a message'
+      return 'has a role other than user, assistant and tool-result'
   }
 }
 

@@ -100,7 +100,7 @@ function restored(snapshot: JSONValue): Memory {
   const copy = copyJson(snapshot) as unknown as Partial<Memory>
   const { messages, seq, turns, open, segments, compaction, ended, answered, children } = copy
   if (!Array.isArray(messages) || typeof seq !== 'number' || typeof turns !== 'number' || typeof segments !== 'number' || !Array.isArray(answered) || !isRecord(children)) {
-    throw new AgentError('invalid-config', 'snapshot is not one of a memory journal')
+    throw new AgentError('invalid-config', 'snapshot is not from the snapshot() of a memory journal; give one unchanged')
   }
   return { messages, compaction, seq, turns, open, segments, ended, answered, children }
 }

@@ -126,7 +126,7 @@ export class TurnLog {
   commit(expect?: CommitExpectation, last: readonly EventFacts[] = nothing): Promise<Committed> {
     const owner = this.#owner
     if (owner.owed) return owner.owed.then(() => this.commit(expect, last))
-    if (owner.isFenced) return Promise.reject(new AgentError('fenced', 'the run belongs to another process'))
+    if (owner.isFenced) return Promise.reject(new AgentError('fenced', 'another process has taken over the run'))
     this.#takeStates()
     if (this.#records.length === 0 && !this.#rowDue && last.length === 0) return stored
     return this.#store(expect, last)

@@ -42,7 +42,7 @@ export function execute(turn: Turn, call: Call, tell: (take: () => MaybePromise<
     if (deadlineAt !== undefined) {
       const onDeadline = (): void => {
         timedOut = true
-        abort(new DOMException('the call is out of time', 'TimeoutError'))
+        abort(new DOMException('the call timed out', 'TimeoutError'))
       }
       timers.push(turn.clock.setTimer(deadlineAt, onDeadline))
     }

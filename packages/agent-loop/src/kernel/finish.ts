@@ -94,7 +94,7 @@ function outcomeOf(turn: Turn, call: Call, execution: Exclude<Execution, { kind:
     const text = `timed out after ${(call.row.deadlineAt ?? 0) - (call.row.startedAt ?? 0)} ms`
     if (execution.kind !== 'unsettled') return errorOutcome(text, 'here')
     if (call.row.effect === 'once') return unknownAsAsked(turn, call, text)
-    return errorOutcome(execution.hasReturned ? `the tool has run, but toModelOutput gave no answer: ${text}` : text, 'here')
+    return errorOutcome(execution.hasReturned ? `the tool has run, but toModelOutput returned no answer: ${text}` : text, 'here')
   }
   switch (execution.kind) {
     case 'settled':

@@ -51,7 +51,7 @@ export function modelTargets(
 /** Returns the pinned model: the current one if it has the same name, else the one from the registry. */
 function pinnedTarget(today: ModelTarget, models: Models | undefined, { provider, modelId }: ModelName): ModelTarget {
   if (today.name.provider === provider && today.name.modelId === modelId) return today
-  if (today.kind === 'function') return refuseConfig(`pinned: the model ${provider}:${modelId} is a function that is not there any more`)
+  if (today.kind === 'function') return refuseConfig(`pinned: the agent now has another model function instead of ${provider}:${modelId}`)
   const registered = models?.providers().find((name) => name === provider || provider.startsWith(`${name}.`)) ?? provider
   return modelTarget({ provider: registered, model: modelId }, models, {}, 'pinned.model')
 }

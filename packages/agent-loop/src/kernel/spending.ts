@@ -122,7 +122,7 @@ function count(turn: Turn, name: string, work: () => MaybePromise<void>): void {
 async function countedLater(turn: Turn, name: string, counted: PromiseLike<void>): Promise<void> {
   const settled = await settleWithin({ ...limitOf(turn), stopDeadline: () => turn.stopDeadline, patient: true }, () => counted)
   if (settled.kind === 'failed') tellFailure(turn, named(name, settled.error))
-  else if (settled.kind !== 'value') tellFailure(turn, named(name, new Error('it has not answered in time')))
+  else if (settled.kind !== 'value') tellFailure(turn, named(name, new Error('it did not answer in time')))
 }
 
 function tellFailure(turn: Turn, error: unknown): void {
@@ -156,10 +156,10 @@ function named(name: string, error: unknown): AgentError {
 export function checkPrices(budgets: readonly Budget[], models: readonly ModelTarget[], limits?: Limits): void {
   if (limits?.maxCost === undefined && budgets.every((budget) => leftOf(budget).cost === undefined)) return
   const currencies = models.map(({ name, info }) => {
-    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: give the model by name, with models, a registry that has its price`)
+    if (info.price === undefined) refuseConfig(`maxCost needs the price of ${name.provider}:${name.modelId}: name the model and set models to a registry with its price`)
     return info.price.currency ?? 'USD'
   })
-  if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices of one currency, not of ${[...new Set(currencies)].join(' and ')}`)
+  if (new Set(currencies).size > 1) refuseConfig(`maxCost needs prices in one currency; received ${[...new Set(currencies)].join(' and ')}`)
 }
 
 /** Returns the smallest amounts that the budgets of a turn have left. */

@@ -41,7 +41,7 @@ function refuse(path: string, reason: string, cause?: unknown): never {
 /** Returns the reason alone: the system's own message repeats the path. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code === 'ENOENT' ? 'it is not there' : (code ?? message)
+  return code === 'ENOENT' ? 'it does not exist' : (code ?? message)
 }
 
 interface FolderEntry {

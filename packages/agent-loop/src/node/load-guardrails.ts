@@ -59,7 +59,7 @@ async function loadFile(path: string, before: LoadedFile | undefined): Promise<L
     return { path, version, guardrails: exportedGuardrails(await importFile(path, version)) }
   } catch (error) {
     const { version = '', guardrails = [] } = before ?? {}
-    const message = `${messageOf(error)}${guardrails.length > 0 ? '; what it gave before is kept' : ''}`
+    const message = `${messageOf(error)}${guardrails.length > 0 ? '; its earlier guardrails stay in use' : ''}`
     return { path, version, guardrails, diagnostic: { kind: 'file', name: path, message } }
   }
 }
@@ -84,7 +84,7 @@ function uniqueGuardrails(files: readonly LoadedFile[]): {
       const { name } = guardrail
       const winner = winners.get(name)
       if (!winner) winners.set(name, { guardrail, path })
-      else diagnostics.push({ kind: 'guardrail', name, message: `that of ${path} is not used: ${winner.path} has its name` })
+      else diagnostics.push({ kind: 'guardrail', name, message: `the one in ${path} is not used: ${winner.path} has one with the same name` })
     }
   }
   return { guardrails: [...winners.values()].map(({ guardrail }) => guardrail), diagnostics }

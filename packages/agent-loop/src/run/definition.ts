@@ -105,7 +105,7 @@ export function outputSetting({ output: schema, outputRepairs }: Pick<RunOptions
  */
 function withOutput(agent: AgentDefinition, output: OutputSetting): AgentDefinition {
   const { name } = output.declaration
-  if (agent.tools.has(name)) refuseConfig(`the tool "${name}" hides the one that gives the output: rename it`)
+  if (agent.tools.has(name)) refuseConfig(`the tool "${name}" has the name of the tool that gives the output; rename it`)
   const tools = new Map(agent.tools).set(name, outputTool(output))
   const pluginList = () => [repairPlugin(output), ...agent.pluginList(), outputPlugin(output)]
   return { ...agent, tools, output, pluginList, plugins: () => compile(pluginList()) }
@@ -114,7 +114,7 @@ function withOutput(agent: AgentDefinition, output: OutputSetting): AgentDefinit
 function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOptions['remoteTools']>): AgentDefinition {
   const tools = new Map<string, Tool>(agent.tools)
   for (const { name, description, inputSchema } of remoteTools) {
-    if (tools.has(name) || agent.toolNames.includes(name)) refuseConfig(`the remote tool "${name}" hides another tool`)
+    if (tools.has(name) || agent.toolNames.includes(name)) refuseConfig(`the remote tool "${name}" has the name of another tool; rename it`)
     tools.set(name, buildTool({ name, description, inputSchema }))
   }
   const added = [...tools.values()].slice(agent.tools.size).map(declarationOf)
@@ -124,7 +124,7 @@ function withRemoteTools(agent: AgentDefinition, remoteTools: NonNullable<RunOpt
 /** Makes requests carry the pinned schemas. The code of the current tools runs. */
 function withPinnedTools(agent: AgentDefinition, { tools: pinned }: AgentFingerprint, brought: RunOptions['remoteTools'] = []): AgentDefinition {
   const missing = pinned.find(({ name }) => !agent.tools.has(name))
-  if (missing) refuseConfig(`the pinned tool "${missing.name}" is not there any more`)
+  if (missing) refuseConfig(`the pinned tool "${missing.name}" no longer exists; add it to the agent again`)
   const names = new Set(pinned.map(({ name }) => name))
   const declarations = [
     ...pinned.map((tool) => pinnedDeclaration(agent, tool)),

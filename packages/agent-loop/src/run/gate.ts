@@ -45,7 +45,7 @@ export class Gate {
 
   /** Makes the caller the driver. Throws `busy` if there is a driver already. */
   takeDriver(): void {
-    if (this.#driven) throw new AgentError('busy', 'the run has a driver already')
+    if (this.#driven) throw new AgentError('busy', 'the run is driven already; use the handle that drives it, or events() to read along')
     this.#driven = true
   }
 

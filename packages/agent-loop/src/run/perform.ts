@@ -108,7 +108,7 @@ async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, 
   const waiting = (await journal.takeInputs?.('turn-start', limits.maxQueuedInputs)) ?? []
   // Overlays alone do not begin a turn: they are shown above an input.
   if (waiting.some(({ source }) => source !== 'overlay')) return { entry: newEntry(asked, undefined) }
-  return refuse('nothing-to-run', 'the conversation has no open turn, and no input waits')
+  return refuse('nothing-to-run', 'the conversation has no open turn and no pending input; send an input')
 }
 
 function newEntry({ order, input }: RunCommand, logged: JournalState['input']): NewTurn {
@@ -122,7 +122,7 @@ function newEntry({ order, input }: RunCommand, logged: JournalState['input']): 
 function enterMessage(run: RunParts, turn: Turn, state: JournalState, message: UserMessage, asked: RunCommand): Entered {
   const { open, input } = state
   if (!open && input) return { entry: newEntry(asked, input) }
-  if (open && run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn')
+  if (open && run.onInputWhilePending === 'refuse') return refuse('pending-calls', 'the conversation has an open turn; answer its pending calls or stop it')
   const objection = turn.transcript.objectionTo(message.id, { closes: open !== undefined })
   if (objection !== undefined) return refuse('invalid-transcript', objection)
   if (!open) return { entry: newEntry(asked, undefined) }
@@ -153,7 +153,7 @@ function refuse(code: AgentErrorCode, message: string): Entered {
 
 /** Returns the outcome of a turn that stays open for another process. */
 function left(turn: Turn): TurnOutcome {
-  if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'the run belongs to another process' })
+  if (turn.stop.cause?.kind === 'fenced') return journalError({ code: 'fenced', message: 'another process has taken over the run' })
   return { status: 'aborted', reason: 'yielded' }
 }
 

@@ -27,10 +27,10 @@ export interface Submission {
 export type CheckedSubmission = { readonly ok: true; readonly value: Submission } | { readonly ok: false; readonly error: AgentErrorData }
 
 const messages: Partial<Record<AgentErrorCode, string>> = {
-  'unknown-tool-call': 'no call of this id waits for a result',
-  'tool-result-conflict': 'the call has another outcome already',
-  'unknown-approval': 'no approval of this id was asked for in this journal',
-  'approval-conflict': 'the approval is about another input, or was decided otherwise',
+  'unknown-tool-call': 'no call with this id is waiting for a result; take the id from pendingToolCalls',
+  'tool-result-conflict': 'the call already has another outcome, which stays',
+  'unknown-approval': 'this journal has no approval with this id; take the id from pendingApprovals',
+  'approval-conflict': 'the approval was already decided differently, or is about another input',
 }
 
 /** Collects the verdicts on the answers. */
@@ -151,7 +151,7 @@ async function isRepeat(result: SubmittedResult, stored: ToolResult, row: CallRo
 }
 
 function outcomeOf(result: SubmittedResult, tool: Tool | undefined, input: JSONValue): Promise<Outcome> | Outcome {
-  if (isUnknown(result)) return unknownOutcome('nobody can say what became of the call', 'here')
+  if (isUnknown(result)) return unknownOutcome('the outcome of the call is unknown', 'here')
   const { output, details, isError } = returnedFrom(result)
   const value = { output, ...(details !== undefined && { details }), ...(isError !== undefined && { isError }) }
   return valueOutcome(tool, { toolCallId: result.toolCallId, input }, value, 'elsewhere')
@@ -199,9 +199,9 @@ async function judgeResult(
     return (await isRepeat(result, stored, row)) ? 'repeated' : 'tool-result-conflict'
   }
   if (!call || !waitsForResult(call)) return 'unknown-tool-call'
-  if (isUnknown(result) && call.row.state === 'remote') return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown' }
+  if (isUnknown(result) && call.row.state === 'remote') return { code: 'invalid-input', message: 'a remote call cannot be settled as unknown; give its output or error' }
   const other = otherCall(turn, result, call)
-  if (other !== undefined) return { code: 'invalid-input', message: `${other} is not that of the call that waits` }
+  if (other !== undefined) return { code: 'invalid-input', message: `${other} differs from that of the pending call` }
   if (isOverdue(call, turn.clock.now())) return 'tool-result-conflict'
   return !earlier || answerHashOf(earlier) === answerHashOf(result) ? 'accepted' : 'tool-result-conflict'
 }

@@ -33,7 +33,7 @@ export function fromAiSdk(name: string, sdkTool: AiSdkTool, given: Partial<ToolF
 }
 
 function providerDeclaration(name: string, { id, args = {} }: AiSdkTool): LanguageModelV4ProviderTool {
-  if (typeof id !== 'string' || !isProviderId(id)) return refuseConfig(`the tool ${name} of a provider needs an id`)
+  if (typeof id !== 'string' || !isProviderId(id)) return refuseConfig(`the tool ${name} of a provider needs an id like provider.tool`)
   return Object.freeze({ type: 'provider', id, name, args: { ...args } })
 }
 
@@ -61,7 +61,7 @@ function descriptionOf(name: string, description: unknown): string {
   try {
     return String((description as (options: object) => unknown)({ context: undefined }))
   } catch (error) {
-    return refuseConfig(`the description of ${name} cannot be made without a context: ${messageOf(error)}`)
+    return refuseConfig(`the description of ${name} must not need a context; use a text (${messageOf(error)})`)
   }
 }
 
@@ -165,7 +165,7 @@ function fromSdkOutput(given: unknown): unknown {
 
 /** Converts an item. The whole output is checked again when it is stored. */
 function itemOf(item: unknown): unknown {
-  if (!isRecord(item)) throw notHeld('an item that is no object')
+  if (!isRecord(item)) throw notHeld('an item that is not an object')
   const { filename, providerOptions } = item
   const rest = { ...(filename !== undefined && { filename }), ...(providerOptions !== undefined && { providerOptions }) }
   const fileOf = (data: FileData, otherwise: string): object => {
@@ -211,5 +211,5 @@ function base64Of(given: unknown): string {
 }
 
 function notHeld(what: string): TypeError {
-  return new TypeError(`toModelOutput gave ${what}`)
+  return new TypeError(`toModelOutput returned ${what}`)
 }

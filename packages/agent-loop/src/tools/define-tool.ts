@@ -72,7 +72,7 @@ export function adoptTool<From extends AiSdkTool, Details extends JSONValue = JS
   const { from, ...given } = options as unknown as AdoptedToolOptions<AiSdkTool>
   checkRequired('from', from, 'a tool of the AI SDK', (given) => isRecord(given) && 'inputSchema' in given && !isTool(given))
   const tool = fromAiSdk(checkToolName('name', given.name), from, definedFields(given))
-  return isTool(tool) ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>) : refuseConfig(`the tool ${tool.name} runs at its provider: give it by name, as it is`)
+  return isTool(tool) ? (tool as Tool<Name, SdkInput<From>, SdkOutput<From>>) : refuseConfig(`the tool ${tool.name} runs at its provider; put it into tools as it is, by name`)
 }
 
 /** The tools of an agent, in the order in which they were given. Each name occurs once. */
@@ -88,7 +88,7 @@ export function toolSetOf(given: AgentTools): ToolSet {
   const tools = new Map<string, Tool>()
   const providerTools = new Map<string, ProviderTool>()
   for (const tool of listOf(given)) {
-    if (tools.has(tool.name) || providerTools.has(tool.name)) refuseConfig(`tools has two tools named "${tool.name}"`)
+    if (tools.has(tool.name) || providerTools.has(tool.name)) refuseConfig(`tools has two tools named "${tool.name}"; rename one of them`)
     if (isTool(tool)) tools.set(tool.name, tool)
     else providerTools.set(tool.name, tool)
   }
@@ -103,11 +103,11 @@ function listOf(given: AgentTools): readonly (Tool | ProviderTool)[] {
 
 function ownTool(tool: unknown, index: number): Tool {
   if (isTool(tool)) return tool
-  return refuseConfig(`tools[${index}] is not made by defineTool; give tools of the AI SDK as a record, by name`)
+  return refuseConfig(`tools[${index}] must be made by defineTool; give tools of the AI SDK in an object, by name`)
 }
 
 function namedTool(name: string, tool: unknown): Tool | ProviderTool {
-  if (!isRecord(tool)) return refuseConfig(`tools.${name} is no tool`)
+  if (!isRecord(tool)) return refuseConfig(`tools.${name} must be a tool; received ${describeValue(tool)}`)
   if (!isTool(tool)) return fromAiSdk(checkToolName(`the name of tools["${name}"]`, name), tool as unknown as AiSdkTool)
-  return tool.name === name ? tool : refuseConfig(`tools.${name} is named "${tool.name}"`)
+  return tool.name === name ? tool : refuseConfig(`tools.${name} has the name "${tool.name}"; use the same name twice`)
 }

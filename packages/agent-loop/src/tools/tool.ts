@@ -110,7 +110,7 @@ function functionTool({ name, description, inputSchema, strict, inputExamples, p
 
 /** Checks an input by the schema of its tool. Must not reject: a schema that throws is an issue. */
 export function validate(tool: Tool | undefined, input: JSONValue): MaybePromise<SchemaResult> {
-  if (!tool) return { ok: false, issues: [{ path: '', message: 'there is no such tool' }] }
+  if (!tool) return { ok: false, issues: [{ path: '', message: 'the agent has no such tool' }] }
   const checked = validateWith(tool.inputSchema, input)
   return checked instanceof Promise ? checked.catch((error: unknown) => ({ ok: false, issues: [{ path: '', message: messageOf(error) }] })) : checked
 }

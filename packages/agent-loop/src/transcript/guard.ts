@@ -77,14 +77,14 @@ export class TranscriptGuard {
     const next = this.#calls[this.#next]
     if (next?.toolCallId !== toolCallId) throw invalid(`the result of ${toolCallId} ${this.#misplaced(toolCallId)}`)
     if (next.toolName !== toolName) throw invalid(`the result of ${toolCallId} names ${toolName}, not ${next.toolName}`)
-    if (this.#broken && status === 'result') throw invalid(`the call ${toolCallId} of a broken answer has a result`)
+    if (this.#broken && status === 'result') throw invalid(`the call ${toolCallId} has a result, but its answer failed, was stopped or was cut off`)
     this.#next++
   }
 
   #misplaced(toolCallId: string): string {
     const open = this.openCalls
-    if (open.includes(toolCallId)) return `stands before that of ${open[0] ?? ''}`
-    return this.#callIds.has(toolCallId) ? 'is a second one' : 'belongs to no call'
+    if (open.includes(toolCallId)) return `comes before that of ${open[0] ?? ''}`
+    return this.#callIds.has(toolCallId) ? 'repeats an earlier result' : 'belongs to no call'
   }
 
   #openList(): string {

@@ -44,7 +44,7 @@ export function orderOf(input: AgentInput | undefined, path = 'input'): Order {
 /** Reads an input that must be a message. Throws `invalid-input`, also for answers. */
 export function userMessageFor(input: AgentInput): UserMessage {
   const order = orderOf(input)
-  return order.kind === 'message' ? order.message : refuseInput('answers can only be given to a suspended turn')
+  return order.kind === 'message' ? order.message : refuseInput('input must be a message; toolResults and approvals are only for a turn that waits for them')
 }
 
 function copied(path: string, input: unknown): unknown {
@@ -163,7 +163,7 @@ function resultOf(path: string, given: unknown): SubmittedResult {
   checkCall(path, fields)
   const form = formOf(path, fields)
   const stray = besideOutput.find((name) => form !== 'output' && fields[name] !== undefined)
-  if (stray !== undefined) refuseInput(`${path}.${stray} belongs to an output; received ${form}`)
+  if (stray !== undefined) refuseInput(`${path}.${stray} is allowed only with output; received ${form}`)
   if (form === 'error') checkInput.checkRequired(`${path}.error`, fields['error'], 'a text', (value) => typeof value === 'string')
   checkInput.checkBoolean(`${path}.isError`, fields['isError'])
   const { unknown: _unknown, ...answer } = fields
@@ -178,7 +178,7 @@ function formOf(path: string, fields: Fields): (typeof forms)[number] {
   const [form, other] = answered.length === 0 && fields['unknown'] === true && !isCall ? (['unknown'] as const) : answered
   if (form !== undefined && other === undefined && (isCall || form === 'unknown' || fields['unknown'] === undefined)) return form
   const received = forms.filter((name) => name in fields).join(' and ') || 'none of them'
-  return refuseInput(`${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? ', which a pending call says of itself' : ''}`)
+  return refuseInput(`${path} must have exactly one of ${forms.join(', ')}; received ${received}${isCall ? '; unknown is a field of the pending call, not an answer' : ''}`)
 }
 
 function checkCall(path: string, { toolName, deadlineAt, agent, background }: Fields): void {
@@ -204,6 +204,6 @@ function decisionOf(path: string, given: unknown): ApprovalDecision {
   checkInput.checkName(`${path}.approvalId`, approvalId)
   checkInput.checkOneOf(`${path}.decision`, needed(decision), ['approve', 'deny'])
   for (const [name, text] of Object.entries({ inputHash, reason, by })) checkInput.checkText(`${path}.${name}`, text)
-  if (decision === 'deny' && isRecord(given) && 'input' in given) refuseInput(`${path}.input belongs to an approval; received deny`)
+  if (decision === 'deny' && isRecord(given) && 'input' in given) refuseInput(`${path}.input is allowed only with approve; received deny`)
   return given as ApprovalDecision
 }

@@ -22,9 +22,9 @@ describe('defineExtension', () => {
     ['the extension x: guardrails must be a list', { guardrails: {} }],
     ['the extension x: guardrails[0].name must be a text that is not blank; received undefined', { guardrails: [{}] }],
     ['the extension x: promptSections.append must be a text, a { file } or a function; received 5', { promptSections: { append: 5 } }],
-    ['the extension x: tools[0] is not made by defineTool', { tools: [{ name: 'a' }] }],
+    ['the extension x: tools[0] must be made by defineTool', { tools: [{ name: 'a' }] }],
     ['the extension x: tools has two tools named "a"', { tools: [tool('a'), tool('a')] }],
-    ['the extension x: tools.b is named "a"', { tools: { b: tool('a') } }],
+    ['the extension x: tools.b has the name "a"', { tools: { b: tool('a') } }],
   ])('refuses: %s', (message, options) => {
     expect(() => defineExtension(given(options))).toThrow(expect.objectContaining({ code: 'invalid-config', message: expect.stringContaining(message) as string }))
   })

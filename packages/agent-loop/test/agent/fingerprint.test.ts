@@ -99,7 +99,7 @@ describe('a pinned run', () => {
     const pinned = await agentOf([], { tools: [look('old')] }).fingerprint()
     const journal = createMemoryJournal()
     const today = agentOf([], { tools: [] })
-    expect(() => today.run('go', { journal, pinned })).toThrow('the pinned tool "look" is not there any more')
+    expect(() => today.run('go', { journal, pinned })).toThrow('the pinned tool "look" no longer exists; add it to the agent again')
     expect((await journal.load()).seq).toBe(0)
   })
 })

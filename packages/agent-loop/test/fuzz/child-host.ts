@@ -90,7 +90,7 @@ const acts: Readonly<Record<HostAct, Act>> = {
     return ended(request, 'aborted')
   },
   deaf: () => new Promise(() => {}),
-  fenced: () => Promise.reject(new AgentError('fenced', 'the run belongs to another process')),
+  fenced: () => Promise.reject(new AgentError('fenced', 'another process has taken over the run')),
 }
 
 function ended({ key }: ChildRequest, status: 'completed' | 'aborted' | 'error' | 'limit'): ChildOutcome {

@@ -66,7 +66,7 @@ describe('time limits', () => {
   })
 
   it.each([
-    ['pure', {}, 'error', 'the tool has run, but toModelOutput gave no answer: timed out after 500 ms'],
+    ['pure', {}, 'error', 'the tool has run, but toModelOutput returned no answer: timed out after 500 ms'],
     ['once', { onUnknownOutcome: 'tell-model' }, 'unknown', 'may or may not have happened: timed out after 500 ms'],
   ] as const)('A59: a toModelOutput that hangs is named, and its late rejection is dropped: %s', async (effect, options, status, value) => {
     const talk = conversation()

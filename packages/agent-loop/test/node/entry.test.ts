@@ -23,7 +23,7 @@ it('exports these names', () => {
 it('A159: without this entry a file and docs are left out with an error that says what to import', async () => {
   const { path, write } = await temporaryFolder()
   const sections = { system: 'one', append: { file: await write('a.md', 'two') }, docs: { folder: path } }
-  const message = "files are read only after import '@bowline/agent-loop/node'"
+  const message = "a file needs the file reader; add: import '@bowline/agent-loop/node'"
   expect(await buildIn('', sections)).toMatchObject({ text: 'one', errors: [{ section: 'docs', message }, { section: 'append', message }] })
 })
 

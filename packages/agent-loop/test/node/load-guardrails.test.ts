@@ -21,7 +21,7 @@ describe('loadGuardrails', () => {
     const guardrails = await loadGuardrails({ folders: [builtIn.path, user.path, project.path] })
     expect(guardrails.map(({ name }) => name)).toEqual(['one', 'two', 'three', 'four', 'five', 'six'])
     expect((await reasons(guardrails))[0]).toBe('built-in')
-    expect(guardrails.diagnostics).toEqual([{ kind: 'guardrail', name: 'one', message: `that of ${loser} is not used: ${winner} has its name` }])
+    expect(guardrails.diagnostics).toEqual([{ kind: 'guardrail', name: 'one', message: `the one in ${loser} is not used: ${winner} has one with the same name` }])
   })
 
   it('A156: passes over names that begin with _ or a dot, types, folders and other files', async () => {
@@ -76,7 +76,7 @@ describe('loadGuardrails', () => {
     const third = await second.reload()
     for (const list of [second, third]) {
       expect([...list]).toEqual([first[0]])
-      expect(list.diagnostics).toEqual([{ kind: 'file', name: file, message: 'half written; what it gave before is kept' }])
+      expect(list.diagnostics).toEqual([{ kind: 'file', name: file, message: 'half written; its earlier guardrails stay in use' }])
     }
     await folder.write('a.mjs', 'export const guardrails = []')
     expect(await third.reload()).toHaveLength(1)

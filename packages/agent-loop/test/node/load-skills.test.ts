@@ -43,7 +43,7 @@ describe('loadSkills', () => {
     const loser = await project.write('pdf/SKILL.md', skillFile('pdf', 'of the project'))
     const skills = await loadSkills({ folders: [user.path, project.path] })
     expect(skills.map(({ description }) => description)).toEqual(['of the user'])
-    expect(skills.diagnostics).toEqual([{ kind: 'skill', name: 'pdf', message: `${loser} is not used: ${winner} has its name` }])
+    expect(skills.diagnostics).toEqual([{ kind: 'skill', name: 'pdf', message: `${loser} is not used: ${winner} has the same name` }])
   })
 
   it('what is wrong is a diagnostic, and the others are there', async () => {
@@ -60,7 +60,7 @@ describe('loadSkills', () => {
       ['skill', 'headless/SKILL.md', 'it does not begin with a head between two lines ---'],
       ['skill', 'nameless/SKILL.md', 'its head has no name'],
       ['skill', 'silent/SKILL.md', 'its head has no description'],
-      ['skill', 'void/SKILL.md', '/void/SKILL.md cannot be read: it is not there'],
+      ['skill', 'void/SKILL.md', '/void/SKILL.md cannot be read: it does not exist'],
     ])
   })
 

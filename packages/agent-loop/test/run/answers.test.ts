@@ -86,7 +86,7 @@ describe('answers', () => {
     if (!a || !b) throw new Error('two calls wait')
     for (const [field, wrong] of [['toolName', { ...a, toolName: 'near', output: 1 }], ['input', { ...a, input: { other: 1 }, output: 1 }], ['agent', { ...a, agent: ['other'], output: 1 }]] as const) {
       const refused = await talk.play(agent, { toolResults: [wrong] })
-      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: `a: ${field} is not that of the call that waits` } })
+      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: `a: ${field} differs from that of the pending call` } })
     }
     const answered = await talk.play(agent, { toolResults: [{ ...a, output: 1 }, { ...b, error: 'no' }], approvals: [approve] })
     expect(answered.result).toMatchObject({ status: 'completed', submission: { accepted: ['a', 'b', 'approval_1'], missing: [] } })
@@ -96,7 +96,7 @@ describe('answers', () => {
     const { talk, agent, result } = await waiting([])
     const [pending] = result.pendingToolCalls
     for (const given of [{ ...pending }, { ...pending, unknown: true }]) {
-      expect(() => talk.run(agent, { toolResults: [given as never] })).toThrow(/^toolResults\[0\] must have exactly one of output, error, unknown; received .*which a pending call says of itself$/)
+      expect(() => talk.run(agent, { toolResults: [given as never] })).toThrow(/^toolResults\[0\] must have exactly one of output, error, unknown; received .*unknown is a field of the pending call, not an answer$/)
     }
   })
 
@@ -278,7 +278,7 @@ describe('answers to a turn whose subagent waits', () => {
     const { talk, agent, listed } = await waitingBelow()
     for (const wrong of [[], ['near'], ['far', 'far']]) {
       const refused = await talk.play(agent, { toolResults: [{ ...listed, agent: wrong, output: 'fetched' }] })
-      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: 'r: agent is not that of the call that waits' } })
+      expect(refused.result).toMatchObject({ reason: 'refused', error: { code: 'invalid-input', message: 'r: agent differs from that of the pending call' } })
     }
     const { result } = await talk.play(agent, { toolResults: [{ ...listed, output: 'fetched' }] })
     expect(result.submission).toMatchObject({ accepted: ['r'] })

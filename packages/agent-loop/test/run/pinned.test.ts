@@ -14,7 +14,7 @@ const namesOf = (agent: ReturnType<typeof agentOf>, place = 0) => agent.model.ca
 describe('remote tools of a run', () => {
   it('A181: a name that hides a tool of the provider is refused', () => {
     const search = { type: 'provider', isProviderExecuted: true, id: 'p.browser', args: {}, inputSchema: jsonSchema({}) } as never
-    expect(() => agentOf([], { tools: { browser: search } }).run('go', { remoteTools: [browser] })).toThrow('hides another tool')
+    expect(() => agentOf([], { tools: { browser: search } }).run('go', { remoteTools: [browser] })).toThrow('has the name of another tool')
   })
 })
 

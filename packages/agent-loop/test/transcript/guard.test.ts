@@ -23,7 +23,7 @@ const wrong: readonly [string, readonly StoredMessage[], string][] = [
   ['I1: an empty call id', [answer('a', [call('')])], 'empty id'],
   ['I1: a call id twice in one answer', [answer('a', [call('c'), call('c')])], 'c'],
   ['I1: a call id of an earlier answer', [answer('a', [call('c')]), result('r', 'c'), answer('b', [call('c')])], 'c'],
-  ['I2: a second result', [answer('a', [call('c')]), result('r', 'c'), result('s', 'c')], 'second'],
+  ['I2: a second result', [answer('a', [call('c')]), result('r', 'c'), result('s', 'c')], 'repeats'],
   ['I2: a message after an open call', [answer('a', [call('c')]), user('b')], 'c'],
   ['I3: a result without call', [user('a'), result('r', 'c')], 'c'],
   ['I3: a result of another name', [answer('a', [call('c')]), result('r', 'c', { toolName: 'u' })], 'u'],
@@ -31,9 +31,9 @@ const wrong: readonly [string, readonly StoredMessage[], string][] = [
   ['I4: a message between results', [answer('a', [call('c'), call('d')]), result('r', 'c'), answer('b', [])], 'd'],
   ['I4: a message before all results, named together', [answer('a', [call('c'), call('d')]), user('b')], 'b follows the open calls c, d'],
   ['I5: raw arguments of a call that is not marked', [answer('a', [{ ...call('c'), inputText: '{' }])], 'raw'],
-  ['I6: a result of a failed answer', [answer('a', [call('c')], 'error'), result('r', 'c')], 'broken'],
-  ['I6: a result of a stopped answer', [answer('a', [call('c')], 'aborted'), result('r', 'c')], 'broken'],
-  ['I6: a result of a cut answer', [answer('a', [call('c')], 'length'), result('r', 'c')], 'broken'],
+  ['I6: a result of a failed answer', [answer('a', [call('c')], 'error'), result('r', 'c')], 'failed'],
+  ['I6: a result of a stopped answer', [answer('a', [call('c')], 'aborted'), result('r', 'c')], 'failed'],
+  ['I6: a result of a cut answer', [answer('a', [call('c')], 'length'), result('r', 'c')], 'failed'],
 ]
 
 describe('transcript guard', () => {

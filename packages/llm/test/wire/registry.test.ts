@@ -167,8 +167,8 @@ describe('a registry of real providers', () => {
 
   it('L17, L59: a provider in the place of a model is refused', () => {
     const { openai } = providers()
-    expect(() => streamMessage({ model: openai as never, messages: hello })).toThrow('is no language model')
+    expect(() => streamMessage({ model: openai as never, messages: hello })).toThrow('is not a language model')
     const embedding = createOpenAI({ apiKey }).embedding('text-embedding-3-small')
-    expect(() => streamMessage({ model: embedding as never, messages: hello })).toThrow('is no language model')
+    expect(() => streamMessage({ model: embedding as never, messages: hello })).toThrow('is not a language model')
   })
 })

@@ -71,7 +71,7 @@ describe('a subagent that is waited for', () => {
     const [two] = await childrenOf(store, one?.session)
     expect([one, two].map((child) => child?.parent?.maxDepth)).toEqual([2, 2])
     expect(await childrenOf(store, two?.session)).toEqual([])
-    expect(await store.readCalls(two?.id ?? '')).toMatchObject([{ toolCallId: 'second', outcome: { output: { value: expect.stringContaining('2 levels') as string } } }])
+    expect(await store.readCalls(two?.id ?? '')).toMatchObject([{ toolCallId: 'second', outcome: { output: { value: expect.stringContaining('maxDepth: 2') as string } } }])
     expect(await toldOf(runtime, 'a')).toMatchObject({ text: 'first is back' })
     await runtime.stop()
   })

@@ -142,7 +142,7 @@ describe('a budget per tenant', () => {
       await clock.advance(500)
     }
     expect((await answer).status).toBe('completed')
-    expect((await logOf(runtime.session(acme))).find(({ type }) => type === 'error')).toMatchObject({ name: 'budget', message: expect.stringContaining('settle of a reservation failed: it has not answered in time') as string })
+    expect((await logOf(runtime.session(acme))).find(({ type }) => type === 'error')).toMatchObject({ name: 'budget', message: expect.stringContaining('settle of a reservation failed: it did not answer in time') as string })
     isAway = false
     const stopped = runtime.stop({ graceMs: 5_000 })
     while ((await state.store.list('tenant-budget', {})).items.every(({ value }) => !JSON.stringify(value).includes('"spent"'))) {
@@ -268,7 +268,7 @@ describe('a budget per tenant', () => {
     await ask()
     await runtime.stop()
     const poor = runtimeWith('0.000001', { store: store.second(), agent: { compaction }, steps: [] }, { store: memoryStateStore() })
-    expect(await poor.runtime.session(acme).compact()).toMatchObject({ outcome: 'skipped', reason: 'the budget has no room for it' })
+    expect(await poor.runtime.session(acme).compact()).toMatchObject({ outcome: 'skipped', reason: 'the budget is used up' })
     await poor.runtime.stop()
     const again = rich(store.second()).runtime
     expect((await again.session(acme).compact()).outcome).toBe('done')

@@ -195,7 +195,7 @@ function deniedAsDecided({ decision }: CallApproval): Outcome {
 async function denyOverdue(turn: Turn, call: Call): Promise<void> {
   const { approval } = call.row
   if (!approval || !isOverdue(call, turn.clock.now())) return
-  await resolveApproval(turn, call, { approvalId: approval.approvalId, decision: 'deny', reason: 'nobody decided in time' })
+  await resolveApproval(turn, call, { approvalId: approval.approvalId, decision: 'deny', reason: 'there was no decision in time' })
 }
 
 /** Closes a question that has no answer when its call ends. */

@@ -106,7 +106,7 @@ async function hostOf(parts: JournalCompaction, { turns: turn }: JournalState, {
     record: (event) => log.record(event),
     store: (compaction) => log.write({ type: 'compaction', compaction }),
     async commit(boundary) {
-      if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'the conversation belongs to another process')
+      if (stop.cause?.kind === 'fenced') throw new AgentError('fenced', 'another process has taken over the conversation')
       await (boundary === 'end' ? log.commitEnd() : log.commit())
     },
     reserve: (expected) => reserveFor(parts, expected, (message) => note({ type: 'error', source: 'extension', name: 'budget', message, fatal: false })),

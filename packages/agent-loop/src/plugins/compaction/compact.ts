@@ -109,7 +109,7 @@ type ActiveSetting = Exclude<CompactionSetting, { kind: 'off' }>
 async function makeCompaction(host: CompactionHost, setting: ActiveSetting, task: CompactionTask): Promise<Made> {
   const cut = setting.kind === 'policy' ? cutOf(host, setting.policy, task) : undefined
   const hasWork = setting.kind === 'policy' ? cut !== undefined : host.view.messages.length > 0
-  if (!hasWork) return { outcome: 'skipped', reason: 'nothing is older than what is kept' }
+  if (!hasWork) return { outcome: 'skipped', reason: 'there are no messages older than those that are kept' }
   await host.commit('start')
   try {
     return await produce(host, setting, task, cut)
@@ -177,7 +177,7 @@ async function summarise(
     ...(turnStart !== undefined && { turnStart: turnStart - keptFrom }),
     ...(compaction && { previous: compaction.summary }),
   })
-  if (!request) return { outcome: 'failed', reason: 'the window has no room for the messages that are to be summarised' }
+  if (!request) return { outcome: 'failed', reason: 'the context window has no room for the messages to summarize' }
   const characters = request.instructions.length + request.messages[0].content.length
   const reservation = await host.reserve({ inputTokens: Math.ceil(characters * size.tokensPerCharacter), outputTokens: size.maxTokens })
   if (!reservation) return outOfBudget
@@ -195,7 +195,7 @@ async function summarise(
   }
 }
 
-const outOfBudget: Made = { outcome: 'skipped', reason: 'the budget has no room for it' }
+const outOfBudget: Made = { outcome: 'skipped', reason: 'the budget is used up' }
 
 async function askCompactor(host: CompactionHost, compactor: Compactor, task: CompactionTask, focus: readonly string[]): Promise<Made> {
   const { view, contextWindow, abortSignal } = host
@@ -238,7 +238,7 @@ function placed(
   const { uncompacted } = view
   const index = firstKeptMessageId === '' ? uncompacted.length : uncompacted.findIndex(({ id }) => id === firstKeptMessageId)
   if (index < 1 || !isLegalCut(uncompacted, index)) {
-    return { outcome: 'failed', reason: `the conversation cannot be cut at ${JSON.stringify(firstKeptMessageId)}` }
+    return { outcome: 'failed', reason: `firstKeptMessageId ${JSON.stringify(firstKeptMessageId)} is not a message at which the conversation can be cut` }
   }
   return { outcome: 'done', summary, index, facts: factsOf(index), source }
 }

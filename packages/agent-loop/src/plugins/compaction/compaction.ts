@@ -117,7 +117,7 @@ export function summaryModels(setting: CompactionSetting, models: Models | undef
 /** Returns the policy's model, or the one that the turn calls. Throws for a model function, which cannot summarise. */
 export function summaryModelFor({ models, runtimeParams, cache }: SummaryAgent, own: ModelTarget, clock: Clock, policy: CompactionPolicy): SummaryModel {
   const target = policy.model === undefined ? own : modelTarget(policy.model, models, {}, 'compaction.model')
-  if (target.kind === 'function') throw new Error('a model function writes no summaries: give compaction.model')
+  if (target.kind === 'function') throw new Error('a model function cannot write summaries; set compaction.model')
   const { contextWindow, maxOutputTokens } = target.info
   return summaryModel({
     ...{ model: target.model, name: target.name, runtimeParams, clock, cache, contextWindow, maxOutputTokens },

@@ -149,7 +149,7 @@ export async function askResult(calls: HandlerCalls, call: HookedCall, given: Ho
     event: () => ({ call, result, status: result.status }),
     take: (returned) => {
       const patched = patchResult(result, readResultPatch(returned))
-      if (neverResult && patched.status === 'result') throw new TypeError('a call of this answer can have no result')
+      if (neverResult && patched.status === 'result') throw new TypeError('a call of an answer that was cut off cannot have a result')
       result = patched
       return 'go-on'
     },

@@ -121,7 +121,7 @@ export function mergeGuardrails(
   for (const candidate of candidates) {
     const { name } = candidate.guardrail
     const first = used.get(name)
-    if (first) diagnostics.push({ kind: 'guardrail', name, message: `of ${candidate.origin} is not used: ${first.origin} has one of that name` })
+    if (first) diagnostics.push({ kind: 'guardrail', name, message: `the one of ${candidate.origin} is not used: ${first.origin} has one with the same name` })
     else used.set(name, candidate)
   }
   return { guardrails: Object.freeze([...used.values()].map(({ guardrail, origin }) => makeGuardrail(`guardrails of ${origin}`, guardrail))), diagnostics }

@@ -15,7 +15,7 @@ type OpenAnswer = ModelAnswer & { readonly results: Map<string, GivenResult> }
 /** Reads what a model function returned: one answer per assistant message, with the results that follow it. */
 export function readAnswers(turn: Turn, returned: unknown): Answers {
   const given = frozenCopy(returned)
-  const objection = 'objection' in given ? given.objection : Array.isArray(given.value) ? undefined : 'it is no list of messages'
+  const objection = 'objection' in given ? given.objection : Array.isArray(given.value) ? undefined : 'it is not a list of messages'
   if (objection !== undefined || !('value' in given)) return [invalidAnswer(turn, objection ?? '')]
   const answers: OpenAnswer[] = []
   for (const [place, message] of (given.value as readonly unknown[]).entries()) {
@@ -23,7 +23,7 @@ export function readAnswers(turn: Turn, returned: unknown): Answers {
     if (wrong !== undefined) return [invalidAnswer(turn, `message ${place} ${wrong}`)]
   }
   const [first, ...others] = answers
-  return first ? [first, ...others] : [invalidAnswer(turn, 'there is no assistant message')]
+  return first ? [first, ...others] : [invalidAnswer(turn, 'it has no assistant message')]
 }
 
 /** Reads the last message of the stream that a model function returned. */
@@ -33,7 +33,7 @@ export function readAnswer(turn: Turn, given: unknown): ModelAnswer {
   const answers: OpenAnswer[] = []
   const wrong = take(turn, answers, copy.value)
   const [answer] = answers
-  return answer ?? invalidAnswer(turn, `the message ${wrong ?? 'is none'}`)
+  return answer ?? invalidAnswer(turn, `the message ${wrong ?? 'is not a message'}`)
 }
 
 function frozenCopy(given: unknown): { readonly value: unknown } | { readonly objection: string } {
@@ -66,13 +66,13 @@ function wrongAnswer(given: Fields): string | undefined {
   if (!Array.isArray(content) || !content.every(isAssistantPart)) return 'has content that is neither text nor parts'
   const ids = content.flatMap((part) => (part.type === 'tool-call' && !part.providerExecuted ? [part.toolCallId] : []))
   if (ids.includes('')) return 'has a call without an id'
-  return new Set(ids).size < ids.length ? 'has two calls of one id' : undefined
+  return new Set(ids).size < ids.length ? 'has two calls with the same id' : undefined
 }
 
 function takeResult(answer: OpenAnswer | undefined, given: Fields): string | undefined {
   const { toolCallId, output, status } = given
   const calls = answer ? clientCalls(answer.message) : []
-  if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is the result of no call before it'
+  if (typeof toolCallId !== 'string' || !calls.some((call) => call.toolCallId === toolCallId)) return 'is a result without a call before it'
   if (answer?.results.has(toolCallId)) return `is a second result of ${toolCallId}`
   // None of its calls can have run, so a result of one cannot be stored.
   if (answer && neverRan(answer.message)) return 'is a result of an answer that failed, was stopped or was cut'
@@ -104,7 +104,7 @@ function answerMessage(turn: Turn, given: GivenAnswer): AssistantMessage {
 export function invalidAnswer(turn: Turn, objection: string): ModelAnswer {
   const error: ModelError = {
     ...{ kind: 'malformed-response', retryable: false, phase: 'before-output', ...turn.model.name },
-    message: `the model function returned no answer: ${objection}`,
+    message: `the model function returned an invalid answer: ${objection}`,
   }
   return failedAnswer(turn, error)
 }
@@ -118,13 +118,13 @@ const decimal = /^\d+(\.\d+)?$/
  */
 export function wrongField(given: Readonly<Record<string, unknown>>): string | undefined {
   const { usage, cost, paused, at, timing } = given
-  if (usage !== undefined && !isUsage(usage)) return 'has a usage that is none'
-  if (cost !== undefined && !isCost(cost)) return 'has a cost that is none'
-  if (paused !== undefined && paused !== true) return 'has a paused that is not true'
-  if (at !== undefined && typeof at !== 'number') return 'has an at that is no time'
-  if (timing !== undefined && !isRecord(timing)) return 'has a timing that is none'
+  if (usage !== undefined && !isUsage(usage)) return 'has an invalid usage'
+  if (cost !== undefined && !isCost(cost)) return 'has an invalid cost'
+  if (paused !== undefined && paused !== true) return 'has a paused other than true'
+  if (at !== undefined && typeof at !== 'number') return 'has an at that is not a number'
+  if (timing !== undefined && !isRecord(timing)) return 'has an invalid timing'
   const wrong = texts.find((name) => given[name] !== undefined && typeof given[name] !== 'string')
-  return wrong === undefined ? undefined : `has a ${wrong} that is no text`
+  return wrong === undefined ? undefined : `has a ${wrong} that is not a text`
 }
 
 /** Checks only the counts, which are whole numbers: other facts from a provider are kept beside them. */

@@ -105,16 +105,16 @@ class FunctionBlocks {
   }
 
   #objectionTo(event: unknown): string | undefined {
-    if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type'])) return 'its stream has an event that is none'
+    if (!isRecord(event) || typeof event['type'] !== 'string' || !Object.hasOwn(textFields, event['type'])) return 'its stream has an event of an unknown type'
     const type = event['type'] as BlockEvent['type']
     const wrong = textFields[type].find((field) => typeof event[field] !== 'string')
-    if (wrong !== undefined) return `its stream has a ${type} whose ${wrong} is no text`
+    if (wrong !== undefined) return `its stream has a ${type} whose ${wrong} is not a text`
     return type === 'content-part' ? this.#part(event) : this.#block(type, event)
   }
 
   #part({ index, part }: Readonly<Record<string, unknown>>): string | undefined {
-    if (!isAssistantPart(part) || notWhole.has(part.type)) return 'its stream has a content-part that is none'
-    if (!this.#isKnown(index) && index !== this.#kinds.length) return `its stream has a content-part at the place ${String(index)}`
+    if (!isAssistantPart(part) || notWhole.has(part.type)) return 'its stream has an invalid content-part'
+    if (!this.#isKnown(index) && index !== this.#kinds.length) return `its stream has a content-part with the wrong index ${String(index)}`
     if (index === this.#kinds.length) this.#kinds.push(undefined)
     return objectionToJson(part)
   }
@@ -123,7 +123,7 @@ class FunctionBlocks {
     const place = type.lastIndexOf('-')
     const [kind, stage] = [type.slice(0, place), type.slice(place + 1)]
     if (stage === 'start') {
-      if (index !== this.#kinds.length) return `its stream has a ${type} at the place ${String(index)}`
+      if (index !== this.#kinds.length) return `its stream has a ${type} with the wrong index ${String(index)}`
       this.#kinds.push(kind)
       return undefined
     }
@@ -144,6 +144,6 @@ function objectionToJson(value: unknown): string | undefined {
     copyJson(value)
     return undefined
   } catch (error) {
-    return `its stream has an event of which ${messageOf(error)}`
+    return `its stream has an event that is not JSON: ${messageOf(error)}`
   }
 }

@@ -72,7 +72,7 @@ async function chooseMode(turn: Turn, { schema }: OutputSetting): Promise<TurnOu
   try {
     const { jsonSchema } = await resolveSchema(schema)
     if (jsonSchema.type === 'object') return undefined
-    return failed('invalid-config', 'output must be the schema of an object: put another value into a field of one')
+    return failed('invalid-config', 'output must be the schema of an object; put a value of another type into a property of an object')
   } catch (error) {
     return failed('invalid-config', `output: ${messageOf(error)}`)
   }

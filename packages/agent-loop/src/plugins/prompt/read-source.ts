@@ -48,7 +48,7 @@ function withinTime<Result>(clock: Clock, abortSignal: AbortSignal | undefined, 
     const cancel = clock.setTimer(clock.now() + limitMs, () => reject(new Error(`no answer within ${limitMs} ms`)), { hold: true })
     const giveUp = (): void => {
       cancel()
-      reject(new Error('nobody waits for it'))
+      reject(new Error('the run was stopped'))
     }
     abortSignal?.addEventListener('abort', giveUp, { once: true })
     void work.then(resolve, reject).finally(() => {
@@ -77,6 +77,6 @@ export function installFileReader(reader: FileReader): void {
 /** Throws an error that says what to do, if no reader is installed. */
 export function fileReader(): FileReader {
   const reader = registry[place]
-  if (!reader) throw new Error("files are read only after import '@bowline/agent-loop/node'")
+  if (!reader) throw new Error("a file needs the file reader; add: import '@bowline/agent-loop/node'")
   return reader
 }

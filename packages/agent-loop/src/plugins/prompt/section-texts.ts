@@ -53,7 +53,7 @@ export function uniqueSkills(list: LoadedList<Skill>): UniqueSkills {
     const { name, location } = skill
     const winner = byName.get(name)
     if (!winner) byName.set(name, skill)
-    else losers.push({ kind: 'skill', name, message: `${location} is not used: ${winner.location} has its name` })
+    else losers.push({ kind: 'skill', name, message: `${location} is not used: ${winner.location} has the same name` })
   }
   return { skills: [...byName.values()], diagnostics: [...diagnostics, ...losers] }
 }

@@ -20,7 +20,7 @@ export function delegateTools(subagents: readonly Agent[]): readonly Tool[] {
   for (const [place, agent] of subagents.entries()) {
     const subagent = checkSubagent(`subagents[${place}]`, agent)
     const name = `delegate_to_${subagent.name.replaceAll('-', '_')}`
-    if (tools.has(name)) refuseConfig(`subagents: two of them would be the tool ${name}`)
+    if (tools.has(name)) refuseConfig(`subagents: two subagents would get the tool name ${name}; rename one of them`)
     tools.set(name, delegateTool(name, subagent))
   }
   return [...tools.values()]
@@ -41,7 +41,7 @@ export function withHostedTools<Setup extends AgentSetup>(agent: Setup, host: Ch
   })
   for (const [index, tool] of added.entries()) {
     if (!isTool(tool)) refuseConfig(`journal.children.tools[${index}] is not made by defineTool`)
-    if (agent.toolNames.includes(tool.name)) refuseConfig(`the tool "${tool.name}" hides one that comes with subagents`)
+    if (agent.toolNames.includes(tool.name)) refuseConfig(`the tool "${tool.name}" has the name of a tool that comes with subagents; rename it`)
     hosted.set(tool.name, tool)
     declarations.push(declarationOf(tool))
   }
@@ -68,9 +68,9 @@ function checkSubagent(place: string, given: Agent): Subagent {
   if (!isDefined(given)) return refuseConfig(`${place} is not made by defineAgent`)
   const { name, description = '' } = given
   if (name === undefined || !namePattern.test(name)) {
-    return refuseConfig(`${place} needs a name of small letters, digits, _ and -, 52 at most, that begins with a letter: not "${name ?? ''}"`)
+    return refuseConfig(`${place} needs a name of at most 52 lowercase letters, digits, _ and -, beginning with a letter; received "${name ?? ''}"`)
   }
-  if (description.trim() === '') return refuseConfig(`${place}: ${name} needs a description, by which a model chooses it`)
+  if (description.trim() === '') return refuseConfig(`${place}: ${name} needs a description, which tells the model when to use it`)
   return { name, source: given }
 }
 

@@ -26,7 +26,7 @@ interface Handing {
 export async function runChild(runs: ChildRuns, turn: Turn, call: Call, { subagent, wires }: Handing): Promise<ExecutionEnding> {
   const place = placeOf(call)
   const setup = place && childSetup(turn, place)
-  if (!setup) throw new TypeError('the journal of this conversation keeps no subagents')
+  if (!setup) throw new TypeError('this journal does not support subagents')
   const { description } = call.input as unknown as DelegateInput
   const { childKey: childRunId } = place
   const report = (said: ChildReport): void => wires.reporter.tell(() => recordChild(turn, call, said))
@@ -57,7 +57,7 @@ function ended(end: ChildEnd): ExecutionEnding {
 
 /** Returns the end of a run that ended without its parent seeing it. */
 function endOf({ state, turn, spent }: ChildSnapshot, childRunId: string): ChildEnd {
-  if (!state.ended) throw new TypeError('the journal of the subagent does not say how it ended')
+  if (!state.ended) throw new TypeError('the journal of the subagent has no end of its run')
   const { status, steps, error } = state.ended
   const { output } = lookForOutput(turn.transcript.messages)
   const text = output === undefined ? textOf(turn.transcript.latestAnswer) : JSON.stringify(output)

@@ -31,9 +31,9 @@ export function subagentsPlugin(runs: ChildRuns): Plugin {
 
 /** Returns why a call may not start its subagent, before there is one. */
 function refuse({ run: { journal, depth, limits } }: Turn): Outcome | undefined {
-  if (depth >= limits.maxDepth) return errorOutcome(`agents may hand work on ${limits.maxDepth} levels deep, and no further`, 'no')
+  if (depth >= limits.maxDepth) return errorOutcome(`the limit of nested subagents is reached (maxDepth: ${limits.maxDepth})`, 'no')
   if (journal.child || journal.children) return undefined
-  return errorOutcome('the journal of this conversation keeps no subagents', 'no')
+  return errorOutcome('this journal does not support subagents', 'no')
 }
 
 /** Starts the subagent of a call or resumes it. Rejects if it cannot start. */

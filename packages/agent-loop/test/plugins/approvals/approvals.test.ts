@@ -158,7 +158,7 @@ describe('approvals', () => {
     expect(late.result).toMatchObject({ reason: 'refused', error: { code: 'approval-conflict' } })
     const next = await talk.play(agent, undefined)
     expect(next.result.status).toBe('completed')
-    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny', reason: 'nobody decided in time' })
+    expect(next.events.find(({ type }) => type === 'approval-resolved')).toMatchObject({ decision: 'deny', reason: 'there was no decision in time' })
     expect(next.events.find(({ type }) => type === 'tool-execution-end')).toMatchObject({ message: { status: 'denied' } })
     expect(sent).toEqual([])
   })

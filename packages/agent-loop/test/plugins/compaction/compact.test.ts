@@ -232,7 +232,7 @@ describe('extensions at a compaction', () => {
 
   it.each(['r-c-a1', 'u1', 'nobody'])('A131: a replacement cannot cut at %s', async (firstKeptMessageId) => {
     const host = testHost({ messages: turns, beforeCompaction: async () => ({ compaction: { summary: 'mine', firstKeptMessageId } }) })
-    const reason = `the compaction of an extension failed: the conversation cannot be cut at "${firstKeptMessageId}"`
+    const reason = `the compaction of an extension failed: firstKeptMessageId "${firstKeptMessageId}" is not a message at which the conversation can be cut`
     expect(await host.run()).toMatchObject({ outcome: 'failed', reason })
     expect(host.view.compaction).toBeUndefined()
   })
@@ -299,7 +299,7 @@ describe('a compactor', () => {
   it.each([
     ['rejects', () => Promise.reject(new Error('broken')), 'broken'],
     ['throws', () => { throw new Error('broken') }, 'broken'],
-    ['parts a pair', async () => ({ ...made, firstKeptMessageId: 'r-c-a1' }), 'the conversation cannot be cut at "r-c-a1"'],
+    ['parts a pair', async () => ({ ...made, firstKeptMessageId: 'r-c-a1' }), 'firstKeptMessageId "r-c-a1" is not a message at which the conversation can be cut'],
     ['says nothing', async () => ({ ...made, summary: '' }), 'the summary is empty'],
     ['gives null', async () => null as never, 'the compaction that it returns must be an object; received null'],
     ['gives a number', async () => 7 as never, 'the compaction that it returns must be an object; received 7'],

@@ -43,9 +43,9 @@ describe('mergeGuardrails', () => {
     expect(names(guardrails)).toEqual(['same', 'loop-guard', 'file', 'late'])
     expect(guardrails[0]).toBe(own)
     expect(diagnostics).toEqual([
-      { kind: 'guardrail', name: 'same', message: 'of a file is not used: the agent has one of that name' },
-      { kind: 'guardrail', name: 'loop-guard', message: 'of a file is not used: this package has one of that name' },
-      { kind: 'guardrail', name: 'file', message: 'of the extension x is not used: a file has one of that name' },
+      { kind: 'guardrail', name: 'same', message: 'the one of a file is not used: the agent has one with the same name' },
+      { kind: 'guardrail', name: 'loop-guard', message: 'the one of a file is not used: this package has one with the same name' },
+      { kind: 'guardrail', name: 'file', message: 'the one of the extension x is not used: a file has one with the same name' },
     ])
   })
 

@@ -34,7 +34,7 @@ describe('maxDurationMs', () => {
     const run = talk.run(agent, 'go')
     await until(() => signals.length === 1)
     const result = await outwait(talk, run)
-    expect(signals[0]?.reason).toMatchObject({ name: 'AbortError', message: 'the turn has used up its time' })
+    expect(signals[0]?.reason).toMatchObject({ name: 'AbortError', message: 'the turn reached its time limit (maxDurationMs)' })
     expect(result).toMatchObject({ status: 'limit', reason: 'max-duration' })
     expect(talk.clock.now()).toBe(6_500)
     expect(result.messages.at(-1)).toMatchObject({ toolCallId: 'x', status: 'cancelled' })

@@ -13,15 +13,15 @@ it('A8: the fields of a given answer are taken when they are what they say, each
 })
 
 it.each([
-  ['usage', [5, 'x', null, [], { inputTokens: -1 }, { inputTokens: 1.5 }, { inputTokens: 2 ** 60 }, { outputTokens: '5' }, { outputTokens: null }], 'has a usage that is none'],
-  ['cost', [5, null, {}, { ...cost, currency: 5 }, { ...cost, total: 0.5 }, { ...cost, cacheRead: undefined }, { ...cost, input: '1e3' }, { ...cost, output: '.5' }], 'has a cost that is none'],
-  ['paused', [false, 'yes', 1, null], 'has a paused that is not true'],
-  ['at', ['now', null, new Date(0)], 'has an at that is no time'],
-  ['timing', [5, null, 'fast', [1]], 'has a timing that is none'],
-  ['provider', [5, null, {}], 'has a provider that is no text'],
-  ['modelId', [5], 'has a modelId that is no text'],
-  ['rawStopReason', [true], 'has a rawStopReason that is no text'],
-  ['abortReason', [{}], 'has a abortReason that is no text'],
+  ['usage', [5, 'x', null, [], { inputTokens: -1 }, { inputTokens: 1.5 }, { inputTokens: 2 ** 60 }, { outputTokens: '5' }, { outputTokens: null }], 'has an invalid usage'],
+  ['cost', [5, null, {}, { ...cost, currency: 5 }, { ...cost, total: 0.5 }, { ...cost, cacheRead: undefined }, { ...cost, input: '1e3' }, { ...cost, output: '.5' }], 'has an invalid cost'],
+  ['paused', [false, 'yes', 1, null], 'has a paused other than true'],
+  ['at', ['now', null, new Date(0)], 'has an at that is not a number'],
+  ['timing', [5, null, 'fast', [1]], 'has an invalid timing'],
+  ['provider', [5, null, {}], 'has a provider that is not a text'],
+  ['modelId', [5], 'has a modelId that is not a text'],
+  ['rawStopReason', [true], 'has a rawStopReason that is not a text'],
+  ['abortReason', [{}], 'has a abortReason that is not a text'],
 ])('A8: a wrong %s is named', (name, values, said) => {
   for (const value of values) expect(wrongField({ ...good, [name]: value }), JSON.stringify(value)).toBe(said)
 })

@@ -272,30 +272,30 @@ describe('a model function', () => {
 
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'the value is not a JSON value (undefined)'],
-    ['no list', 'text', 'it is no list of messages'],
-    ['an empty list', [], 'there is no assistant message'],
-    ['no assistant message', [result('x', 'one')], 'message 0 is the result of no call before it'],
+    ['no list', 'text', 'it is not a list of messages'],
+    ['an empty list', [], 'it has no assistant message'],
+    ['no assistant message', [result('x', 'one')], 'message 0 is a result without a call before it'],
     ['a user message', [{ role: 'user', content: 'hi' }], 'message 0 is neither an answer nor a tool result'],
-    ['a result of no call', [asks(call('x', 'a')), result('y', 'one')], 'message 1 is the result of no call before it'],
+    ['a result of no call', [asks(call('x', 'a')), result('y', 'one')], 'message 1 is a result without a call before it'],
     ['two results of one call', [asks(call('x', 'a')), result('x', 'one'), result('x', 'two')], 'message 2 is a second result of x'],
-    ['two calls of one id', [asks(call('x', 'a'), call('x', 'a'))], 'message 0 has two calls of one id'],
+    ['two calls of one id', [asks(call('x', 'a'), call('x', 'a'))], 'message 0 has two calls with the same id'],
     ['a call without an id', [asks(call('', 'a'))], 'message 0 has a call without an id'],
     ['a part that is none', [{ role: 'assistant', content: [{ type: 'thought' }] }], 'message 0 has content that is neither text nor parts'],
     ['a stopReason that is none', [{ role: 'assistant', content: 'a', stopReason: 'done' }], 'message 0 has an unknown stopReason'],
     ['a result of an answer that was cut', [{ ...asks(call('x', 'a')), stopReason: 'length' }, result('x', 'one')], 'message 1 is a result of an answer that failed, was stopped or was cut'],
     ['a result of an answer that failed', [{ ...asks(call('x', 'a')), stopReason: 'error' }, result('x', 'one')], 'message 1 is a result of an answer that failed, was stopped or was cut'],
-    ['a usage that counts in words', [{ role: 'assistant', content: 'a', usage: { totalTokens: 'many' } }], 'message 0 has a usage that is none'],
-    ['a usage below zero', [{ role: 'assistant', content: 'a', usage: { totalTokens: -100 } }], 'message 0 has a usage that is none'],
-    ['a cost that is no number', [{ role: 'assistant', content: 'a', cost: { currency: 'USD', total: 'nothing' } }], 'message 0 has a cost that is none'],
-    ['a model that is no text', [{ role: 'assistant', content: 'a', modelId: 7 }], 'message 0 has a modelId that is no text'],
-    ['a pause that is none', [{ role: 'assistant', content: 'a', paused: 'no' }], 'message 0 has a paused that is not true'],
+    ['a usage that counts in words', [{ role: 'assistant', content: 'a', usage: { totalTokens: 'many' } }], 'message 0 has an invalid usage'],
+    ['a usage below zero', [{ role: 'assistant', content: 'a', usage: { totalTokens: -100 } }], 'message 0 has an invalid usage'],
+    ['a cost that is no number', [{ role: 'assistant', content: 'a', cost: { currency: 'USD', total: 'nothing' } }], 'message 0 has an invalid cost'],
+    ['a model that is no text', [{ role: 'assistant', content: 'a', modelId: 7 }], 'message 0 has a modelId that is not a text'],
+    ['a pause that is none', [{ role: 'assistant', content: 'a', paused: 'no' }], 'message 0 has a paused other than true'],
     ['no JSON', [{ role: 'assistant', content: 'a', usage: { raw: () => 1 } }], '/0/usage/raw is not a JSON value (function)'],
   ])('one that returns %s fails with an error that says so, once', async (_what, returned, said) => {
     const talk = conversation()
     let asked = 0
     const agent = defineAgent({ model: () => (asked++, Promise.resolve(returned)) as never, tools: [echo('a').tool], retry: { jitter: 0 } })
     const ended = await playOut(talk, agent, 'go')
-    expect(ended).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'malformed-response', message: `the model function returned no answer: ${said}` } })
+    expect(ended).toMatchObject({ status: 'error', reason: 'model-error', error: { kind: 'malformed-response', message: `the model function returned an invalid answer: ${said}` } })
     expect(asked).toBe(1)
     expect(ended.messages).toHaveLength(2)
   })

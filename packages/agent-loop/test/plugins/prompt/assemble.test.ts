@@ -87,7 +87,7 @@ describe('the system prompt', () => {
     }, { channel: 'cli' })
     expect(text).toBe('I am Ada.')
     expect(errors).toEqual([
-      { section: 'append', message: `${given.append} cannot be read: it is not there` },
+      { section: 'append', message: `${given.append} cannot be read: it does not exist` },
       { section: 'memory', message: `${given.memory} cannot be read: it is not a file` },
       { section: 'user', message: `${given.user} cannot be read: it is not UTF-8` },
       { section: 'platform', message: `${given.large} cannot be read: it is larger than 1048576 bytes` },

@@ -57,7 +57,7 @@ describe('ephemeral messages', () => {
     ['rejects', () => Promise.reject(new Error('no idea')), 'no idea'],
     ['gives no list', () => 'now', 'ephemeral() must be a list of messages; received a text of 3 characters'],
     ['gives nothing', () => undefined, 'ephemeral() must be a list of messages; received undefined'],
-    ['gives a role that there is not', () => [{ role: 'system', content: 'now' }], 'ephemeral()[0] has no role of a message'],
+    ['gives a role that there is not', () => [{ role: 'system', content: 'now' }], 'ephemeral()[0] has a role other than user, assistant and tool-result'],
     ['gives a message without content', () => [{ role: 'user' }], 'ephemeral()[0] has content that is neither text nor parts'],
     ['gives parts that are none', () => Promise.resolve([{ role: 'user', content: 'x' }, { role: 'user', content: [{ type: 'video' }] }]), 'ephemeral()[1] has content that is neither text nor parts'],
     ['gives a message that throws when it is read', () => [new Proxy({}, { get: () => { throw new Error('no idea') } })], 'no idea'],

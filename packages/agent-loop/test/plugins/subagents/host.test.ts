@@ -75,7 +75,7 @@ describe('subagents that a journal runs', () => {
     const beyond = hosted([], { depth: 2, maxDepth: 2 })
     await beyond.talk.play(lead(helper('scout', []), { limits: { maxDepth: 9 } }), 'go')
     expect(beyond.requests).toEqual([])
-    expect(await toldOf(beyond.talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('2 levels') } })
+    expect(await toldOf(beyond.talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('maxDepth: 2') } })
   })
 
   it('A164: one that waits suspends its parent, and is asked again when that goes on', async () => {
@@ -143,7 +143,7 @@ describe('subagents that a journal runs', () => {
   })
 
   it('a host that belongs to another process ends the run here', async () => {
-    const { talk } = hosted([() => Promise.reject(new AgentError('fenced', 'the run belongs to another process'))], { unfinished: true })
+    const { talk } = hosted([() => Promise.reject(new AgentError('fenced', 'another process has taken over the run'))], { unfinished: true })
     const agent = lead(helper('scout', []), {}, [])
     const run = talk.run(agent, 'go')
     expect(await run.result()).toMatchObject({ status: 'error', reason: 'journal-error', error: { code: 'fenced' } })

@@ -232,7 +232,7 @@ describe('a child that does not complete', () => {
     await talk.play(lead(outer, { limits: { maxDepth: 1 } }), 'go')
     expect(await toldOf(talk, 'd')).toMatchObject({ output: { value: { text: 'alone then' } } })
     const [result] = talk.journal.childJournals.get('run_1/d')?.events.flatMap((event) => (event.type === 'tool-execution-end' ? [event] : [])) ?? []
-    expect(result).toMatchObject({ executed: 'no', message: { status: 'error', output: { value: expect.stringContaining('1 levels') } } })
+    expect(result).toMatchObject({ executed: 'no', message: { status: 'error', output: { value: expect.stringContaining('maxDepth: 1') } } })
   })
 
   it('A165: three levels are allowed unless said otherwise', async () => {
@@ -252,6 +252,6 @@ describe('a child that does not complete', () => {
     const talk = conversation({ wrap: ({ child: _none, ...journal }) => journal })
     const { result } = await talk.play(lead(helper('scout', [])), 'go')
     expect(result.status).toBe('completed')
-    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('keeps no subagents') } })
+    expect(await toldOf(talk, 'd')).toMatchObject({ status: 'error', output: { value: expect.stringContaining('does not support subagents') } })
   })
 })
