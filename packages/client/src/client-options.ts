@@ -33,7 +33,7 @@ const connectionChecks: FieldChecks<ConnectionOptions> = {
   },
   token: optional((path, value) => {
     const isToken = (given: unknown): boolean => typeof given === 'function' || isHeader(given)
-    checkRequired(path, value, 'a text that a header can carry, or a function that gives one', isToken)
+    checkRequired(path, value, 'a text that is valid in a header, or a function that returns one', isToken)
   }),
   fetch: checkFunction,
   reconnect: optionalRecord(reconnectChecks),

@@ -13,7 +13,7 @@ const { checkRequired } = inputChecks
  * replaces the view.
  */
 export function foldEvent(view: RunView, event: ClientEvent): RunView {
-  checkRequired('view', view, 'a view: begin with emptyView', isView)
+  checkRequired('view', view, 'a view: start with emptyView', isView)
   checkRequired('event', event, 'an event', isEvent)
   if (event.type === 'unknown') return view
   return event.type === 'resync' ? viewOf(event.state) : reduceEvents(view, event)

@@ -83,7 +83,7 @@ async function tryJson<T>(options: HttpOptions, request: HttpRequest, signal: Ab
   try {
     return JSON.parse(text) as T
   } catch (cause) {
-    throw new ClientError('invalid-answer', 'The answer is not JSON.', { status: response.status, cause })
+    throw new ClientError('invalid-answer', 'The answer is not JSON. Check baseUrl.', { status: response.status, cause })
   }
 }
 
@@ -135,7 +135,7 @@ async function askToken(token: () => string | Promise<string>): Promise<string> 
   } catch (cause) {
     throw new ClientError('token-failed', 'The token function failed.', { cause })
   }
-  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must give a text that a header can carry; it gave ${describeValue(given)}.`)
+  if (!isHeader(given)) throw new ClientError('token-failed', `The token function must return a text that is valid in a header; received ${describeValue(given)}.`)
   return given
 }
 
@@ -143,7 +143,7 @@ async function refusalOf(response: Response, nowMs: number): Promise<ClientError
   const { status } = response
   if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     await response.body?.cancel()
-    return new ClientError('redirect-refused', 'The server answered with a redirect; the token is not taken there.', { status })
+    return new ClientError('redirect-refused', 'The server answered with a redirect, which is not followed. Correct baseUrl.', { status })
   }
   const problem = await problemOf(response)
   const retryAfterMs = retryAfterOf(response.headers, nowMs) ?? problem?.retryAfterMs
@@ -162,7 +162,7 @@ export async function inTime<T>(
   leaving: AbortController,
   run: () => Promise<T>,
 ): Promise<T> {
-  const late = new ClientError('network', `Nothing came for ${reconnect.silenceMs} ms.`, { retryable: true })
+  const late = new ClientError('network', `The server sent nothing for ${reconnect.silenceMs} ms.`, { retryable: true })
   const cancel = clock.setTimer(clock.now() + reconnect.silenceMs, () => leaving.abort(late))
   try {
     return await run()

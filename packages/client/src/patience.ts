@@ -86,5 +86,5 @@ export class Patience {
 /** Keeps the code of a refusal. Without a refusal the code is `disconnected`. */
 function givenUp(error: ClientError, maxDownMs: number): ClientError {
   if (error.problem) return error
-  return new ClientError('disconnected', `The server was not reached for ${maxDownMs} ms.`, { retryable: true, cause: error })
+  return new ClientError('disconnected', `The server was not reachable for ${maxDownMs} ms.`, { retryable: true, cause: error })
 }

@@ -201,7 +201,7 @@ export class RunReader {
 
   #result(): ExecuteResult {
     const end = this.#end
-    if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended without the end of the run.'))
+    if (!end) return this.#failure(new ClientError('invalid-answer', 'The stream ended before the end of the run.'))
     const { status, usage = this.#view.usage, cost, pendingApprovals = this.#view.pendingApprovals, heldRuns, reason, error } = end
     const open = this.#waits ? this.#pending.filter((call) => this.#tools.open.has(call.toolCallId)) : this.#pending
     return this.#resultOf({

@@ -121,7 +121,7 @@ class SessionHandle implements ClientSession {
 
   async state(options?: CallOptions & PageOptions): Promise<SessionView> {
     checkPageOptions(options)
-    if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session begins with its first input.')
+    if (this.#parts.unsent.has(this.id)) throw new ClientError('session-missing', 'The session does not exist before its first input. Send one first.')
     return this.#get('', checkPageOptions, options)
   }
 
@@ -203,7 +203,7 @@ class SessionHandle implements ClientSession {
     checkExportOptions(options)
     const { abortSignal = new AbortController().signal, ...flags } = options
     const { body } = await this.#http.open({ method: 'GET', path: `${this.#path}/export${queryOf(flags)}` }, abortSignal)
-    if (!body) throw new ClientError('invalid-answer', 'The answer is not JSON.')
+    if (!body) throw new ClientError('invalid-answer', 'The answer has no body. Check baseUrl.')
     return body
   }
 

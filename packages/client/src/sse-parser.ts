@@ -82,7 +82,7 @@ class Parser implements SseParser {
 
   #check(bytes: number): void {
     if (bytes > this.#limitBytes) {
-      throw new ClientError('frame-too-large', `The stream holds a line of more than ${this.#limitBytes} bytes.`)
+      throw new ClientError('frame-too-large', `The stream has a line of more than ${this.#limitBytes} bytes.`)
     }
   }
 }

@@ -236,7 +236,7 @@ describe('the arguments of every export', () => {
     ['an unknown field of a result', () => session().send([{ toolCallId: 'c', resut: 1 } as never]), 'input[0] has no option "resut"; did you mean result?'],
     ['a result without an answer', () => session().send([{ toolCallId: 'c' } as never]), 'input[0] must be an object with output or error or unknown; received an object'],
     ['what JSON would leave out', () => session().send('go', { metadata: { at: (() => 1) as never } }), 'metadata.at must be JSON; received a function'],
-    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text that a header can carry, with at least one character; received a text of 2 characters'],
+    ['an id that no header carries', () => session().send('go', { id: 'ü€' }), 'id must be a text that is valid in a header, with at least one character; received a text of 2 characters'],
   ])('S206, S208: %s is refused', (_name, run, message) => {
     expect(run).toThrow(expect.objectContaining({ message: expect.stringContaining(message.split('; did')[0] ?? '') as string, code: expect.stringMatching(/^invalid-/) as string }))
   })
@@ -268,7 +268,7 @@ describe('the arguments of every export', () => {
     let tries = 0
     const failing = (): Promise<Response> => Promise.reject(new Error(`try ${++tries}`))
     const lone = client.createClient({ baseUrl: '', clock: new JumpingClock(20_000), random: () => 1, fetch: failing, reconnect: { baseMs: undefined, maxMs: undefined, maxDownMs: undefined, silenceMs: undefined } as never })
-    await expect(lone.agents()).rejects.toMatchObject({ code: 'disconnected', message: 'The server was not reached for 120000 ms.' })
+    await expect(lone.agents()).rejects.toMatchObject({ code: 'disconnected', message: 'The server was not reachable for 120000 ms.' })
   })
 
   it('S208: no action of the hook rejects for a wrong argument: the answer and the error say it', async () => {
