@@ -71,7 +71,7 @@ export class AgentDirectory {
     const unknown = this.#unknown()
     if (unknown === undefined) return new BridgeError('CONFIG', 'No agents registered', { details: { reason: 'no-agents' } })
     const details = { reason: 'agents-unknown', outcome: 'none', retryAfterMs: retryWhenUnknownMs } as const
-    return new BridgeError('TRANSPORT', `No agents yet: ${unknown}`, { details })
+    return new BridgeError('TRANSPORT', `The agents are not known yet: ${unknown}`, { details })
   }
 
   /** Returns the reasons of executors that do not know their agents; undefined if there are none. */
@@ -95,7 +95,7 @@ export class AgentDirectory {
     const id = this.#defaultAgentId
     if (id !== undefined && !byId(this.#found(), id) && this.#unknown() === undefined) {
       const known = this.#found().map(({ agent }) => agent.id).join(', ') || 'no agents'
-      throw new BridgeError('CONFIG', `There is no default agent ${id}; there are ${known}`, { details: { agentId: id } })
+      throw new BridgeError('CONFIG', `The default agent ${id} does not exist; registered: ${known}`, { details: { agentId: id } })
     }
     const winners = new Map(this.#found().map(({ agent, executor }) => [agent.id, executor]))
     for (const executor of this.#executors) {

@@ -288,5 +288,5 @@ class ExecutorBridge implements Bridge {
 }
 
 function notRunning(state: 'new' | 'stopped' | 'started'): BridgeError {
-  return new BridgeError('INTERNAL', state === 'stopped' ? 'The bridge is stopped' : 'The bridge is not started: await start() first')
+  return new BridgeError('INTERNAL', state === 'stopped' ? 'The bridge is stopped: create another one' : 'The bridge is not started: await start() first')
 }

@@ -161,7 +161,7 @@ function returned(result: BridgeResult, redaction: BridgeRedaction): ToolReturnV
       result: status,
       text,
       ...(structured !== undefined && { structured }),
-      ...(pending && { error: `It needs answers that cannot be given here: ${pending.map(({ toolName }) => toolName).join(', ')}` }),
+      ...(pending && { error: `The agent needs answers that cannot be given here: ${pending.map(({ toolName }) => toolName).join(', ')}` }),
     },
     details: { agentId, requestId, sessionId },
     ...(status !== 'completed' && status !== 'limit' && { isError: true }),

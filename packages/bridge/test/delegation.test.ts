@@ -277,11 +277,11 @@ describe('the result', () => {
     const ring: Record<string, unknown> = {}
     ring['me'] = ring
     const wrong: [unknown, string][] = [
-      [undefined, 'Agent a gave a result without text'],
-      [{ stopReason: 'end_turn' }, 'Agent a gave a result without text'],
-      [{ text: 'x', stopReason: 'stop' }, 'Agent a gave the unknown stop reason "stop"'],
+      [undefined, 'Agent a returned a result without text'],
+      [{ stopReason: 'end_turn' }, 'Agent a returned a result without text'],
+      [{ text: 'x', stopReason: 'stop' }, 'Agent a returned the unknown stop reason "stop"'],
       ...[{ at: new Date(0) }, { n: 1n }, () => 1, { x: Number.NaN }, ring, new Map()].map((structured) => {
-        return [{ text: 'x', stopReason: 'end_turn', structured }, 'Agent a gave a result that is not JSON'] as [unknown, string]
+        return [{ text: 'x', stopReason: 'end_turn', structured }, 'Agent a returned a result that is not JSON'] as [unknown, string]
       }),
     ]
     for (const [value, message] of wrong) {

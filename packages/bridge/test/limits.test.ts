@@ -178,7 +178,7 @@ describe('stop', () => {
     const starting = bridge.start()
     const stopping = bridge.stop()
     gate.resolve()
-    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped' })
+    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped: create another one' })
     await stopping
     expect(trace).toEqual(['stop slow'])
   })
@@ -192,7 +192,7 @@ describe('stop', () => {
     const starting = bridge.start()
     const stopping = bridge.stop()
     written.resolve()
-    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped' })
+    await expect(starting).rejects.toMatchObject({ code: 'INTERNAL', message: 'The bridge is stopped: create another one' })
     await stopping
     expect([(await memory.list('bridge-process', {})).items, clock.pendingTimers]).toEqual([[], 0])
   })

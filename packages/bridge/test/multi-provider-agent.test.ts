@@ -98,7 +98,7 @@ describe('which provider and model', () => {
   it('B102: providers that could never work fail at construction', () => {
     const one = { id: 'red', models: ['crimson'] }
     const build = (options: Options) => () => scripted({}, options)
-    expect(build({ providers: [] })).toThrow(config('there are no providers'))
+    expect(build({ providers: [] })).toThrow(config('providers must have at least one provider'))
     expect(build({ providers: [one, one] })).toThrow(config('two providers have the id red'))
     expect(build({ defaultProviderId: 'green' })).toThrow(config('green'))
     expect(build({ providers: [one, { id: 'green', models: ['lime'] }] })).toThrow(config('no provider green'))

@@ -192,12 +192,12 @@ describe('agents of other processes', () => {
 
 describe('an executor that does not know its agents yet', () => {
   it('B93: a server out of reach is TRANSPORT with its reason, to be tried again, and no bad configuration', async () => {
-    const reason = 'the server far is out of reach: disconnected'
+    const reason = 'the server far is not reachable: disconnected'
     const executors = [remoteExecutor({ servers: [{ id: 'far', baseUrl: 'http://127.0.0.1:9' }] })]
     const bridge = createBridge({ executors, defaultAgentId: 'writer', logger: recordingLogger() })
     await bridge.start()
     const error = failureOf(await bridge.delegate({ prompt: 'hi' }).result())
-    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, message: `No agents yet: ${reason}`, details: { outcome: 'none', retryAfterMs: 1000 } })
+    expect(error).toMatchObject({ code: 'TRANSPORT', retryable: true, message: `The agents are not known yet: ${reason}`, details: { outcome: 'none', retryAfterMs: 1000 } })
     expect(bridge.health()).toMatchObject({ healthy: false, executors: [{ kind: 'remote', healthy: false, reason }] })
     await bridge.stop()
   })

@@ -81,7 +81,7 @@ describe('which agents there are', () => {
     expect(executor.health()).toEqual({ healthy: true })
     await server.close()
     await executor.refresh?.()
-    expect(executor.agents()).toMatchObject([{ id: 'far.writer', status: 'unavailable', reason: 'the server far is out of reach: disconnected' }])
+    expect(executor.agents()).toMatchObject([{ id: 'far.writer', status: 'unavailable', reason: 'the server far is not reachable: disconnected' }])
     expect(executor.health()).toEqual({ healthy: false })
     await executor.stop({ deadlineMs: 0 })
   })

@@ -147,6 +147,6 @@ describe('runtimeAgent', () => {
     const bridge = await startBridgeOver(runtimeAgent(runtime, { agent: 'writer' }), { store: memoryStateStore() })
     const error = failureOf(await bridge.delegate({ prompt: 'Write.' }).result())
     expect(error).toMatchObject({ code: 'UPSTREAM', retryable: true, details: { reason: 'store-unavailable', outcome: 'none' } })
-    expect(error.message).toBe('Agent writer did not take the prompt: store-unavailable')
+    expect(error.message).toBe('Agent writer did not accept the prompt: store-unavailable')
   })
 })

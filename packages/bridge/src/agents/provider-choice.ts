@@ -41,8 +41,8 @@ export function providerTable({ id, models, providers, defaultProviderId, defaul
     if (provider.models.length === 0) throw fault(`the provider ${provider.id} has no models`)
     table.set(provider.id, provider)
   }
-  if (table.size === 0) throw fault('there are no providers')
-  if (!table.has(defaultProviderId)) throw fault(`defaultProviderId names no provider: ${defaultProviderId}`)
+  if (table.size === 0) throw fault('providers must have at least one provider')
+  if (!table.has(defaultProviderId)) throw fault(`defaultProviderId must be the id of a provider; received ${defaultProviderId}`)
 
   const checked: ProviderTable = {
     find({ provider: wanted = defaultProviderId }) {

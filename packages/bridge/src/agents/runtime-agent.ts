@@ -129,7 +129,7 @@ export function runtimeAgent(runtime: Runtime, options: RuntimeAgentOptions): Br
   }
 
   function unknownRequest({ requestId }: PromptContext): BridgeError {
-    return new BridgeError('NOT_FOUND', `Agent ${id} has no run of the request`, { details: { agentId: id, requestId } })
+    return new BridgeError('NOT_FOUND', `Agent ${id} has no run for this request`, { details: { agentId: id, requestId } })
   }
 
   return defineBridgeAgent({
@@ -189,7 +189,7 @@ function checkAgentOf(runtime: Runtime, agent: string): void {
     runtime.session('bridge:check', { agent })
   } catch (error) {
     if (!SessionError.isInstance(error)) throw error
-    throw new BridgeError('CONFIG', `The runtime has no agent ${agent}`, { details: { reason: error.code } })
+    throw new BridgeError('CONFIG', `The runtime has no agent ${agent}; add it to agents of createRuntime`, { details: { reason: error.code } })
   }
 }
 

@@ -30,9 +30,9 @@ const endsSession: ReadonlySet<SessionErrorCode> = new Set(['session-missing', '
 export type RuntimeStep = 'prompt' | 'answers' | 'events' | 'close'
 
 const failedAt: Readonly<Record<RuntimeStep, { readonly what: string; readonly outcome: 'none' | 'unknown' }>> = {
-  prompt: { what: 'did not take the prompt', outcome: 'none' },
-  answers: { what: 'did not take the answers', outcome: 'none' },
-  events: { what: 'cannot be followed', outcome: 'unknown' },
+  prompt: { what: 'did not accept the prompt', outcome: 'none' },
+  answers: { what: 'did not accept the answers', outcome: 'none' },
+  events: { what: 'failed while its events were read', outcome: 'unknown' },
   close: { what: 'could not be closed', outcome: 'unknown' },
 }
 

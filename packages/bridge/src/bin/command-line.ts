@@ -79,18 +79,18 @@ function readCommand(words: readonly string[]): Pick<CommandLine, 'question'> & 
     return { command: word, question: { agentId: more, prompt } }
   }
   if (word !== 'check') throw unknownWord(word, commands)
-  if (more !== undefined) throw new BridgeError('CONFIG', `check takes no ${JSON.stringify(more)}`)
+  if (more !== undefined) throw new BridgeError('CONFIG', `check takes no argument; received ${JSON.stringify(more)}`)
   return { command: word, question: undefined }
 }
 
 function readHttp(address: string | undefined, allowedHosts: readonly string[], token: string | undefined): HttpFlags | undefined {
   if (address === undefined) {
-    if (allowedHosts.length > 0) throw new BridgeError('CONFIG', '--allow-host is for --http only')
+    if (allowedHosts.length > 0) throw new BridgeError('CONFIG', '--allow-host needs --http')
     return undefined
   }
   const { host, port } = readAddress(address)
   if (token === undefined && !isLoopback(host)) {
-    throw new BridgeError('CONFIG', `On ${host} everybody could use the agents: set BOWLINE_BRIDGE_TOKEN, or choose 127.0.0.1`)
+    throw new BridgeError('CONFIG', `Without a token every caller could use the agents on ${host}: set BOWLINE_BRIDGE_TOKEN, or choose 127.0.0.1`)
   }
   return { host, port, allowedHosts, token }
 }
@@ -98,7 +98,7 @@ function readHttp(address: string | undefined, allowedHosts: readonly string[], 
 function readLevel(text: string): LogLevel {
   const level = logLevels.find((known) => known === text)
   if (level) return level
-  throw new BridgeError('CONFIG', `There is no log level ${text}; there are ${logLevels.join(', ')}`)
+  throw new BridgeError('CONFIG', `The log level must be one of ${logLevels.join(', ')}; received ${text}`)
 }
 
 /** Treats an empty variable as unset. */

@@ -15,7 +15,7 @@ export function readAddress(text: string): HttpAddress {
   const parts = addressForm.exec(text)?.groups
   const port = Number(parts?.['port'])
   if (!parts || port > 65_535) {
-    throw new BridgeError('CONFIG', `--http ${text} is no address: give HOST:PORT, such as 127.0.0.1:8808 or [::1]:8808`)
+    throw new BridgeError('CONFIG', `--http ${text} is not an address: use HOST:PORT, such as 127.0.0.1:8808 or [::1]:8808`)
   }
   return { host: parts['six'] ?? parts['name'] ?? '127.0.0.1', port }
 }

@@ -64,7 +64,7 @@ function configFileIn(folder: string): string | undefined {
   const found = extensions.map((extension) => join(folder, `bowline.bridge.${extension}`)).filter((file) => existsSync(file))
   if (found.length <= 1) return found[0]
   const names = found.map((file) => basename(file)).join(' and ')
-  throw new BridgeError('CONFIG', `There are ${names}: name one of them with --config`)
+  throw new BridgeError('CONFIG', `Found ${names}: name one of them with --config`)
 }
 
 async function loadDefault(file: string): Promise<unknown> {

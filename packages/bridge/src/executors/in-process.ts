@@ -45,7 +45,7 @@ export function inProcessExecutor(options: InProcessExecutorOptions): InProcessE
   function add(agent: BridgeAgent): void {
     checkAgent('add.agent', agent)
     const { id } = agent.info
-    if (agents.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}`, { details: { agentId: id } })
+    if (agents.has(id)) throw new BridgeError('CONFIG', `Two agents have the id ${id}: rename one of them`, { details: { agentId: id } })
     agents.set(id, { agent, listed: describe(agent) })
   }
 

@@ -28,7 +28,7 @@ export function issuesWith(schema: z.ZodType, value: unknown): readonly InputIss
     return error?.issues.map((issue) => ({ path: pathText(issue.path), message: messageOf(issue, valueAt(value, issue.path), schemaAt(schema, issue.path)) })) ?? []
   } catch (error) {
     // The value is nested too deeply for the stack.
-    if (error instanceof RangeError) return [{ path: '', message: 'must not be nested so deeply' }]
+    if (error instanceof RangeError) return [{ path: '', message: 'is nested too deeply' }]
     throw error
   }
 }

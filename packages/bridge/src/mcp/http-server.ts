@@ -77,7 +77,7 @@ function isAdmitted(request: IncomingMessage, response: ServerResponse, { host, 
     return refuse(response, 401, 'A bearer token is needed', { 'www-authenticate': 'Bearer' })
   }
   if (request.url?.split('?')[0] === path) return true
-  return refuse(response, 404, `There is only ${path}`)
+  return refuse(response, 404, `The only path is ${path}`)
 }
 
 function refuse(response: ServerResponse, status: number, message: string, headers: Record<string, string> = {}): false {

@@ -110,7 +110,7 @@ function checkedOutput(tool: BridgeTool, output: object): object {
   const issues = issuesWith(tool.output, output)
   if (issues.length === 0) return output
   const details = { reason: 'bad-reply', issues: issues.map((issue) => ({ ...issue })) }
-  throw new BridgeError('PROTOCOL', `The agent gave what ${tool.name} cannot answer with`, { details })
+  throw new BridgeError('PROTOCOL', `The agent returned data that ${tool.name} cannot answer with`, { details })
 }
 
 /** Renames old fields. If a value has both names, the old one stays and is refused as unknown. */

@@ -87,7 +87,7 @@ async function waitingIn({ book, sessions }: Desk, owner: string, sessionId: str
   const { currentRequestId, lastRequestId } = await sessions.read({ owner, id: sessionId })
   const requestId = currentRequestId ?? lastRequestId
   if (requestId !== undefined) return requestId
-  throw new BridgeError('NOT_FOUND', 'Nothing in this session waits for answers', { details: { sessionId } })
+  throw new BridgeError('NOT_FOUND', 'No request of this session waits for answers', { details: { sessionId } })
 }
 
 /** Returns a run that forwards to the promised one. */

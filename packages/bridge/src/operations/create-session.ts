@@ -66,7 +66,7 @@ async function agentFor(desk: Desk, input: CreateSessionInput, sessionId: string
   const isSame = agentId === undefined || agentId === earlier.agentId
   if (isSame && (found.agent.resumable ?? found.agent.durable)) return { found, conversationId: earlier.conversationId }
   const details = { reason: 'not-resumable', agentId: agentId ?? earlier.agentId, sessionId: resumeSessionId }
-  throw new BridgeError('CONFIG', `Agent ${details.agentId} cannot go on with this conversation`, { details })
+  throw new BridgeError('CONFIG', `Agent ${details.agentId} cannot resume this conversation`, { details })
 }
 
 async function createOnce(desk: Desk, input: CreateSessionInput, place: NewPlace): Promise<BridgeSession> {
@@ -93,7 +93,7 @@ async function admit(desk: Desk, entry: BookEntry, { call, input, place }: { cal
   const context = newContext(core.settings.clock.now(), { ...entry.request.ids, owner: call.owner, metadata: undefined, ...place.lineage })
   if (!(await book.insert(entry, newRecord(core, entry, { session: context, durable: false, prompt: '', runtimeParams: {} })))) {
     if (await joinEarlier(desk, entry, call)) return
-    throw new BridgeError('INTERNAL', 'The record of the key is gone', { details: { requestId: keyOfCall(call).id } })
+    throw new BridgeError('INTERNAL', 'The record of the idempotency key was deleted', { details: { requestId: keyOfCall(call).id } })
   }
   entry.request.accept()
   try {

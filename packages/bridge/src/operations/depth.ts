@@ -19,6 +19,6 @@ export function checkLineage({ depth, path }: Lineage, agentId: string, limits: 
   const refuse = (reason: string, message: string): never => {
     throw new BridgeError('PROTOCOL', message, { details: { reason, agentId } })
   }
-  if (depth > limits.maxDepth) refuse('too-deep', `Agents may hand work on ${limits.maxDepth} times at most`)
-  if (!limits.allowLoops && path.includes(agentId)) refuse('loop', `Agent ${agentId} is already at this work: ${[...path, agentId].join(' → ')}`)
+  if (depth > limits.maxDepth) refuse('too-deep', `The limit of nested delegations is reached (maxDepth: ${limits.maxDepth})`)
+  if (!limits.allowLoops && path.includes(agentId)) refuse('loop', `Agent ${agentId} already works on this task: ${[...path, agentId].join(' → ')}`)
 }

@@ -86,7 +86,7 @@ async function resume(desk: Desk, entry: BookEntry, record: RequestRecord): Prom
   entry.place = desk.admission.hold(record.owner)
   for (const [id, answer] of Object.entries(record.answered ?? {})) entry.unsure.set(id, answer)
   entry.request.start()
-  if (!work) throw new BridgeError('INTERNAL', 'The record of the request does not say what was asked')
+  if (!work) throw new BridgeError('INTERNAL', 'The record of the request is incomplete: its input is missing')
   const found = desk.directory.findEarlier(record.agentId, record.owner)
   limitSilence(desk.core, entry, found)
   const home = desk.core.processes.id

@@ -158,7 +158,7 @@ export function sessionAfter(result: BridgeResult, settled: boolean): { readonly
 
 function didNotStop({ sessionId, agentId, requestId }: Extract<BridgeResult, { ok: true }>): BridgeError {
   const details = { sessionId, agentId, requestId, reason: 'did-not-stop', sessionValid: false }
-  return new BridgeError('TIMEOUT', `Agent ${agentId} did not stop when it was told to`, { retryable: false, details })
+  return new BridgeError('TIMEOUT', `Agent ${agentId} did not stop in time after it was cancelled`, { retryable: false, details })
 }
 
 function closeReason({ request }: BookEntry, result: BridgeResult): CloseReason {

@@ -26,11 +26,11 @@ export function checkAnswers(record: RequestRecord, answers: readonly Answer[]):
   }
   const fresh = answers.filter(({ id }) => !Object.hasOwn(answered, id))
   const open = [...pending.keys()].filter((id) => !Object.hasOwn(answered, id))
-  refuseSome('NOT_FOUND', `${open.length > 0 ? `Waiting for ${namesOf(open)}` : 'Waiting for no answers'}; nothing waits for`, fresh.filter(({ id }) => !pending.has(id)))
+  refuseSome('NOT_FOUND', `${open.length > 0 ? `Pending: ${namesOf(open)}` : 'Nothing is pending'}; not pending:`, fresh.filter(({ id }) => !pending.has(id)))
   const others = answers.filter((answer) => Object.hasOwn(answered, answer.id) && !isSame(answered[answer.id], answer))
-  refuseSome('PROTOCOL', 'There is another answer to', others)
-  refuseSome('PROTOCOL', 'Answered twice at once:', repeated(fresh))
-  refuseSome('PROTOCOL', 'An approval takes a decision, and a tool an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))))
+  refuseSome('PROTOCOL', 'Already answered differently:', others)
+  refuseSome('PROTOCOL', 'Answered twice in one call:', repeated(fresh))
+  refuseSome('PROTOCOL', 'An approval needs a decision, a tool needs an output or error:', fresh.filter((answer) => !fits(answer, pending.get(answer.id))))
   const given = new Set(fresh.map(({ id }) => id))
   return {
     fresh,

@@ -37,7 +37,7 @@ export function timedOut(ids: RequestIds, stage: 'total' | 'inactivity', settled
 /** Returns the result if the bridge stops and the agent continues without it. */
 export function detached(ids: RequestIds): BridgeResult {
   const details = { ...ids, reason: 'shutdown', outcome: 'unknown' as const }
-  return { ok: false, error: new BridgeError('TRANSPORT', 'The bridge stopped; the work goes on', { retryable: true, details }) }
+  return { ok: false, error: new BridgeError('TRANSPORT', 'The bridge stopped; the work continues', { retryable: true, details }) }
 }
 
 /** Returns the result of a cancelled request, with the text so far. */

@@ -167,7 +167,7 @@ export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRec
   if (call.kind === earlier.kind && call.payloadHash === earlier.payloadHash) return
   const { requestId } = call.ids
   const details = { reason: 'id-reused', requestId }
-  throw new BridgeError('PROTOCOL', `The request id ${requestId} was used for another request`, { details })
+  throw new BridgeError('PROTOCOL', `The request id ${requestId} was already used for another request`, { details })
 }
 
 /** Adds ids and `sessionValid` to a failure. The session of a delegation always ends with its request. */
@@ -194,5 +194,5 @@ function isInvalidValue(error: unknown): boolean {
 }
 
 function notJson(agentId: string): BridgeResult {
-  return { ok: false, error: new BridgeError('PROTOCOL', `Agent ${agentId} gave a result that is not JSON`, { details: { agentId, reason: 'bad-reply' } }) }
+  return { ok: false, error: new BridgeError('PROTOCOL', `Agent ${agentId} returned a result that is not JSON`, { details: { agentId, reason: 'bad-reply' } }) }
 }

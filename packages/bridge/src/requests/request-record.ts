@@ -89,6 +89,6 @@ export function withStatus(record: RequestRecord, status: 'running'): RequestRec
 /** Returns the record of a request whose bridge is gone and whose work no other process can resume. */
 export function lostRequest(record: RequestRecord): RequestRecord | undefined {
   const details = { ...idsOf(record), outcome: 'unknown' as const, reason: 'bridge-lost', sessionValid: false }
-  const error = new BridgeError('TRANSPORT', 'The bridge ended before the request', { retryable: false, details })
+  const error = new BridgeError('TRANSPORT', 'The bridge stopped before the request ended', { retryable: false, details })
   return withResult(record, { ok: false, error })
 }

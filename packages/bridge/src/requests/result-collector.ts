@@ -101,7 +101,7 @@ const statusByStopReason: Readonly<Record<StopReason, SettledStatus>> = {
 }
 
 function fault(agentId: string, what: string): BridgeError {
-  return new BridgeError('PROTOCOL', `Agent ${agentId} gave ${what}`, { details: { agentId, reason: 'bad-reply' } })
+  return new BridgeError('PROTOCOL', `Agent ${agentId} returned ${what}`, { details: { agentId, reason: 'bad-reply' } })
 }
 
 function checkResult(result: PromptResult | undefined, agentId: string): void {

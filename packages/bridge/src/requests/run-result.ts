@@ -48,7 +48,7 @@ export function settledRun(view: RunView, agentId: string, end?: TurnEnd): Settl
       return { status: view.outcome, result: result('needs_input') }
     case 'needs-recovery':
       if (end?.reason === 'definition-changed') throw heldFailure(agentId, [{ runId: end.runId, agent: [], message: 'The definition of the agent has changed.' }])
-      throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: nobody knows whether a tool call took effect`, {
+      throw new BridgeError('UPSTREAM', `Agent ${agentId} stopped: it is unknown whether a tool call took effect`, {
         details: { reason: 'needs-recovery', outcome: 'unknown', agentId },
       })
     case 'error':

@@ -49,5 +49,5 @@ export function failedSession({ sessionId, agentId }: SessionRecord): BridgeErro
 
 export function elsewhere({ sessionId, agentId }: Pick<SessionRecord, 'sessionId' | 'agentId'>): BridgeError {
   const details = { sessionId, agentId, reason: 'elsewhere', outcome: 'none' as const, sessionValid: true }
-  return new BridgeError('TRANSPORT', 'The session belongs to another process', { retryable: false, details })
+  return new BridgeError('TRANSPORT', 'Another process serves the session', { retryable: false, details })
 }

@@ -81,7 +81,7 @@ export class SessionRegistry {
     const live: LiveSession = { context, found, releaseSlot, stored: { version: 0, value: record }, isForOneRequest: requestId !== undefined, isEnding: false, leaving: undefined, quiet: Promise.resolve() }
     try {
       const stored = await this.#table.insert(keyOf(context), record)
-      if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is taken')
+      if (!stored) throw new BridgeError('INTERNAL', 'The id of the session is already used')
       live.stored = stored
     } catch (error) {
       await this.takeDown(live, 'failed')

@@ -34,7 +34,7 @@ export function bridgeErrorOf(error: RequestError, call: FailedCall): Error {
       details: recordOf(ours['details']),
     })
   }
-  if (bowline !== undefined) return new Error(`Agent ${call.agentId} failed in its process, whose stderr says why`)
+  if (bowline !== undefined) return new Error(`Agent ${call.agentId} failed in its process; see the stderr of the process`)
   const upstreamCode: JSONValue = error.data === undefined ? error.code : { code: error.code, data: error.data as JSONObject }
   return new BridgeError(error.code === authRequired ? 'AUTH' : 'UPSTREAM', `Agent ${call.agentId} failed: ${error.message}`, {
     details: { ...call, upstreamCode },

@@ -75,16 +75,16 @@ describe('the command line', () => {
     [['--colour=red'], /There is no --colour: see bowline-bridge --help/],
     [['chekc'], /There is no chekc; did you mean check\?/],
     [['serve'], /There is no serve/],
-    [['check', 'twice'], /check takes no "twice"/],
+    [['check', 'twice'], /check takes no argument; received "twice"/],
     [['--config'], /'--config <value>' argument missing/],
-    [['--http', 'there'], /--http there is no address/],
-    [['--http', '127.0.0.1:65536'], /no address/],
-    [['--http', '::1:80'], /no address/],
-    [['--allow-host', 'box'], /--allow-host is for --http only/],
+    [['--http', 'there'], /--http there is not an address/],
+    [['--http', '127.0.0.1:65536'], /not an address/],
+    [['--http', '::1:80'], /not an address/],
+    [['--allow-host', 'box'], /--allow-host needs --http/],
     [['--worker', 'node agent.js'], /must be ID=COMMAND/],
     [['--worker', 'one= '], /must be ID=COMMAND/],
     [['--worker', '=node'], /must be ID=COMMAND/],
-    [['--log-level', 'loud'], /no log level loud; there are info, warn, error, silent/],
+    [['--log-level', 'loud'], /The log level must be one of info, warn, error, silent; received loud/],
   ])('refuses %j with what to do', (argv, text) => {
     expect(() => readCommandLine(argv, {})).toThrow(text)
   })

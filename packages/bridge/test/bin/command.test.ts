@@ -151,7 +151,7 @@ describe('bowline-bridge', () => {
   it('exit code 2 for bad configuration, of which stdout says nothing', async () => {
     const command = start('--config', fixture('bad-default'))
     expect(await command.exit).toEqual([2, null])
-    expect(command.stderr()).toMatch(/no default agent nobody; there are \w+/)
+    expect(command.stderr()).toMatch(/default agent nobody does not exist; registered: \w+/)
     expect(command.stdout()).toBe('')
   })
 
@@ -218,7 +218,7 @@ describe('bowline-bridge', () => {
   it('exit code 2 for a default agent of the command line that does not exist', async () => {
     const { exitCode, stderr } = await run('--config', fixture('clients'), '--default-agent', 'nobody', 'check')
     expect(exitCode).toBe(2)
-    expect(stderr).toMatch(/no default agent nobody/)
+    expect(stderr).toMatch(/default agent nobody does not exist/)
   })
 
   it('help and version are for stdout', async () => {
@@ -237,7 +237,7 @@ describe('bowline-bridge', () => {
     await writeFile(join(folder, 'bowline.bridge.ts'), `export { default } from ${JSON.stringify(pathToFileURL(fixture('clients')).href)}`)
     const both = await run('check')
     expect(both.exitCode).toBe(2)
-    expect(both.stderr).toContain('There are bowline.bridge.ts and bowline.bridge.json: name one of them with --config')
+    expect(both.stderr).toContain('Found bowline.bridge.ts and bowline.bridge.json: name one of them with --config')
     await rm(join(folder, 'bowline.bridge.json'))
     const module = start('check')
     expect(await module.exit).toEqual([0, null])
@@ -287,7 +287,7 @@ describe('bowline-bridge with workers', () => {
     const { exitCode, stdout } = await run('--config', file, 'check')
     expect(exitCode).toBe(1)
     expect(stdout).toBe(
-      'unavailable writer (remote, default): the server away is out of reach: disconnected\nunavailable remote: the server far is out of reach: disconnected\n',
+      'unavailable writer (remote, default): the server away is not reachable: disconnected\nunavailable remote: the server far is not reachable: disconnected\n',
     )
   })
 

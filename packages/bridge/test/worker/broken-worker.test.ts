@@ -11,9 +11,9 @@ describe('a worker that does not do as it should', () => {
   it.each([
     ['garbage', 'sent a line that is not JSON'],
     ['long', `sent a line of over ${4 * 1024 * 1024} bytes`],
-    ['frame', 'sent JSON that is no message'],
-    ['batch', 'sent JSON that is no message'],
-    ['stranger', 'sent JSON that is no message'],
+    ['frame', 'sent JSON that is not a message'],
+    ['batch', 'sent JSON that is not a message'],
+    ['stranger', 'sent JSON that is not a message'],
   ])('B85: %s is a broken frame: it is ended, and its last words are in the log, redacted', async (fault, reason) => {
     const { executor, logger, becomes } = await startWorkers([brokenWorker(fault, { restart: { backoffMs: 1 } })])
     const session = await openSession(executor, 'broken')
@@ -166,7 +166,7 @@ describe('a worker that does not do as it should', () => {
     await clock.advance(39_999)
     expect(executor.health().workers?.[0]?.state).toBe('ready')
     await clock.advance(1)
-    expect(await becomes('waiting')).toMatchObject({ reason: 'left three pings unanswered' })
+    expect(await becomes('waiting')).toMatchObject({ reason: 'did not answer three pings' })
   })
 
   it('B90: stdin is closed, after 2 s comes SIGTERM, after the grace SIGKILL', async () => {

@@ -113,7 +113,7 @@ describe('a worker of our own', () => {
     expect(own).toMatchObject({ code: 'CAPACITY', message: 'come back', retryable: true, details: { retryAfterMs: 5, reason: 'tired' } })
     // The bridge turns it into "Agent served failed", like any untyped error.
     const other = ask(executor, session, 'plainError')
-    await expect(other).rejects.toThrow('Agent served failed in its process, whose stderr says why')
+    await expect(other).rejects.toThrow('Agent served failed in its process; see the stderr of the process')
     await expect(other).rejects.not.toBeInstanceOf(BridgeError)
   })
 

@@ -74,7 +74,7 @@ function retryableBy(code: BridgeErrorCode, durable: boolean, said: boolean): bo
 }
 
 function messageOf(agentId: string, code: string, status: number | undefined): string {
-  return status === undefined ? `The server of agent ${agentId} was not reached: ${code}` : `The server of agent ${agentId} answered ${status}: ${code}`
+  return status === undefined ? `The server of agent ${agentId} could not be reached: ${code}` : `The server of agent ${agentId} answered ${status}: ${code}`
 }
 
 function issueOf({ id, code }: { readonly id: string; readonly code: string }): JSONValue {

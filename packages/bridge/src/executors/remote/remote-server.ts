@@ -57,7 +57,7 @@ export class RemoteServer {
   readonly #host: ExecutorHost
   #listed: readonly AgentSummary[] | undefined
   #reached = false
-  #away = 'not asked yet'
+  #away = 'not contacted yet'
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
 
@@ -75,7 +75,7 @@ export class RemoteServer {
 
   /** Reason why its agents cannot be used; undefined if the server is reachable. */
   get reason(): string | undefined {
-    return this.#reached ? undefined : `the server ${this.options.id} is out of reach: ${this.#away}`
+    return this.#reached ? undefined : `the server ${this.options.id} is not reachable: ${this.#away}`
   }
 
   /** Whether the agents of the server are not known yet. */

@@ -73,7 +73,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
       const challenge = newSecret()
       const hello = readHello(settings, await connection.initialize({ challenge }), token, challenge)
       wasReady = true
-      if (hello.pings) stopPings = watchPings(connection, clock, () => fail('left three pings unanswered'))
+      if (hello.pings) stopPings = watchPings(connection, clock, () => fail('did not answer three pings'))
       return hello
     } catch (error) {
       if (error instanceof RequestError) fault ??= `refused to initialize: ${error.code}`
@@ -83,7 +83,7 @@ export function launchWorker(settings: WorkerSettings, { clock }: ExecutorHost, 
     }
   }
 
-  const loss = (): string => fault ?? exit ?? 'ended its output'
+  const loss = (): string => fault ?? exit ?? 'closed its output'
   const stderr = (bytes: number): string => process.stderrTail(bytes).replaceAll(token, '[redacted]')
 
   async function end(): Promise<void> {

@@ -72,6 +72,6 @@ function choose(options: readonly PermissionOption[], kinds: readonly Permission
 
 function decisionOf(answer: Answer): 'approve' | 'deny' {
   if ('decision' in answer && answer.input === undefined) return answer.decision
-  const issues = [{ path: 'answers', id: answer.id, message: 'takes approve or deny, and no other input' }]
-  throw new BridgeError('PROTOCOL', `A request for permission takes approve or deny, and no other input`, { details: { issues } })
+  const issues = [{ path: 'answers', id: answer.id, message: 'accepts only approve or deny' }]
+  throw new BridgeError('PROTOCOL', `A request for permission accepts only approve or deny`, { details: { issues } })
 }

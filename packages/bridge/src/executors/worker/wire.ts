@@ -84,7 +84,7 @@ function messageOf(line: Buffer, asked: Set<unknown>): AnyMessage | undefined {
   const text = line.toString('utf8').trim()
   if (text === '') return undefined
   const message = parsed(text)
-  if (!isMessage(message, asked)) throw new BrokenFrame('JSON that is no message')
+  if (!isMessage(message, asked)) throw new BrokenFrame('JSON that is not a message')
   return message
 }
 

@@ -18,7 +18,7 @@ export function lostError(id: string, reason: string, facts: { readonly durable:
 }
 
 export function notResumable(id: string): BridgeError {
-  return new BridgeError('CONFIG', `Agent ${id} cannot go on with an earlier conversation`, {
+  return new BridgeError('CONFIG', `Agent ${id} cannot resume an earlier conversation`, {
     details: { agentId: id, reason: 'not-resumable' },
   })
 }
