@@ -114,7 +114,7 @@ function mayDrain(turn: Turn, ending: OpenTurn['ending']): boolean {
 
 function resumeAnswer(turn: Turn, calls: readonly Call[]): Next {
   const message = turn.transcript.latestAnswer
-  if (!message) throw new TypeError('the journal says that the step is answered, and has no answer')
+  if (!message) throw new TypeError('the journal marks the step as answered, but has no answer')
   return { phase: 'settle', answer: { message, results: new Map() }, calls }
 }
 

@@ -65,7 +65,7 @@ async function started(turn: Turn, call: Call, wires: Wires): Promise<ExecutionE
 
 async function delegated(turn: Turn, call: Call, wires: Wires): Promise<ExecutionEnding> {
   const { delegation } = turn.plugins
-  if (!delegation) throw new TypeError('the agent has no plug-in that runs subagents')
+  if (!delegation) throw new TypeError('the agent has no plug-in for subagents')
   return delegation.run(turn, call, wires)
 }
 

@@ -48,7 +48,7 @@ function requestOf(turn: Turn, { patch, params }: StepPlan): RequestDraft {
 /** Streams the answer of a provider's model. Throws `LlmError` for a request that can never work. */
 async function streamedAnswer(turn: Turn, request: RequestDraft): Promise<ModelAnswer> {
   const { target, messages, tools, instructions, runtimeParams: params, toolChoice, output } = request
-  if (target.kind !== 'model') throw new TypeError('the agent has no plug-in that asks model functions')
+  if (target.kind !== 'model') throw new TypeError('the agent has no plug-in for model functions')
   const { models } = turn.agent
   const { model: _chosen, systemPrompt: _prompt, ...runtimeParams } = params
   const prefix = prefixOf(turn, request)

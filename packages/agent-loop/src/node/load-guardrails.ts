@@ -115,7 +115,7 @@ function defined(exportName: string, value: unknown): Guardrail {
     const guardrail = defineGuardrail(value as Guardrail)
     if (hasHandler(guardrail)) return guardrail
   } catch (error) {
-    throw new Error(`its export ${exportName} is no guardrail: ${messageOf(error)}`, { cause: error })
+    throw new Error(`its export ${exportName} is not a guardrail: ${messageOf(error)}`, { cause: error })
   }
-  throw new Error(`its export ${exportName} is no guardrail: it has none of ${handlerNames.join(', ')}`)
+  throw new Error(`its export ${exportName} is not a guardrail: it has none of ${handlerNames.join(', ')}`)
 }

@@ -54,7 +54,7 @@ export function startRun(agent: AgentDefinition, input: AgentInput | undefined, 
       checkReaderOptions(readerOptions)
       return events.read(readerOptions)
     },
-    [Symbol.asyncIterator]: () => iterate({ events, gate, onBreak: () => (onBreak === 'abort' ? abort('the driver left') : undefined) }),
+    [Symbol.asyncIterator]: () => iterate({ events, gate, onBreak: () => (onBreak === 'abort' ? abort('the iteration that drives the run was ended') : undefined) }),
     result() {
       gate.openUnlessDriven()
       return result

@@ -38,11 +38,11 @@ describe('loadGuardrails', () => {
     const wrong: Readonly<Record<string, readonly [code: string, message: unknown]>> = {
       'broken.mjs': ['export const =', expect.any(String)],
       'empty.mjs': ['export const helper = () => 1', 'it exports no guardrail'],
-      'hookless.mjs': ["export const guardrail = { name: 'x' }", 'its export guardrail is no guardrail: it has none of onTurnStart, onTurnEnd, beforeCall, afterCall'],
-      'nameless.mjs': ['export const a = { beforeCall() {} }', 'its export a is no guardrail: defineGuardrail.options.name must be a text that is not blank; received undefined'],
-      'odd.mjs': ["export const guardrails = [{ name: 'x', beforeCall: 1 }]", 'its export guardrails is no guardrail: the guardrail x: beforeCall must be a function; received 1'],
-      'policy.mjs': ["export const guardrail = { name: 'x', onError: 'ignore', beforeCall() {} }", 'its export guardrail is no guardrail: the guardrail x: onError must be one of block, allow; received "ignore"'],
-      'text.mjs': ["export const guardrails = ['x']", 'its export guardrails is no guardrail: defineGuardrail.options must be a guardrail; received a text of 1 character'],
+      'hookless.mjs': ["export const guardrail = { name: 'x' }", 'its export guardrail is not a guardrail: it has none of onTurnStart, onTurnEnd, beforeCall, afterCall'],
+      'nameless.mjs': ['export const a = { beforeCall() {} }', 'its export a is not a guardrail: defineGuardrail.options.name must be a text that is not blank; received undefined'],
+      'odd.mjs': ["export const guardrails = [{ name: 'x', beforeCall: 1 }]", 'its export guardrails is not a guardrail: the guardrail x: beforeCall must be a function; received 1'],
+      'policy.mjs': ["export const guardrail = { name: 'x', onError: 'ignore', beforeCall() {} }", 'its export guardrail is not a guardrail: the guardrail x: onError must be one of block, allow; received "ignore"'],
+      'text.mjs': ["export const guardrails = ['x']", 'its export guardrails is not a guardrail: defineGuardrail.options must be a guardrail; received a text of 1 character'],
       'throws.mjs': ["throw new Error('at load')", 'at load'],
     }
     for (const [name, [code]] of Object.entries(wrong)) await folder.write(name, code)

@@ -169,7 +169,7 @@ export async function askCompaction(calls: HandlerCalls, event: HookEvent<'befor
     take: (returned, { name }) => {
       const decision = readCompactionDecision(returned, event.messages)
       if (!decision) return 'go-on'
-      if ('cancel' in decision) decided = { cancel: true, reason: decision.reason ?? `the extension ${name} said so` }
+      if ('cancel' in decision) decided = { cancel: true, reason: decision.reason ?? `the extension ${name} requested it` }
       else if ('compaction' in decision) decided = decision
       else if (decision.instructions) added.push(decision.instructions)
       return decided ? 'end' : 'go-on'

@@ -128,7 +128,7 @@ function isFinal(message: AssistantMessage): boolean {
 
 async function readText(schema: ToolSchema, text: string): Promise<SchemaResult> {
   const found = jsonIn(text)
-  return found === undefined ? wrong('the answer is no JSON object') : asJson(await schema.validate(found))
+  return found === undefined ? wrong('the answer is not a JSON object') : asJson(await schema.validate(found))
 }
 
 /** Returns the object in a text: models put words or a fence around it. */
