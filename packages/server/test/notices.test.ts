@@ -15,7 +15,7 @@ describe.each(stores)('notices over the $name store', ({ make }) => {
     const list = async (query = '') => ((await (await get(mine + query)).json()) as NoticeList).notices
     await expect.poll(async () => (await list('?state=failed')).length, { timeout: 20_000 }).toBe(1)
     const [failed] = await list()
-    expect(failed).toMatchObject({ n: 1, hook: 'default', type: 'settled', state: 'failed', error: 'the address is refused: it is not a public one', body: { agent: 'assistant', outcome: 'completed' } })
+    expect(failed).toMatchObject({ n: 1, hook: 'default', type: 'settled', state: 'failed', error: 'the address is refused: it is not a public address', body: { agent: 'assistant', outcome: 'completed' } })
     for (const hidden of ['tenant:', 'hooks.example', secret]) expect(JSON.stringify(failed)).not.toContain(hidden)
     const again = (await (await post(`${mine}/${failed?.id}/resend`, {})).json()) as NoticeView
     expect(again).toMatchObject({ id: failed?.id, state: 'pending' })

@@ -109,7 +109,7 @@ export function parseStored<T>(text: string, where: string): T {
   try {
     return JSON.parse(text) as T
   } catch {
-    throw new SessionError('store-corrupt', `${where} holds text that is not JSON`)
+    throw new SessionError('store-corrupt', `${where} is damaged: its stored text is not JSON. Restore a backup`)
   }
 }
 

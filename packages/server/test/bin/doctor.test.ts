@@ -96,7 +96,7 @@ describe('S214: doctor', () => {
     expect(code).toBe(1)
     expect(stdout).toMatch(/^needs-recovery: paying wait for a decision .*bowline-server log/m)
     expect(stdout).toMatch(/^overdue-timers: schedule of later are overdue\. Start a server/m)
-    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public one\) were given up/m)
+    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public address\) were given up/m)
     expect(stdout).toMatch(/^3 problems were found\.$/m)
   })
 

@@ -42,7 +42,7 @@ it('V81, V86: it is ready when it says where it listens, and a second one on its
     commandResult([...usual, '--store', 'memory:'], { folder }),
   ])
   expect(sameFile).toMatchObject({ code: 1, stdout: '' })
-  expect(sameFile.stderr).toMatch(/^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\n$/)
+  expect(sameFile.stderr).toMatch(/^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\. Close it there first\n$/)
   expect(sameFile.stderr).toContain(join('.bowline', 'data.db'))
   expect(samePort).toMatchObject({ code: 1, stdout: '' })
   expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is taken: .*--port\n$/)

@@ -107,6 +107,6 @@ describe('S214: log', () => {
     const missing = (key: string) => runHere(['log', key, '--store', 'sqlite:./data.db'], folder)
     expect((await missing('bill')).stderr).toMatch(/^bowline-server: bill: there is no such session in sqlite:\S+; did you mean tenant:acme:bill\?\n$/)
     expect((await missing('room:9')).stderr).toMatch(/; the newest are tenant:acme:bill\n$/)
-    expect(await missing('a b')).toMatchObject({ code: 1, stderr: expect.stringContaining('no such key contains " "') as string })
+    expect(await missing('a b')).toMatchObject({ code: 1, stderr: expect.stringContaining('it contains " "') as string })
   })
 })

@@ -225,7 +225,7 @@ describe('what is wrong', () => {
 
   it('V69: what is no address and no range is no trusted proxy', async () => {
     const faults = await faultsOf({ argv: ['--trusted-proxies', '10.0.0.0/8,anybody'] })
-    expect(faults).toEqual(['trustedProxies (--trusted-proxies): the list: "anybody" is neither an address nor a range such as 10.0.0.0/8'])
+    expect(faults).toEqual(['trustedProxies (--trusted-proxies): the list: "anybody" must be an IP address or a range such as 10.0.0.0/8'])
   })
 
   it('V58: a list of tokens without one is refused, and the fault says how to make one', async () => {

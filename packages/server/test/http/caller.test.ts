@@ -62,8 +62,8 @@ describe('V69: who calls', () => {
   it('V69: forms that programs read differently are no addresses', () => {
     for (const text of ['127.1', '0x7f000001', '2130706433', '', 'localhost', undefined]) expect(parseAddress(text)).toBeUndefined()
     expect(parseRanges(['10.0.0.0/8', '10.0.0.1', '::1', '::/0', '10.0.0.0/33', 'x'], (place) => `list[${place}]`).faults).toEqual([
-      'list[4]: "10.0.0.0/33" is neither an address nor a range such as 10.0.0.0/8',
-      'list[5]: "x" is neither an address nor a range such as 10.0.0.0/8',
+      'list[4]: "10.0.0.0/33" must be an IP address or a range such as 10.0.0.0/8',
+      'list[5]: "x" must be an IP address or a range such as 10.0.0.0/8',
     ])
   })
 

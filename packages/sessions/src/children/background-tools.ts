@@ -61,7 +61,7 @@ export function backgroundTools(context: ChildContext, sessionKey: string): read
 
 /** Finds a task of this session only. The model sees the error. */
 async function findTask({ store }: ChildContext, sessionKey: string, id: string): Promise<RunRecord> {
-  if (!isTaskId(id)) throw new Error(`${JSON.stringify(id)} is no task id: it looks like bg_ and 32 hexadecimal digits.`)
+  if (!isTaskId(id)) throw new Error(`${JSON.stringify(id)} is not a task id. A task id is bg_ and 32 hexadecimal digits.`)
   let page: string | undefined
   do {
     const children = await store.listChildren({ parent: { session: sessionKey }, limit: 1000, ...(page === undefined ? {} : { page }) })
@@ -69,7 +69,7 @@ async function findTask({ store }: ChildContext, sessionKey: string, id: string)
     if (found) return found
     page = children.next
   } while (page !== undefined)
-  throw new Error(`There is no background task ${id} of this conversation, or it is kept no longer.`)
+  throw new Error(`This conversation has no background task ${id}, or the task was removed.`)
 }
 
 type TaskReport = { readonly id: string; readonly agent: string; readonly status: string; readonly text: string; readonly error: string | null }

@@ -65,7 +65,7 @@ async function readChild({ context: { store } }: ChildHostOptions, runId: string
 
 async function required(options: ChildHostOptions, runId: string): Promise<RunRecord> {
   const child = await readChild(options, runId)
-  if (!child) throw new AgentError('invalid-input', 'The conversation with the subagent is over: it was deleted, or has expired.')
+  if (!child) throw new AgentError('invalid-input', 'The conversation with the subagent was deleted or has expired.')
   return child
 }
 
@@ -78,7 +78,7 @@ async function launch(options: ChildHostOptions, request: ChildRequest): Promise
   const [opening, start] = spawnOf(options, request)
   const result = await spawn([opening, start], startOf(options, request))
   if (!result.ok && result.reason === 'stopping') return undefined
-  if (!result.ok) throw new AgentError('fenced', 'The run belongs to another process by now.')
+  if (!result.ok) throw new AgentError('fenced', 'Another process has taken over the run.')
   context.announce(start.to)
   context.wake(start.to)
   return required(options, request.key)

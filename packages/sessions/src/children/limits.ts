@@ -16,12 +16,12 @@ export async function checkLimits({ context, session, run }: Limited, { backgrou
   if (!background) return
   const { store, background: limits } = context
   const depth = (originOf(run)?.path.length ?? 0) + 1
-  if (depth > limits.maxDepth) throw refused(`Agents in the background may stand ${limits.maxDepth} deep.`)
+  if (depth > limits.maxDepth) throw refused(`The limit of nested background tasks is reached (maxDepth: ${limits.maxDepth}).`)
   if ((await countTasks(store, session.key, limits.maxActive, openStatuses)) >= limits.maxActive) {
-    throw refused(`${limits.maxActive} background tasks are under way: wait for one, or cancel one.`)
+    throw refused(`The limit of running background tasks is reached (maxActive: ${limits.maxActive}). Wait for one, or cancel one.`)
   }
   if ((await countTasks(store, session.key, limits.maxRetained)) >= limits.maxRetained) {
-    throw refused(`This conversation has had ${limits.maxRetained} background tasks: no more are kept.`)
+    throw refused(`The limit of background tasks of this conversation is reached (maxRetained: ${limits.maxRetained}).`)
   }
 }
 

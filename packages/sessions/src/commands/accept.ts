@@ -198,12 +198,12 @@ export async function refusal(context: SessionContext, reason: CommitRefusal, ke
   switch (reason) {
     case 'busy': {
       const [open] = (await context.store.listRuns(key, { status: openStatuses, limit: 1 })).items
-      return new SessionError('busy', `A run of the session ${key} is open.`, open ? { runId: open.id } : {})
+      return new SessionError('busy', `A run of the session ${key} is open. Wait for it, stop it, or choose another onBusy.`, open ? { runId: open.id } : {})
     }
     case 'id-reused':
-      return new SessionError('id-reused', 'The input id was accepted before with other content.')
+      return new SessionError('id-reused', 'The input id was used before with other content. Choose another id.')
     case 'queue-full':
-      return new SessionError('queue-full', `Too much waits in the session ${key}.`)
+      return new SessionError('queue-full', `The limit of pending runs and inputs of the session ${key} is reached. Retry later.`)
     default:
       return new SessionError('conflict', `The store refused the input: ${reason}.`)
   }

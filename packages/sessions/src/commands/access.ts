@@ -62,7 +62,7 @@ export class SessionAccess {
 
   checkAlive(session: SessionRecord): SessionRecord {
     if (session.expiredAt === undefined) return session
-    throw new SessionError('session-expired', `The session ${this.key} has expired: it can be read, and not written.`)
+    throw new SessionError('session-expired', `The session ${this.key} has expired and can only be read. Start another session.`)
   }
 
   /** Binds the handle to this incarnation. */
@@ -76,7 +76,7 @@ export class SessionAccess {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw new SessionError('handle-closed', `This handle of the session ${this.key} was closed: take a new one.`)
+    if (this.#isClosed) throw new SessionError('handle-closed', `This handle of the session ${this.key} is closed. Get a new one with runtime.session(key).`)
   }
 
   async #read() {
@@ -100,10 +100,10 @@ export class SessionAccess {
   }
 
   #missing(): SessionError {
-    return new SessionError('session-missing', `There is no session ${this.key}.`)
+    return new SessionError('session-missing', `There is no session ${this.key}. Create it with send.`)
   }
 
   #deleted(): SessionError {
-    return new SessionError('session-deleted', `The session ${this.key} was deleted; a new handle makes a new one.`)
+    return new SessionError('session-deleted', `The session ${this.key} was deleted. Use a new handle to start a new one.`)
   }
 }

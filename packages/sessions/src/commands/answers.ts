@@ -86,12 +86,12 @@ async function runAgain(context: SessionContext, root: string, toolCallId: strin
     checkAgrees(given, { call, pending: waiting, agents })
     if (call.state === 'pending') return run.id
     if (!waiting?.unknown) {
-      throw new SessionError('tool-result-conflict', `The outcome of the call ${toolCallId} is not open.`)
+      throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has an outcome, which stays.`)
     }
     const pendingToolCalls = run.pendingToolCalls.filter((pending) => pending.toolCallId !== toolCallId)
     const inbox = await readAnswers(context.store, key)
     if (inbox.some((row) => row.id === answerId(run.id, toolCallId))) {
-      throw new SessionError('tool-result-conflict', `The call ${toolCallId} was answered otherwise.`)
+      throw new SessionError('tool-result-conflict', `The call ${toolCallId} already has a different answer, which stays.`)
     }
     const last = isAllAnswered(openQuestions({ ...run, pendingToolCalls }, inbox))
     const { outcome: _outcome, ...open } = call
@@ -119,7 +119,7 @@ async function targetOf({ store }: SessionContext, key: string, answers: readonl
   for (const { result } of answers) targets.add(await sessionBelow(store, key, result.path ?? []))
   const [target = key, other] = targets
   if (other === undefined) return target
-  throw new SessionError('invalid-input', 'The results are for different subagents: submit those of each by themselves.')
+  throw new SessionError('invalid-input', 'The results are for different subagents. Submit the results of each subagent separately.')
 }
 
 /** Merges equal answers to one call. Throws if they differ. */
@@ -182,7 +182,7 @@ function refusal(refused: readonly (readonly [string, SessionErrorCode])[]): Ses
   const [first] = refused
   const ids = refused.map(([id]) => id).join(', ')
   const code = first?.[1] ?? 'unknown-tool-call'
-  const text = code === 'unknown-tool-call' ? `No call waits for these results: ${ids}.` : `These calls have other results: ${ids}.`
+  const text = code === 'unknown-tool-call' ? `No pending call for these results: ${ids}. Take the ids from pendingToolCalls.` : `These calls already have different results, which stay: ${ids}.`
   return new SessionError(code, text, { refused: refused.map(([id, each]) => ({ id, code: each })) })
 }
 

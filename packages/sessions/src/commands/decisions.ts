@@ -31,7 +31,7 @@ export async function decideApproval(context: SessionContext, key: string, given
   const body = bodyOf(given)
   return retryOnConflict(async () => {
     const asker = await readApproval(context, key, given.approvalId)
-    if (given.about !== undefined && asker.about !== given.about) throw new SessionError('unknown-approval', `The approval ${given.approvalId} is about a call and not about a budget: use approve or deny.`)
+    if (given.about !== undefined && asker.about !== given.about) throw new SessionError('unknown-approval', `The approval ${given.approvalId} is for a call, not for a budget. Use approve or deny.`)
     const session = await readSession(context, asker.session)
     // Everything judged is read after the session, because the commit tests the version of the session.
     const [call, run, inbox] = await Promise.all([readApproval(context, key, given.approvalId), readRun(store, asker.runId), readAnswers(store, asker.session)])
@@ -102,7 +102,7 @@ async function runOf({ store }: SessionContext, key: string, run: RunRecord): Pr
 }
 
 function conflict(approvalId: string): SessionError {
-  return new SessionError('approval-conflict', `The approval ${approvalId} was decided otherwise, or is about another input.`)
+  return new SessionError('approval-conflict', `The approval ${approvalId} was already decided differently, or its input has changed. Read it again.`)
 }
 
 function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxRecord[], repeated: boolean): ApprovalReceipt {
@@ -113,6 +113,6 @@ function receiptOf({ at, body }: Decided, run: RunRecord, inbox: readonly InboxR
 
 async function readApproval({ store }: SessionContext, key: string, approvalId: string): Promise<ToolCallRecord> {
   const read = await store.readApproval(approvalId)
-  if (read.status === 'missing' || !isBelow(read.value.session, key)) throw new SessionError('unknown-approval', `Nobody asked for the approval ${approvalId} in this session.`)
+  if (read.status === 'missing' || !isBelow(read.value.session, key)) throw new SessionError('unknown-approval', `This session has no approval ${approvalId}. Take the id from pendingApprovals.`)
   return read.value
 }

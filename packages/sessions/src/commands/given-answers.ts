@@ -69,7 +69,7 @@ function formOf<Form extends string>(place: string, given: unknown, forms: reado
     throw new SessionError('invalid-input', `${place} must have exactly one of ${forms.join(', ')}; received ${received}.`)
   }
   const stray = besideOutput.find((name) => form !== 'output' && fields[name] !== undefined)
-  if (stray !== undefined) throw new SessionError('invalid-input', `${place}.${stray} belongs to an output, and there is none.`)
+  if (stray !== undefined) throw new SessionError('invalid-input', `${place}.${stray} is allowed only with output.`)
   return form
 }
 
@@ -148,6 +148,6 @@ function checkSame(path: string, said: unknown, stored: unknown): void {
 }
 
 function another(path: string): SessionError {
-  const message = 'is not that of the call that waits: check which call is answered.'
+  const message = 'differs from that of the pending call: check the toolCallId.'
   return new SessionError('invalid-input', `${path} ${message}`, { issues: [{ path, message }] })
 }

@@ -14,7 +14,7 @@ export function historyOf(messages: readonly Message[], ids: IdSource): readonly
   for (const [place, message] of messages.entries()) checkShape(`history[${place}]`, message)
   const transcript = repairTranscript(messages.map((message) => ({ ...message, id: message.id ?? ids.next('msg') })))
   const [wrong] = transcript.repairs
-  if (wrong) throw new SessionError('invalid-input', `history[${wrong.messageIndex}] is no message of a transcript: ${faults[wrong.code]} (${wrong.code}).`)
+  if (wrong) throw new SessionError('invalid-input', `history[${wrong.messageIndex}] is not a valid message of a transcript: ${faults[wrong.code]} (${wrong.code}).`)
   return transcript.messages as readonly StoredMessage[]
 }
 

@@ -12,7 +12,7 @@ export async function sessionBelow(store: SessionStore, key: string, path: reado
   if (first === undefined) return key
   const call = await store.readCall(key, first)
   const child = call.status === 'found' ? await store.readRun(`${call.value.runId}/${first}`) : call
-  if (child.status === 'missing') throw new SessionError('unknown-tool-call', `No subagent works for the call ${first}.`, { refused: [{ id: first, code: 'unknown-tool-call' }] })
+  if (child.status === 'missing') throw new SessionError('unknown-tool-call', `The call ${first} has no subagent. Take the path from pendingToolCalls or pendingApprovals.`, { refused: [{ id: first, code: 'unknown-tool-call' }] })
   return sessionBelow(store, child.value.session, rest)
 }
 

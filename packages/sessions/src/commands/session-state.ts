@@ -41,7 +41,7 @@ export function sessionState(
       if (version === undefined) return sessionState.update(() => value)
       const written = await write(await writable(), value, version)
       if (written) return written
-      throw new SessionError('conflict', 'The state of the session has another version: read it again.')
+      throw new SessionError('conflict', 'The state of the session has changed to another version. Read it again.')
     },
     async update(change) {
       inputChecks.checkRequired('change', change, 'a function', (given) => typeof given === 'function')

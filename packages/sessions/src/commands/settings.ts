@@ -52,9 +52,9 @@ export function runtimeParamsOf(path: string, given: unknown): (JSONObject & Run
 /** Returns a copy of the schema. Throws `invalid-input` unless it is a JSON Schema of an object. */
 export function outputSchemaOf(path: string, given: unknown): JSONObject | undefined {
   if (given === undefined) return undefined
-  inputChecks.checkRequired(path, given, 'a JSON Schema, for it is stored with the run', (schema) => isRecord(schema) && !('~standard' in schema))
+  inputChecks.checkRequired(path, given, 'a JSON Schema, because it is stored with the run', (schema) => isRecord(schema) && !('~standard' in schema))
   const schema = checkedCopy(given as JSONObject, path)
-  inputChecks.checkRequired(`${path}.type`, schema['type'], "'object': put another value into a field of one", (type) => type === 'object')
+  inputChecks.checkRequired(`${path}.type`, schema['type'], "'object' (put a value of another type into a property)", (type) => type === 'object')
   return schema
 }
 

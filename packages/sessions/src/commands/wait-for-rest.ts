@@ -13,7 +13,7 @@ export async function readRun(store: SessionStore, runId: string): Promise<RunRe
 }
 
 export function unknownRun(runId: string): SessionError {
-  return new SessionError('unknown-run', `There is no run ${runId} in this session.`)
+  return new SessionError('unknown-run', `This session has no run ${runId}. Take the id from runs().`)
 }
 
 /** Resolves with the run when it waits for outside help or has ended, or in its present state when the signal is aborted. */

@@ -29,9 +29,9 @@ export function webhookFields(checks: Checks, protocols: readonly string[]): Fie
       for (const [place, each] of value.entries()) secret(`${path}[${place}]`, each)
     },
     headers: (path, value) => {
-      checks.checkValues(path, value, (place, text) => checkRequired(place, text, 'a text that can stand in a header', (given) => typeof given === 'string' && visible.test(given)))
+      checks.checkValues(path, value, (place, text) => checkRequired(place, text, 'a text that is valid in a header', (given) => typeof given === 'string' && visible.test(given)))
       for (const name of Object.keys((value ?? {}))) {
-        checkRequired(`${path}.${name}`, name, 'under the name of a header that is not set by the runtime itself', () => headerName.test(name) && !ownHeaders.test(name))
+        checkRequired(`${path}.${name}`, name, 'a header that the runtime does not set itself', () => headerName.test(name) && !ownHeaders.test(name))
       }
     },
     retentionMs: checks.whole(1, 365 * 86_400_000),

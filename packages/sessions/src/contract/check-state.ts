@@ -16,7 +16,7 @@ function checkText(what: string, text: unknown): void {
   if (typeof text !== 'string' || text === '') {
     throw new SessionError('invalid-key', `The ${what} of a state record must be a text with at least one character; received ${describeValue(text)}.`)
   }
-  if (!text.isWellFormed() || text.includes('\0')) throw new SessionError('invalid-key', `The ${what} of a state record has characters that cannot be stored.`)
+  if (!text.isWellFormed() || text.includes('\0')) throw new SessionError('invalid-key', `The ${what} of a state record must be well-formed Unicode without NUL characters.`)
   if (new TextEncoder().encode(text).length > maxBytes) throw new SessionError('invalid-key', `The ${what} of a state record must have at most ${maxBytes} bytes.`)
 }
 

@@ -20,7 +20,7 @@ export function printCursor(seq: number, n = 0): string {
 export function parseCursor(cursor: string): Position {
   const match = typeof cursor === 'string' ? form.exec(cursor) : null
   if (!match) {
-    throw new SessionError('invalid-cursor', `The cursor is not one that this log gave out: hand back a cursor unchanged; received ${describeValue(cursor)}.`)
+    throw new SessionError('invalid-cursor', `The cursor must be the id of an event, unchanged; received ${describeValue(cursor)}.`)
   }
   return { seq: Number(match[1]), n: Number(match[2] ?? 0) }
 }

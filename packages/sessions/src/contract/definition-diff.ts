@@ -68,8 +68,8 @@ export function describeDiff({ instructions, model, tools }: DefinitionDiff): st
     ...(instructions ? ['the instructions'] : []),
     ...(model ? [`the model (${model.from} is ${model.to} now)`] : []),
     ...tools.added.map((name) => `the new tool ${name}`),
-    ...tools.removed.map((name) => `the tool ${name}, which is gone`),
+    ...tools.removed.map((name) => `the removed tool ${name}`),
     ...tools.changed.map(({ name, fields }) => `${fields.join(', ')} of the tool ${name}`),
   ]
-  return changes.length > 0 ? changes.join('; ') : 'nothing that a model is told'
+  return changes.length > 0 ? changes.join('; ') : 'nothing that is sent to the model'
 }

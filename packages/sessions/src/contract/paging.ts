@@ -99,5 +99,5 @@ export function parseTimerPosition(page: string): TimerPosition {
 }
 
 function invalidPage(): SessionError {
-  return new SessionError('invalid-cursor', 'The page is not one that this store gave')
+  return new SessionError('invalid-cursor', 'page must be the next of an earlier page, unchanged')
 }

@@ -359,10 +359,10 @@ class LogReader {
 
   #checkReach(firstSeq: number, lastSeq: number): void {
     if (this.#seq > lastSeq) {
-      throw new SessionError('cursor-ahead', `The log ends at ${lastSeq}; the cursor names ${this.#seq}.`)
+      throw new SessionError('cursor-ahead', `The cursor ${this.#seq} is beyond the end of the log, ${lastSeq}. It belongs to another session or an older copy: read from the start.`)
     }
     if (this.#seq + 1 < firstSeq) {
-      throw new SessionError('cursor-expired', `The log begins at ${firstSeq}: load the transcript and go on from there.`, {
+      throw new SessionError('cursor-expired', `The log begins at ${firstSeq}, after the cursor. Load the transcript and continue from its cursor.`, {
         firstSeq,
       })
     }

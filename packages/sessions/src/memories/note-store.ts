@@ -53,7 +53,7 @@ export class NoteStore {
         const result = await this.#write(scope, id, read.status === 'found' ? read.value.version : null, next, changeKey)
         return result.ok ? next : tryAgain
       },
-      (tries) => `The note has changed ${tries} times while it was to be changed. Try again.`,
+      (tries) => `The note was changed by other writers in each of ${tries} tries. Try again.`,
       highestTries,
     )
   }

@@ -19,7 +19,7 @@ export function parseRanges(list: readonly string[], nameOf: (place: number) => 
     const address = parseAddress(entry)
     if (address) ranges.push([address, address.kind() === 'ipv4' ? 32 : 128])
     else if (ipaddr.IPv4.isValidCIDRFourPartDecimal(entry) || ipaddr.IPv6.isValidCIDR(entry)) ranges.push(ipaddr.parseCIDR(entry))
-    else faults.push(`${nameOf(place)}: ${JSON.stringify(entry)} is neither an address nor a range such as 10.0.0.0/8`)
+    else faults.push(`${nameOf(place)}: ${JSON.stringify(entry)} must be an IP address or a range such as 10.0.0.0/8`)
   }
   return { ranges, faults }
 }

@@ -76,11 +76,11 @@ function send(url: URL, addresses: readonly Address[], { method = 'GET', headers
   request.once('response', resolve)
   request.once('upgrade', (_response, socket) => {
     socket.destroy()
-    reject(new Error('The server wants to speak another protocol.'))
+    reject(new Error('The server switched to another protocol.'))
   })
   request.on('error', reject)
   // Has no effect after an answer.
-  request.once('close', () => reject(new Error('There was no answer.')))
+  request.once('close', () => reject(new Error('The server did not answer.')))
   request.end(body)
   return promise
 }

@@ -41,7 +41,7 @@ export async function postWebhook(webhook: Webhook, notice: NoticeRecord, { cloc
   }
 }
 
-const reasons = { protocol: 'its protocol is not allowed', user: 'it names a user', 'not-public': 'it is not a public one' } as const
+const reasons = { protocol: 'its protocol is not allowed', user: 'it names a user', 'not-public': 'it is not a public address' } as const
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true }))

@@ -71,6 +71,6 @@ function checkType(place: string, type: unknown, predicates: Predicates): void {
 function checkPredicate({ name: predicate }: Extract<Typed, { type: 'predicate' }>, place: string, predicates: Predicates): void {
   if (Object.hasOwn(predicates, predicate)) return
   const known = Object.keys(predicates)
-  const there = known.length === 0 ? 'there are none' : `there are: ${known.join(', ')}`
-  throw refusal(`${place}.name is no registered predicate: ${JSON.stringify(predicate)}; ${there}`)
+  const there = known.length === 0 ? 'none is registered' : `registered are: ${known.join(', ')}`
+  throw refusal(`${place}.name is not a registered predicate: ${JSON.stringify(predicate)}; ${there}`)
 }

@@ -62,12 +62,12 @@ function checkSomeNames(path: string, given: unknown): void {
 function checkStep(step: OrchestrationStep, place: string, predicates: Predicates): CheckedStep {
   const { name, conditions = [], tools, availableTools, sequence } = step
   if (name === undefined) refuse(`${place}.name`, 'is missing')
-  if (tools && availableTools) refuse(`${place}.availableTools`, 'cannot stand beside tools')
+  if (tools && availableTools) refuse(`${place}.availableTools`, 'cannot be set together with tools')
   const { allow, deny = [] } = tools ?? { allow: availableTools?.allowed, deny: availableTools?.denied }
   for (const [index, condition] of conditions.entries()) checkCondition(condition, `${place}.conditions[${index}]`, predicates)
   const positions = sequence === undefined ? [] : checkSequence(sequence, `${place}.sequence`, deny)
   const needsSequence = conditions.findIndex((condition) => 'type' in condition && condition.type === 'sequence_match' && condition.value === undefined)
-  if (needsSequence >= 0 && positions.length === 0) refuse(`${place}.conditions[${needsSequence}]`, 'needs a value, or a sequence of its step')
+  if (needsSequence >= 0 && positions.length === 0) refuse(`${place}.conditions[${needsSequence}]`, 'needs a value, or its step needs a sequence')
   return { given: step, name, isDefault: step.isDefault === true, sticky: step.sticky !== false, conditions, allow, deny, sequence: positions }
 }
 

@@ -55,7 +55,7 @@ export function orchestrationExtension({ sequencer, onUnavailable, ...parts }: E
 
 function noTools({ onDiagnostic }: Pick<ExtensionParts, 'onDiagnostic'>, { sessionKey }: ExtensionContext, error: unknown): readonly string[] {
   const name = error instanceof Error ? error.name : typeof error
-  onDiagnostic({ code: 'state-unavailable', ...(sessionKey !== undefined && { sessionId: sessionKey }), message: `No tool is offered, the state cannot be used: ${name}.` })
+  onDiagnostic({ code: 'state-unavailable', ...(sessionKey !== undefined && { sessionId: sessionKey }), message: `No tool is offered, because the state cannot be used: ${name}.` })
   return []
 }
 
@@ -116,7 +116,7 @@ class Turn {
 }
 
 function idOf({ sessionKey, agent, runId }: ExtensionContext): string {
-  if (sessionKey === undefined) throw new SessionError('invalid-key', 'The orchestration extension needs a session key: give the run one.')
+  if (sessionKey === undefined) throw new SessionError('invalid-key', 'The orchestration extension needs a session key. Set sessionKey of the run.')
   return stateIdOf(sessionKey, agent.length > 0 ? runId : undefined)
 }
 
@@ -127,7 +127,7 @@ function textOf({ content }: UserMessage): string {
 /** Rejects with `store-unavailable` if there is no answer in time. A later answer is ignored. */
 function within<T>(clock: Clock, timeoutMs: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(new SessionError('store-unavailable', `The state store has not answered within ${timeoutMs} ms.`))
+    const giveUp = (): void => reject(new SessionError('store-unavailable', `The state store did not answer within ${timeoutMs} ms.`))
     const cancelTimer = clock.setTimer(clock.now() + timeoutMs, giveUp, { hold: true })
     work.then(resolve, reject).finally(cancelTimer)
   })

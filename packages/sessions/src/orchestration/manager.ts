@@ -192,7 +192,7 @@ class Manager implements Orchestration {
       return (await this.#records.read(id)) ?? freshState(id, { version: 0, lastAccessed: this.#clock.now(), ttl: this.#ttlMs })
     } catch (error) {
       if (this.#onUnavailable === 'fail') throw error
-      this.#tell({ code: 'state-unavailable', sessionId: id, message: `No tool is allowed, the state cannot be read: ${nameOf(error)}.` })
+      this.#tell({ code: 'state-unavailable', sessionId: id, message: `No tool is allowed, because the state cannot be read: ${nameOf(error)}.` })
       return undefined
     }
   }

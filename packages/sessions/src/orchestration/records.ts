@@ -170,7 +170,7 @@ export class StateRecords {
   }
 
   #retry<T>(id: string, attempt: (tried: number) => Promise<T | typeof tryAgain>): Promise<T> {
-    return retryOnConflict(attempt, (tries) => `The orchestration state of ${id} changed ${tries} times while it was to be changed. Try again.`, highestTries)
+    return retryOnConflict(attempt, (tries) => `The orchestration state of ${id} was changed by other writers in each of ${tries} tries. Try again.`, highestTries)
   }
 }
 

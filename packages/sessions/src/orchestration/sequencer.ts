@@ -183,11 +183,11 @@ export class Sequencer implements StepSequencer {
     const active = this.#active(state)
     if (active && (active.sticky || this.#conditionsHold(active, state, context))) return { step: active, because: 'it stays active' }
     if (state.activeStep !== undefined && !active) {
-      const message = `The active step ${state.activeStep} is not configured any more.`
+      const message = `The active step ${state.activeStep} is no longer configured.`
       this.#tell({ code: 'step-missing', sessionId: state.sessionId, step: state.activeStep, message })
     }
     const fallback = this.#steps.find(({ isDefault }) => isDefault)
-    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches, and there is no default' }
+    return fallback ? { step: fallback, because: 'it is the default' } : { step: undefined, because: 'no step matches and there is no default' }
   }
 
   #conditionsHold(owner: CheckedStep, state: OrchestrationState, context: ConditionContext): boolean {

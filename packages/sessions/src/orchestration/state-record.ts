@@ -27,7 +27,7 @@ export function toValue({ state, keys }: StateRecord): JSONObject {
   const { sessionId, lastAccessed: _at, ttl: _ttl, version: _version, ...fields } = state
   const value = copyJson({ ...fields, keys }) as unknown as JSONObject
   const fault = faultOf(value)
-  if (fault !== undefined) throw new SessionError('invalid-input', `The orchestration state of ${sessionId} cannot be changed so: ${fault}.`)
+  if (fault !== undefined) throw new SessionError('invalid-input', `The orchestration state of ${sessionId} must stay valid: ${fault}.`)
   return value
 }
 
@@ -41,11 +41,11 @@ type StoredFields = Omit<OrchestrationState, 'sessionId' | 'version' | 'lastAcce
 
 function checkedValue(sessionId: string, value: JSONValue): StoredFields {
   if (isRecord(value) && typeof value['schemaVersion'] === 'number' && value['schemaVersion'] > 1) {
-    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1.`)
+    throw new SessionError('schema-too-new', `The orchestration state of ${sessionId} has schema version ${value['schemaVersion']}; this version of @bowline/sessions knows 1. Update it.`)
   }
   const fault = faultOf(value)
   if (fault !== undefined) {
-    throw new SessionError('store-corrupt', `The orchestration state of ${sessionId} cannot be read: ${fault}. resetState puts a fresh one in its place.`)
+    throw new SessionError('store-corrupt', `The orchestration state of ${sessionId} cannot be read: ${fault}. Replace it with resetState.`)
   }
   return value as unknown as StoredFields
 }

@@ -17,5 +17,5 @@ export function timeToLive(ttlMs: TimeToLive | undefined, environment: Readonly<
   if (text === 'never') return text
   const milliseconds = /^\d+(\.\d+)?$/.test(text) ? Math.round(Number(text) * 1_000) : 0
   if (milliseconds > 0 && milliseconds <= longestMs) return milliseconds
-  throw new SessionError('invalid-config', `${variable} must be 'never' or a number of seconds above 0, not ${JSON.stringify(text)}.`)
+  throw new SessionError('invalid-config', `${variable} must be 'never' or a number of seconds above 0; received ${JSON.stringify(text)}.`)
 }

@@ -72,7 +72,7 @@ export class RequestLog {
 
   /** Rejects if too many requests wait because the store does not answer. */
   add(sent: SentModelRequest, context: Place, at: number): Promise<void> {
-    if (this.#waiting >= mostWaiting) return Promise.reject(new SessionError('queue-full', `${mostWaiting} requests of the session ${this.#key} wait to be recorded already.`))
+    if (this.#waiting >= mostWaiting) return Promise.reject(new SessionError('queue-full', `The limit of ${mostWaiting} requests of the session ${this.#key} that are not yet recorded is reached. The store is too slow.`))
     this.#waiting++
     const added = this.#last.then(() => this.#add(sent, context, at)).finally(() => this.#waiting--)
     this.#last = added.catch(() => undefined)
@@ -82,7 +82,7 @@ export class RequestLog {
   async #add(sent: SentModelRequest, context: Place, at: number): Promise<void> {
     try {
       if ((await this.#write(sent, context, at)) || (await this.#write(sent, context, at))) return
-      throw new SessionError('conflict', `Two processes record requests of the session ${this.#key} at once.`)
+      throw new SessionError('conflict', `Two processes record requests of the session ${this.#key} at the same time.`)
     } catch (error) {
       // The stored content is no longer known.
       this.#known = undefined

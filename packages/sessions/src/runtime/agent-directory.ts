@@ -43,7 +43,7 @@ function rootsOf(list: readonly Agent[]): ReadonlyMap<string, Agent> {
   const agents = new Map<string, Agent>()
   for (const agent of list) {
     checkAgentName(agent.name)
-    if (agents.has(agent.name)) throw new SessionError('invalid-config', `Two agents have the name ${agent.name}.`)
+    if (agents.has(agent.name)) throw new SessionError('invalid-config', `Two agents have the name ${agent.name}. Rename one of them.`)
     agents.set(agent.name, agent)
   }
   return agents

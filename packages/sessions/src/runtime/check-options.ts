@@ -23,7 +23,7 @@ const isAgent = (value: unknown): boolean =>
 
 const agents: ArgumentCheck = (path, value) => {
   configChecks.checkRequired(path, value, 'a list with at least one agent', (given) => Array.isArray(given) && given.length > 0)
-  configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent that defineAgent gave', isAgent))(path, value)
+  configChecks.listOf((place, agent) => configChecks.checkRequired(place, agent, 'an agent made by defineAgent', isAgent))(path, value)
 }
 
 /** Reads only the description of the store, because creating a runtime does no I/O. */
@@ -168,7 +168,7 @@ const importOptions = inputChecks.optionalRecord<ImportOptions>({
 export function checkImport(lines: unknown, options: ImportOptions): void {
   importOptions('importSession.options', options)
   const isLines = typeof lines === 'object' && lines !== null && (Symbol.asyncIterator in lines || Symbol.iterator in lines)
-  if (!isLines) inputChecks.checkRequired('lines', lines, 'lines, one after the other', () => false)
+  if (!isLines) inputChecks.checkRequired('lines', lines, 'an iterable of lines', () => false)
 }
 
 /** Returns the error for an agent name that the runtime does not have. */

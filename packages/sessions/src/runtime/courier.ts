@@ -187,7 +187,7 @@ export class Courier {
     if (!webhook) return { state: 'failed', error: 'the session has no webhook' }
     // Loaded only if there is a webhook.
     const { postWebhook } = await import('../net/post-webhook.ts')
-    const error = this.#abort.signal.aborted ? 'it was left' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
+    const error = this.#abort.signal.aborted ? 'the runtime was stopped' : await postWebhook(webhook, notice, { clock, guard, abortSignal: this.#abort.signal })
     if (error === undefined) return { state: 'delivered' }
     if (this.#abort.signal.aborted) return { state: 'pending', dueInMs: 0 }
     const left = notice.queuedAt + (webhook.retentionMs ?? defaultRetentionMs) - clock.now()

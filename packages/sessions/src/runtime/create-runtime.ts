@@ -148,7 +148,7 @@ function runMethods({ context, loop, tenants, options, lifecycle }: RuntimeParts
   return {
     async tenantSpending(tenant) {
       inputChecks.checkName('tenant', tenant)
-      if (!tenants) throw new SessionError('invalid-config', 'This runtime holds no tenant to a budget: give createRuntime tenantBudget.')
+      if (!tenants) throw new SessionError('invalid-config', 'This runtime has no tenant budgets. Set tenantBudget of createRuntime.')
       if (options.autoStart !== false) await lifecycle.ensureStarted()
       return tenants.spending(tenant)
     },

@@ -69,7 +69,7 @@ export function failureOf(error: unknown): Remainder {
   return { kind: 'end', status: 'error', reason: 'refused', error: { code, message: error.message } }
 }
 
-const unknownAgent = { code: 'definition-changed', message: 'The agent of the run is not among those of this runtime any more.' } as const
+const unknownAgent = { code: 'definition-changed', message: 'This runtime no longer has the agent of the run. Add it to agents again.' } as const
 
 interface Execution {
   readonly agent: Agent
@@ -147,7 +147,7 @@ function remainderOf({ reason, error }: AgentResult, journal: StoreJournal): Rem
 
 function lostTooOften({ attempts }: ExecutionOptions, run: RunRecord): Remainder | undefined {
   if (run.attempts <= (attempts?.withoutProgress ?? 5) && run.totalAttempts <= (attempts?.total ?? 25)) return undefined
-  const message = `The run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
+  const message = `The process of the run was lost ${run.totalAttempts} times, ${run.attempts} of them without progress.`
   return { kind: 'end', status: 'error', reason: 'crash-loop', error: { code: 'crash-loop', message } }
 }
 

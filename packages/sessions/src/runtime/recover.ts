@@ -67,7 +67,7 @@ export async function finalizeRun({ store, live, ids, clock }: RecoverContext, c
     checkTaken(result)
     if (result.ok) live.publish(key, numbered(events, result), true)
     return live.announce(key)
-  }, (tries) => `The session ${key} changed ${tries} times while a run came to rest.`)
+  }, (tries) => `The session ${key} changed ${tries} times while a run was suspended.`)
 }
 
 /** Returns the event `settled`, if no other run is open and the log does not have it yet. */
@@ -172,7 +172,7 @@ async function commitEnd(
  */
 function checkTaken(result: CommitResult): void {
   if (result.ok || result.reason === 'fenced' || result.reason === 'missing') return
-  throw new SessionError('conflict', `The store refused to let go of a run: ${result.reason}.`)
+  throw new SessionError('conflict', `The store refused to release a run: ${result.reason}.`)
 }
 
 function fence(run: RunRecord): readonly Expect[] {

@@ -13,4 +13,4 @@ export type Remainder =
   | { readonly kind: 'refuse'; readonly diff: DefinitionDiff }
   | ({ readonly kind: 'end' } & LostRunEnd)
 
-export const notWritten = { code: 'store-unavailable', message: 'The run could not be read or written.' } as const
+export const notWritten = { code: 'store-unavailable', message: 'The store failed while the run was read or written.' } as const

@@ -128,7 +128,7 @@ export class TenantBudgets {
       coversChildren: true,
       name: 'tenant',
       reserve: async ({ cost }) => {
-        if (!cost) throw new SessionError('invalid-config', `The model has no price, and the tenant ${JSON.stringify(tenant)} is held to a budget: give the model by name, with models, a registry that has its price.`)
+        if (!cost) throw new SessionError('invalid-config', `The model has no price, but the tenant ${JSON.stringify(tenant)} has a budget. Name the model and set models to a registry with its price.`)
         this.#checkCurrency(cost)
         const account = present()
         const id = ids.next('reservation')
@@ -163,7 +163,7 @@ export class TenantBudgets {
 
   #checkCurrency(cost: Cost): void {
     const { currency = 'USD' } = this.#options
-    if (cost.currency !== currency) throw new SessionError('invalid-config', `tenantBudget.currency is ${currency}, and the model is paid in ${cost.currency}: name the currency of the prices.`)
+    if (cost.currency !== currency) throw new SessionError('invalid-config', `tenantBudget.currency must be the currency of the prices, ${cost.currency}; received ${currency}.`)
   }
 
   #tenantOf({ key, owner, metadata }: PayingSession): string | undefined {

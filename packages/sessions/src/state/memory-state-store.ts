@@ -33,7 +33,7 @@ export function memoryStateStore(options: MemoryStateStoreOptions = {}): StateSt
   let closed = false
 
   function open(): StateStore {
-    if (closed) throw new SessionError('store-unavailable', 'The memory state store is closed.')
+    if (closed) throw new SessionError('store-unavailable', 'The memory state store is closed. Create another one.')
     return store
   }
   return {

@@ -14,7 +14,7 @@ export function openableStateStore(name: string, kind: StateSearch['kind'], open
   let isClosed = false
 
   async function states(): Promise<StateStore> {
-    if (isClosed) throw new SessionError('store-unavailable', `The ${name} state store is closed.`)
+    if (isClosed) throw new SessionError('store-unavailable', `The ${name} state store is closed. Create another one.`)
     const opened = (opening ??= open())
     try {
       return (await opened).state

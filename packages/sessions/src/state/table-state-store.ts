@@ -46,7 +46,7 @@ export function tableStateStore(options: TableStateStoreOptions): StateStore {
   function makeRoom(): void {
     if (table.size < maxRecords) return
     sweep(Infinity)
-    if (table.size >= maxRecords) throw new SessionError('store-full', `The state store holds its ${maxRecords} records.`)
+    if (table.size >= maxRecords) throw new SessionError('store-full', `The limit of ${maxRecords} records of the state store is reached. Delete records.`)
   }
 
   return {

@@ -77,7 +77,7 @@ function storeOver(memory: Memory): MemoryStore {
 
     async open(options) {
       if (opened && opened.namespace !== options.namespace) {
-        throw new SessionError('invalid-config', 'This memory store is open for another namespace; use its second()')
+        throw new SessionError('invalid-config', 'This memory store is open for another namespace. Use its second()')
       }
       opened = options
       timesOpened += 1

@@ -40,7 +40,7 @@ export function takeOwnerLock({ file, what }: OwnerLock): { release(): void } {
 
 function lockedBy(what: string, pid: number | undefined): SessionError {
   const holder = pid === process.pid ? `this process (${pid})` : `process ${pid ?? 'unknown'}`
-  return new SessionError('store-locked', `${what} is in use by ${holder}; only one process can open it`)
+  return new SessionError('store-locked', `${what} is in use by ${holder}; only one process can open it. Close it there first`)
 }
 
 function readPid(pidFile: string): number | undefined {

@@ -93,7 +93,7 @@ export class CommitWriter {
    * ended.
    */
   #meetStop(records: readonly JournalRecord[], writes: readonly Write[]): readonly Write[] {
-    if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it began.')
+    if (records.some(isFirstStart)) throw new AgentError('journal-failed', 'The run was stopped before it started.')
     this.#stop()
     return goingOn(writes)
   }

@@ -219,7 +219,7 @@ export class StoreJournal implements Journal {
     if (reason === 'inputs-waiting') this.#inbox.refused()
     if (reason === 'runs-queued' || reason === 'nothing-queued' || reason === 'inputs-waiting') return { ok: false, reason }
     if (reason === 'fenced' || reason === 'missing' || reason === 'deleted') {
-      throw new AgentError('fenced', 'The run belongs to another process by now.')
+      throw new AgentError('fenced', 'Another process has taken over the run.')
     }
     throw new AgentError('journal-failed', `The store refused the commit: ${reason}.`)
   }

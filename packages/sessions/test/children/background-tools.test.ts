@@ -109,7 +109,7 @@ describe('what an agent can do about its tasks', () => {
     await nthRun(store, 2)
     await (await runtime.session('room:2').send('go')).result()
     for (const call of ['o', 'c']) expect(await toldOf(runtime, call, 'room:2')).toContain('no background task')
-    expect(await toldOf(runtime, 'n', 'room:2')).toContain('no task id')
+    expect(await toldOf(runtime, 'n', 'room:2')).toContain('not a task id')
     await runtime.stop()
   })
 
@@ -145,7 +145,7 @@ describe('limits of the background', () => {
     await (await session.send('go')).result()
     expect(await childrenOf(store)).toHaveLength(2)
     const told = await Promise.all(['c0', 'c1', 'c2'].map((call) => toldOf(runtime, call)))
-    expect(told.filter((each) => typeof each === 'string' && each.includes('2 background tasks are under way'))).toHaveLength(1)
+    expect(told.filter((each) => typeof each === 'string' && each.includes('maxActive: 2'))).toHaveLength(1)
     slow.open()
     await nthRun(store, 2)
     await runtime.stop()
@@ -159,7 +159,7 @@ describe('limits of the background', () => {
     await (await session.send('again')).result()
     expect(await childrenOf(store)).toHaveLength(1)
     const results = (await session.messages()).items.filter((message) => message.role === 'tool-result')
-    expect(JSON.stringify(results.at(-1))).toContain('has had 1 background tasks')
+    expect(JSON.stringify(results.at(-1))).toContain('maxRetained: 1')
     await runtime.stop()
   })
 

@@ -125,9 +125,9 @@ describe('submitToolResults', () => {
     await (await session.send('where?')).result()
     await expect(session.submitToolResults([{ toolCallId: 'n', output: 'other' }])).rejects.toMatchObject({
       code: 'tool-result-conflict',
-      message: expect.stringContaining('have other results') as string,
+      message: expect.stringContaining('already have different results') as string,
     })
-    await expect(session.submitToolResults([{ toolCallId: 'nobody', output: 1 }])).rejects.toMatchObject({ message: expect.stringContaining('No call waits') as string })
+    await expect(session.submitToolResults([{ toolCallId: 'nobody', output: 1 }])).rejects.toMatchObject({ message: expect.stringContaining('No pending call') as string })
     await runtime.stop()
   })
 

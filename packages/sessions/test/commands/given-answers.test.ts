@@ -37,17 +37,17 @@ describe('resolveTool', () => {
     ['unknown that is not true', { unknown: 'yes' }, 'resolution.unknown must be true; received a text of 3 characters.'],
     ['runAgain that is not true', { runAgain: false }, 'resolution.runAgain must be true; received false.'],
     ['an end of the turn', { output: 'paid', terminate: true }, 'resolution has no option "terminate"'],
-    ['details of an error', { error: 'failed', details: 1 }, 'resolution.details belongs to an output'],
-    ['isError of an error', { error: 'failed', isError: true }, 'resolution.isError belongs to an output'],
+    ['details of an error', { error: 'failed', details: 1 }, 'resolution.details is allowed only with output'],
+    ['isError of an error', { error: 'failed', isError: true }, 'resolution.isError is allowed only with output'],
     ['the name of its tool, which says that it is unknown', { toolName: 'pay', unknown: true }, 'received none of them'],
     ['its input, which says that it is unknown', { input: {}, unknown: true }, 'received none of them'],
     ['its deadline, which says that it is unknown', { deadlineAt: 1, unknown: true }, 'received none of them'],
     ['its agent, which says that it is unknown', { agent: [], unknown: true }, 'received none of them'],
     ['its background, which says that it is unknown', { background: [], unknown: true }, 'received none of them'],
-    ['the path of another call', { result: 'paid', path: ['other'] }, 'resolution.path is not that of the call that waits'],
-    ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolution.toolCallId is not that of the call that waits'],
-    ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolution.toolName is not that of the call that waits'],
-    ['another input', { runAgain: true, input: { amount: 6 } }, 'resolution.input is not that of the call that waits'],
+    ['the path of another call', { result: 'paid', path: ['other'] }, 'resolution.path differs from that of the pending call'],
+    ['the id of another call', { result: 'paid', toolCallId: 'c-place' }, 'resolution.toolCallId differs from that of the pending call'],
+    ['the name of another tool', { result: 'paid', toolName: 'place' }, 'resolution.toolName differs from that of the pending call'],
+    ['another input', { runAgain: true, input: { amount: 6 } }, 'resolution.input differs from that of the pending call'],
   ])('S209: %s settles nothing', async (_name, resolution, message) => {
     const { session, runtime, starts } = await inDoubt()
     const before = await session.info()
@@ -118,7 +118,7 @@ describe('submitToolResults', () => {
     const [call] = (await run.result()).pendingToolCalls
     expect(call).toMatchObject({ input: { of: 'Bob' }, deadlineAt: expect.any(Number) as number })
     const refused = session.submitToolResults([{ ...(call as PendingToolCall), input: { of: 'Eve' }, output: 'Oslo' }])
-    await expect(refused).rejects.toMatchObject({ issues: [{ path: 'results[0].input', message: expect.stringContaining('is not that of') as string }] })
+    await expect(refused).rejects.toMatchObject({ issues: [{ path: 'results[0].input', message: expect.stringContaining('differs from that of') as string }] })
     expect(await session.submitToolResults([{ ...(call as PendingToolCall), output: 'Oslo' }])).toMatchObject({ accepted: ['c1'] })
     await runtime.stop()
   })
@@ -161,14 +161,14 @@ describe('submitToolResults', () => {
   })
 
   it.each<[string, object, string]>([
-    ['the name of another tool', { toolName: 'pay' }, 'toolName is not that of the call that waits'],
-    ['another input', { input: { of: 'Bob' } }, 'input is not that of the call that waits'],
-    ['another deadline', { deadlineAt: 5 }, 'deadlineAt is not that of the call that waits'],
-    ['the first moment as its deadline', { deadlineAt: 0 }, 'deadlineAt is not that of the call that waits'],
+    ['the name of another tool', { toolName: 'pay' }, 'toolName differs from that of the pending call'],
+    ['another input', { input: { of: 'Bob' } }, 'input differs from that of the pending call'],
+    ['another deadline', { deadlineAt: 5 }, 'deadlineAt differs from that of the pending call'],
+    ['the first moment as its deadline', { deadlineAt: 0 }, 'deadlineAt differs from that of the pending call'],
     ['a deadline before all time', { deadlineAt: -1 }, 'deadlineAt must be'],
     ['an agent that is a text', { agent: 'scout' }, 'agent must be a list'],
     ['a background that is a text', { background: 'task' }, 'background must be a list'],
-    ['another agent', { agent: ['scout'] }, 'agent is not that of the call that waits'],
+    ['another agent', { agent: ['scout'] }, 'agent differs from that of the pending call'],
     ['a misspelled name', { outpt: 'x' }, 'has no option "outpt"; did you mean output?'],
     ['a name that is none', { toolName: 5 }, 'toolName must be a text with at least one character; received 5'],
     ['another role', { role: 'user' }, 'role must be one of tool-result'],

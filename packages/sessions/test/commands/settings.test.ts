@@ -36,7 +36,7 @@ const others: readonly [string, object, string, string?][] = [
   ['a history that is a text', { history: 'hello' }, 'history must be a list; received a text of 5 characters'],
   ['a history of texts', { history: ['hello'] }, 'history[0] must be a message; received a text of 5 characters'],
   ['a system message', { history: [{ role: 'system', content: 'x' }] }, 'history[0].role must be user, assistant or tool-result'],
-  ['a message without content', { history: [{ role: 'user', content: 'x' }, { role: 'user' }] }, 'history[1] is no message of a transcript: its role or its content is missing'],
+  ['a message without content', { history: [{ role: 'user', content: 'x' }, { role: 'user' }] }, 'history[1] is not a valid message of a transcript: its role or its content is missing'],
 ]
 
 describe('a session', () => {

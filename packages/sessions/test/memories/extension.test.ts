@@ -219,7 +219,7 @@ describe('options of a memory', () => {
     [{ store, scope: alice, ttlMs: 0 }, "ttlMs must be 'never' or a whole number of milliseconds from 1 to 4000000000000000; received 0."],
     [{ store, scope: alice, maxCharacters: -1 }, 'maxCharacters must be a whole number from 0; received -1.'],
     [{ scope: alice }, 'store must be a state store or a session store; received undefined.'],
-    [{ store, scope: alice, namespace: 'a\0' }, 'The space of a state record has characters that cannot be stored.'],
+    [{ store, scope: alice, namespace: 'a\0' }, 'The space of a state record must be well-formed Unicode without NUL characters.'],
   ])('A193: %j are refused by name', (options, message) => {
     expect(() => memory(options as MemoryOptions)).toThrow(expect.objectContaining({ message }) as Error)
   })

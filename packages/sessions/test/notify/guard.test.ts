@@ -14,7 +14,7 @@ async function errorOf(url: string, webhooks: WebhookOptions): Promise<string | 
   return notice?.error
 }
 
-const notPublic = 'the address is refused: it is not a public one'
+const notPublic = 'the address is refused: it is not a public address'
 
 describe('where webhooks may lead', () => {
   it.each(['127.0.0.1', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '192.168.1.1', '169.254.169.254', '[fe80::1]', '[fd00:ec2::254]', '168.63.129.16', 'localhost'])('S213: not to %s', async (host) => {

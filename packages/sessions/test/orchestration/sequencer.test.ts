@@ -134,7 +134,7 @@ describe('selection', () => {
     expect([undefined, true, false].map((sticky) => chosen(steps(sticky), state))).toEqual(['b', 'b', 'start'])
     expect(chosen(steps(false), stateWith({ activeStep: 'b', uses: ['b'], usesInStep: 1 }))).toBe('b')
     expect([undefined, false].map((sticky) => chosen(steps(sticky), stateWith({ activeStep: 'bare' })))).toEqual(['bare', 'start'])
-    expect(sequencer(steps(false).slice(1)).select(state)).toEqual({ changed: true, because: 'no step matches, and there is no default' })
+    expect(sequencer(steps(false).slice(1)).select(state)).toEqual({ changed: true, because: 'no step matches and there is no default' })
   })
 
   it('O27: an active one that is not configured any more gives way to the default, and that is said', () => {

@@ -64,7 +64,7 @@ describe('the simulation', () => {
     ])
     expect(simulated.uses[3]?.conditions).toEqual([{ type: 'turns', min: 2 }, { not: { type: 'tool_used', value: 'b' } }])
     expect(simulated.end).toMatchObject({ step: 'dear', conditions: [{ type: 'tokens', min: 10 }] })
-    expect(simulated.uses[0]?.because).toBe('no step matches, and there is no default')
+    expect(simulated.uses[0]?.because).toBe('no step matches and there is no default')
   })
 
   it('O33: what is not offered is refused; by default all is offered that is named', () => {
@@ -78,7 +78,7 @@ describe('the simulation', () => {
   it('O41: a condition that throws is told, and what it says is not', () => {
     const diagnostics: OrchestrationDiagnostic[] = []
     const { end } = simulateOrchestration({ steps: [{ name: 's', conditions: [{ type: 'predicate', name: 'broken' }] }] }, [], { predicates, onDiagnostic: (d) => diagnostics.push(d) })
-    expect(end).toMatchObject({ because: 'no step matches, and there is no default', conditions: [] })
+    expect(end).toMatchObject({ because: 'no step matches and there is no default', conditions: [] })
     expect(diagnostics.map(({ code }) => code)).toEqual(['condition-failed', 'decided'])
     expect(JSON.stringify(diagnostics)).not.toContain('secret')
   })

@@ -101,7 +101,7 @@ describe('a budget that asks, in a session', () => {
     const wary = defineTool({ name: 'look', description: 'Looks.', inputSchema: z.looseObject({}), needsApproval: true, execute: () => 'seen' })
     const session = asking([looking], {}, { tools: [wary] }).session(acme)
     const { pendingApprovals: [{ approvalId } = { approvalId: '' }] } = await (await session.send('go')).result()
-    await expect(session.grant(approvalId, { cost: '1' })).rejects.toMatchObject({ code: 'unknown-approval', message: expect.stringMatching(/about a call/) as string })
+    await expect(session.grant(approvalId, { cost: '1' })).rejects.toMatchObject({ code: 'unknown-approval', message: expect.stringMatching(/is for a call/) as string })
     await expect(session.grant('nobody-asked', { cost: '1' })).rejects.toMatchObject({ code: 'unknown-approval' })
   })
 

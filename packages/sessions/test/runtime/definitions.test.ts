@@ -181,7 +181,7 @@ describe('a definition that has changed since the run began', () => {
     await begun(store)
     const { runtime } = version({ steps: [], store, policy: 'pin', tools: [] })
     const { run } = await runtime.session('room:1').submitToolResults([{ toolCallId: 'c1', output: 'Oslo' }])
-    expect(await run.result()).toMatchObject({ status: 'needs-recovery', error: { message: expect.stringContaining('the tool place, which is gone') } })
+    expect(await run.result()).toMatchObject({ status: 'needs-recovery', error: { message: expect.stringContaining('the removed tool place') } })
     await runtime.stop()
   })
 

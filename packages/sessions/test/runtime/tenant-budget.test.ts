@@ -280,7 +280,7 @@ describe('a budget per tenant', () => {
     runtimes.push(noPrice)
     expect(await (await noPrice.session(acme).send('go')).result()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('needs the price of scripted:scripted-model') as string } })
     const { ask } = runtimeWith('1', { steps: [] }, { currency: 'EUR' })
-    expect(await ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.currency is EUR, and the model is paid in USD') as string } })
+    expect(await ask()).toMatchObject({ status: 'error', error: { message: expect.stringContaining('tenantBudget.currency must be the currency of the prices, USD; received EUR') as string } })
   })
 
   it.each([

@@ -156,10 +156,10 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     const store = kv.open({ maxWaitMs: 1_000 })
     await store.compareAndSet('s', 'a', null, 0, life)
     kv.server.fail({ status: 429, retryAfter: '30' })
-    const busy = { code: 'store-unavailable', message: 'The KV service is busy (status 429) and wants a wait of 30 s.' }
+    const busy = { code: 'store-unavailable', message: 'The KV service is busy (status 429) and asks to wait 30 s.' }
     expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, 1, life)).rejects.toMatchObject(busy))).toEqual(['evalsha'])
     kv.server.fail({ status: 503, retryAfter: '30' })
-    const unknown = { code: 'store-unavailable', message: expect.stringMatching(/status 503.* 30 s\. A change may have been made or not/) as unknown }
+    const unknown = { code: 'store-unavailable', message: expect.stringMatching(/status 503.* 30 s\. A change may or may not have been made/) as unknown }
     expect(await requestsOf(() => expect(store.compareAndSet('s', 'a', 1, 1, life)).rejects.toMatchObject(unknown))).toEqual(['evalsha'])
   })
 
@@ -202,9 +202,9 @@ describe.skipIf(isRedisUrlMissing)(titleWithRedis('requests to a KV service', is
     const secret = 'token-secret'
     const cases = [
       [{ url, token: secret }, 'invalid-config', /refuses the token \(status 401\)/],
-      [{ url: elsewhere, token: secret }, 'invalid-config', /leads to something else \(status 404\)/],
-      [{ url: `${elsewhere}/moved`, token: secret }, 'invalid-config', /leads to something else \(unexpected redirect\)/],
-      [{ url: 'http://127.0.0.1:1', token: secret }, 'invalid-config', /leads to something else \(bad port\)/],
+      [{ url: elsewhere, token: secret }, 'invalid-config', /is not that of a KV service \(status 404\)/],
+      [{ url: `${elsewhere}/moved`, token: secret }, 'invalid-config', /is not that of a KV service \(unexpected redirect\)/],
+      [{ url: 'http://127.0.0.1:1', token: secret }, 'invalid-config', /is not that of a KV service \(bad port\)/],
       [{ url: nowhere, token: secret }, 'store-unavailable', /cannot be reached \(ECONNREFUSED\)/],
       [{ url: 'http://no-such-host.invalid', token: secret }, 'store-unavailable', /cannot be reached \(E\w+\)/],
       [{ url: `${url}/other/path`, token }, 'store-unavailable', /cannot execute scripts now \(ERR\)/],

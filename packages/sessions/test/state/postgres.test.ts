@@ -77,7 +77,7 @@ describe('a state store on postgres without a runtime', () => {
     expect(asked).toBe(3)
     await store.close()
     await store.close()
-    await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The Postgres state store is closed.' })
+    await expect(store.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The Postgres state store is closed. Create another one.' })
     expect(asked).toBe(3)
   })
 

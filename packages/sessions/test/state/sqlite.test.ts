@@ -103,7 +103,7 @@ describe('a state store on sqlite without a runtime', () => {
     await expect(other.open()).rejects.toMatchObject({ code: 'store-locked' })
     await one.close()
     expect(await other.get('s', 'a')).toEqual({ status: 'missing' })
-    await expect(one.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The SQLite state store is closed.' })
+    await expect(one.get('s', 'a')).rejects.toMatchObject({ code: 'store-unavailable', message: 'The SQLite state store is closed. Create another one.' })
     await other.close()
   })
 })

@@ -45,7 +45,7 @@ describe('the connection of a sqlite store', { timeout: 30_000 }, () => {
 
   it('S168: a setting that does not take is an error that names it', () => {
     const database = new DatabaseSync(':memory:')
-    expect(() => applySettings(database, 'sessions.db', settings)).toThrow(/sessions\.db does not take journal_mode = wal; it says memory/)
+    expect(() => applySettings(database, 'sessions.db', settings)).toThrow(/sessions\.db does not accept the pragma journal_mode = wal; its value stays memory/)
     database.close()
   })
 

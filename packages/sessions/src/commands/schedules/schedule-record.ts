@@ -62,7 +62,7 @@ export function givenSchedule(options: ScheduleOptions): GivenSchedule {
     const named = rules.map(([name]) => name)
     throw invalid('', `schedule.options must have exactly one of cron, every and at; received ${named.length === 0 ? 'none' : named.join(' and ')}.`)
   }
-  if (timeZone !== undefined && cron === undefined) throw invalid('timeZone', 'timeZone is for cron; every and at need none.')
+  if (timeZone !== undefined && cron === undefined) throw invalid('timeZone', 'timeZone is allowed only with cron.')
   if (input === undefined) checkRequired('input', input, 'an input, as send takes it', () => false)
   const rule: ScheduleRule = cron !== undefined ? { cron, timeZone: timeZone ?? 'UTC' } : every !== undefined ? { every } : { at: at ?? 0 }
   if (cron !== undefined) checkCron(cron, timeZone ?? 'UTC')
@@ -95,7 +95,7 @@ export function invalid(path: string, message: string, cause?: unknown): Session
 export function firstTime(rule: ScheduleRule, createdAt: number): number {
   const first = timesOf(rule, createdAt)(createdAt)
   if (first !== null) return first
-  throw rule.at === undefined ? invalid('cron', 'cron never comes: there is no day like that.') : invalid('at', 'at has passed: it must be a time to come.')
+  throw rule.at === undefined ? invalid('cron', 'cron has no next time: no date matches it.') : invalid('at', 'at must be a time in the future.')
 }
 
 /** Returns the times of a rule whose schedule was created at `createdAt`. */

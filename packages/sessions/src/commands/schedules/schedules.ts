@@ -26,7 +26,7 @@ export async function createSchedule(context: SessionContext, access: SessionAcc
     if (same) throw new SessionError('id-reused', `The session ${key} has another schedule under this id. Delete it first, or choose another id.`)
     const createdAt = context.clock.now()
     const nextAt = firstTime(given.rule, createdAt)
-    if (existing.length >= mostSchedules) throw invalid('', `The session has ${mostSchedules} schedules, the most that it may have. Delete one first.`)
+    if (existing.length >= mostSchedules) throw invalid('', `The limit of ${mostSchedules} schedules of a session is reached. Delete one first.`)
     const session = access.checkAlive(found ?? (await openSession(context, access)))
     const schedule: ScheduleRecord = { ...given, id, sessionId: session.id, createdAt, nextAt }
     const timer = scheduleTimer(schedule, nextAt)

@@ -57,8 +57,8 @@ async function copyLines({ ids }: SessionContext, copy: SessionCopy, { header, f
   let isComplete = false
   for await (const { value, text, line } of file) {
     last = line
-    if (isComplete) throw refuse(line, 'nothing may follow the footer')
-    if (!isRecord(value)) throw refuse(line, 'it is no object')
+    if (isComplete) throw refuse(line, 'it comes after the footer, which must be the last line')
+    if (!isRecord(value)) throw refuse(line, 'it is not a JSON object')
     switch (value.type) {
       case 'entry':
         counts.entries++
@@ -73,7 +73,7 @@ async function copyLines({ ids }: SessionContext, copy: SessionCopy, { header, f
         isComplete = true
         break
       default:
-        throw refuse(line, 'its type is not one that this format has')
+        throw refuse(line, 'its type is unknown in this format')
     }
     if (!isComplete) sum.add(text)
   }
@@ -87,9 +87,9 @@ type Sums = ReturnType<typeof readFooter>
 
 function checkFooter(said: Sums, found: Sums, line: number): void {
   for (const name of ['entries', 'events'] as const) {
-    if (said[name] !== found[name]) throw refuse(line, `it counts ${said[name]} ${name}, and there are ${found[name]}`)
+    if (said[name] !== found[name]) throw refuse(line, `the footer counts ${said[name]} ${name}, but the file has ${found[name]}`)
   }
-  if (said.sha256 !== found.sha256) throw refuse(line, 'its checksum is not that of the lines before it: the file was changed')
+  if (said.sha256 !== found.sha256) throw refuse(line, 'its checksum does not match the lines before it: the file was changed')
 }
 
 /** Parses each line. Skips empty ones. */
@@ -108,6 +108,6 @@ function parse(text: string, line: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw refuse(line, 'it is no JSON')
+    throw refuse(line, 'it is not JSON')
   }
 }

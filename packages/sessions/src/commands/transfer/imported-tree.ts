@@ -45,7 +45,7 @@ export class ImportedTree {
   /** Returns the entry for storage, after the missing results that precede it. */
   take(entry: ImportedEntry, line: number): readonly NewEntry[] {
     const { id, parentId } = entry
-    if (this.#places.has(id)) throw refuse(line, `the id ${id} was used before`)
+    if (this.#places.has(id)) throw refuse(line, `the id ${id} is used twice`)
     const open = this.#parentOf(entry, line)?.open
     this.#checkReferences(entry, line)
     if (goesOnWithCalls(entry)) return [this.#place(entry, parentId, openBehind(entry, open, line))]
@@ -56,7 +56,7 @@ export class ImportedTree {
 
   /** Returns the results that are missing after the last entry, and the end of the active path. */
   end(leaf: string | null, line: number): { readonly entries: readonly NewEntry[]; readonly leaf: string | null } {
-    if (leaf !== null && !this.#places.has(leaf)) throw refuse(1, `the leaf ${leaf} is no entry of the file`)
+    if (leaf !== null && !this.#places.has(leaf)) throw refuse(1, `the leaf ${leaf} is not an entry of the file`)
     const entries: NewEntry[] = []
     const ends = new Set(this.#openEnds)
     if (leaf !== null && this.#places.get(leaf)?.open) ends.add(leaf)
@@ -71,7 +71,7 @@ export class ImportedTree {
     if (parentId === null) return undefined
     const parent = this.#places.get(parentId)
     if (parent) return parent
-    const why = parentId === id ? 'is itself: a circle' : 'does not stand before it: it is missing, or the entries form a circle'
+    const why = parentId === id ? 'is the entry itself' : 'does not come before it: it is missing, or the entries form a cycle'
     throw refuse(line, `the parent ${parentId} of the entry ${id} ${why}`)
   }
 
@@ -84,7 +84,7 @@ export class ImportedTree {
     if (entry.type === 'compaction' && entry.compaction.firstKeptMessageId !== '') {
       const { firstKeptMessageId: kept } = entry.compaction
       const isKept = (id: string, { messageId, isResult }: Place): boolean => !isResult && (messageId ?? id) === kept
-      if (!this.#onPath(entry.parentId, isKept)) throw refuse(line, `its compaction keeps what begins at ${kept}, which is no place to cut on its path`)
+      if (!this.#onPath(entry.parentId, isKept)) throw refuse(line, `its firstKeptMessageId ${kept} is not a message at which its path can be cut`)
     }
   }
 
@@ -138,8 +138,8 @@ function openBehind(entry: ImportedEntry, open: OpenCalls | undefined, line: num
     return left.length > 0 ? { answer: message, results: [], left } : undefined
   }
   const [next, ...left] = open?.left ?? []
-  if (!open || next !== message.toolCallId) throw refuse(line, `no call waits for the result of ${message.toolCallId} here`)
-  if (!isRight([open.answer, message])) throw refuse(line, `the result of ${message.toolCallId} does not fit its call, or lacks a part`)
+  if (!open || next !== message.toolCallId) throw refuse(line, `the result of ${message.toolCallId} does not follow its call`)
+  if (!isRight([open.answer, message])) throw refuse(line, `the result of ${message.toolCallId} does not match its call, or a field is missing`)
   return left.length > 0 ? { ...open, results: [...open.results, message], left } : undefined
 }
 
@@ -149,5 +149,5 @@ function missingResults({ answer, results, left }: OpenCalls): readonly ToolResu
 }
 
 function openCalls(line: number, left: readonly string[]): SessionError {
-  return refuse(line, `the calls ${left.join(', ')} have no result; with \`repair\` their outcome becomes unknown`)
+  return refuse(line, `the calls ${left.join(', ')} have no result; import with \`repair\` to set their outcomes to unknown`)
 }

@@ -16,16 +16,16 @@ export function refuse(line: number, why: string): SessionError {
 }
 
 export function readHeader(value: unknown): ExportHeader {
-  if (!isRecord(value) || value.type !== 'header') throw refuse(1, 'it is no header of an export')
+  if (!isRecord(value) || value.type !== 'header') throw refuse(1, 'it is not the header of an export')
   const { format, schemaVersion, key, agent, leaf, metadata = {}, settings = {} } = value
-  if (format !== exportFormat) throw refuse(1, `its format is ${JSON.stringify(format)}, and only ${exportFormat} is known`)
-  if (typeof schemaVersion !== 'number') throw refuse(1, 'it does not say its schemaVersion')
+  if (format !== exportFormat) throw refuse(1, `its format is ${JSON.stringify(format)}; only ${exportFormat} is supported`)
+  if (typeof schemaVersion !== 'number') throw refuse(1, 'its schemaVersion is missing')
   if (schemaVersion > entrySchema) {
-    throw new SessionError('schema-too-new', `The file has entries of schema ${schemaVersion}; this version knows ${entrySchema}.`, { line: 1 })
+    throw new SessionError('schema-too-new', `The file has entries of schema ${schemaVersion}; this version of @bowline/sessions knows ${entrySchema}. Update it.`, { line: 1 })
   }
   const isWhole = typeof key === 'string' && typeof agent === 'string' && (leaf === null || typeof leaf === 'string')
   if (!isWhole || !isRecord(metadata) || !isRecord(settings)) throw refuse(1, 'a field of the header is missing or of the wrong kind')
-  if ('notify' in settings) throw refuse(1, 'settings.notify is no part of an export')
+  if ('notify' in settings) throw refuse(1, 'settings.notify is not allowed in an export')
   return { ...value, metadata, settings: readSettings(settings) } as unknown as ExportHeader
 }
 
@@ -51,7 +51,7 @@ export function readEntry(value: unknown, line: number): ImportedEntry {
   const isNode = typeof id === 'string' && id !== '' && (parentId === null || typeof parentId === 'string') && Number.isFinite(at)
   if (!isNode) throw refuse(line, 'its entry has no id, no parentId or no time')
   const body = bodies[String(value.type) as keyof typeof bodies]?.(value)
-  if (!body) throw refuse(line, `the entry ${id} is of no known type, or lacks a part of it`)
+  if (!body) throw refuse(line, `the entry ${id} has an unknown type, or a field is missing`)
   return { id, parentId, at: at as number, ...body }
 }
 

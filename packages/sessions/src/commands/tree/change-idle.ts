@@ -42,7 +42,7 @@ export async function changeIdle(
     if (result.reason === 'busy') throw await busyError(context, session.key)
     if (result.reason === 'expired') access.checkAlive({ ...session, expiredAt: context.clock.now() })
     return tryAgain
-  }, () => `The session ${access.key} changed meanwhile: look at it again.`, tries)
+  }, () => `The session ${access.key} changed in the meantime. Read it again.`, tries)
 }
 
 /** Throws `busy` before any expensive work. The commit tests it again. */
@@ -53,6 +53,6 @@ export async function checkIdle(context: SessionContext, { key, status }: Sessio
 export async function busyError({ store }: Pick<SessionContext, 'store'>, key: string): Promise<SessionError> {
   const [open] = (await store.listRuns(key, { status: openStatuses, limit: 1 })).items
   const status = open ? statusOfRun(open) : 'running'
-  const advice = status === 'waiting-for-user' ? 'answer it' : status === 'needs-recovery' ? 'decide about it' : 'wait until it has ended'
+  const advice = status === 'waiting-for-user' ? 'answer it' : status === 'needs-recovery' ? 'decide with recover or resolveTool' : 'wait until it has ended'
   return new SessionError('busy', `A run of the session ${key} is ${status}: ${advice}, or stop it.`, open ? { runId: open.id } : {})
 }

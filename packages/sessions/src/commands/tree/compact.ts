@@ -19,7 +19,7 @@ const pageSize = 500
 export async function compactSession(context: SessionContext, access: SessionAccess, { instructions }: CompactOptions): Promise<StoredCompaction> {
   const runId = context.ids.next('run')
   await changeIdle(context, access, async ({ agent, turns: turn }) => {
-    if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `This runtime does not have the agent ${agent}.`)
+    if (!context.agents.has(agent)) throw new SessionError('unknown-agent', `This runtime has no agent ${agent}. Add it to agents.`)
     const order = { trigger: 'manual', turn, ...(instructions === undefined ? {} : { instructions }) } as const
     return { writes: [compactionRun(runId, order, context.clock.now())] }
   })

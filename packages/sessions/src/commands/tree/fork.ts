@@ -35,7 +35,7 @@ function checkForkKey(key: string, options: ForkOptions): void {
     checkKey(key)
   } catch (error) {
     if (options.key !== undefined || !SessionError.isInstance(error)) throw error
-    throw new SessionError('invalid-key', `A key made from that of the source would not do: give the fork a key. ${error.message}`)
+    throw new SessionError('invalid-key', `No key for the fork can be derived from the key of the source. Set key. ${error.message}`)
   }
 }
 

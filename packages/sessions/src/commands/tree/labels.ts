@@ -30,7 +30,7 @@ async function checkOnPath(store: SessionStore, key: string, leaf: string | null
   for await (const entry of entriesBack(store, key, { leaf })) if (entry.id === entryId) return
   // Throws `unknown-entry`.
   await store.readPath(key, { leaf: entryId, limit: 1 })
-  throw new SessionError('invalid-input', `The entry ${entryId} is not on the active path: switch to its branch to label it.`)
+  throw new SessionError('invalid-input', `The entry ${entryId} is not on the active path. Switch to its branch to label it.`)
 }
 
 /** Returns the labels on a path, in the order in which they were set. */

@@ -85,7 +85,7 @@ export class SessionCopy {
       if (again.ok) return again
     }
     if ('value' in other && other.value.status && !isEnded(other.value.status)) throw await busyError(this.#context, key)
-    throw new SessionError('conflict', `There is a session ${key} already: give the copy another key.`)
+    throw new SessionError('conflict', `The session ${key} already exists. Choose another key for the copy.`)
   }
 
   async #commit(writes: readonly Write[]) {

@@ -50,7 +50,7 @@ async function summarized(
     ...(instructions === undefined ? {} : { instructions }),
     ...(abortSignal === undefined ? {} : { abortSignal }),
   })
-  if ('failure' in made) throw new SessionError('summary-failed', `The branch was not left, as it could not be summarised: ${made.failure}.`)
+  if ('failure' in made) throw new SessionError('summary-failed', `The branch could not be summarized: ${made.failure}. The session is unchanged; try again, or switch without a summary.`)
   const { summary: text, usage, cost } = made
   const at = clock.now()
   const summary = { text, fromLeaf: session.leaf, commonAncestor }

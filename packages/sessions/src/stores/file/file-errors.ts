@@ -7,7 +7,7 @@ const readOnly = ['EROFS', 'EACCES', 'EPERM']
 function fileError(error: unknown, path: string): unknown {
   if (SessionError.isInstance(error) || !(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error
   const code = String(error.code)
-  if (full.includes(code)) return new SessionError('store-full', `${path} cannot grow: there is no room left (${code})`, { cause: error })
+  if (full.includes(code)) return new SessionError('store-full', `${path} cannot grow: the disk is full (${code}). Free space`, { cause: error })
   const why = readOnly.includes(code) ? 'cannot be written: make it writable for this process' : 'cannot be used'
   return new SessionError('store-unavailable', `${path} ${why} (${code})`, { cause: error })
 }
@@ -41,5 +41,5 @@ export function attempt(work: () => void): boolean {
 }
 
 export function damageOf(path: string, line: number): SessionError {
-  return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was left as it is. Put a copy in its place, or take it away`)
+  return new SessionError('store-corrupt', `${path} is damaged in line ${line}; it was not changed. Replace it with a backup, or remove it`)
 }

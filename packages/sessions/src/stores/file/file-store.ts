@@ -51,7 +51,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
   let opened: OpenDirectory | undefined
 
   function open(): OpenDirectory {
-    if (!opened) throw new SessionError('store-unavailable', 'The directory of this store is not open: start the runtime that has it, or call open(), first.')
+    if (!opened) throw new SessionError('store-unavailable', 'The directory of this store is not open. First start the runtime that uses it, or call open().')
     return opened
   }
   const now = (): number => open().now()
@@ -66,7 +66,7 @@ export function fileStore(options: FileStoreOptions): SessionStore {
     capabilities: { durable: fsync ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
     async open(options) {
-      if (opened) throw new SessionError('store-locked', `The directory ${dir} is open in this store already`)
+      if (opened) throw new SessionError('store-locked', `The directory ${dir} is already open in this store. Create another store for another runtime`)
       opened = await openDirectory(dir, fsync, options)
     },
     async close() {

@@ -99,7 +99,7 @@ export class LogFile {
     const { size } = fstatSync(descriptor)
     if (size === this.#bytes) return
     if (!this.#isUnclean) {
-      throw new SessionError('store-corrupt', `${this.path} was changed by somebody else while it was in use; it was left as it is`)
+      throw new SessionError('store-corrupt', `${this.path} was changed by another program while it was in use; it was not changed further. Replace it with a backup`)
     }
     ftruncateSync(descriptor, this.#bytes)
     this.#isUnclean = false

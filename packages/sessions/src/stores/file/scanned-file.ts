@@ -19,7 +19,7 @@ export function scanFile<R extends { readonly format: number }>(path: string): S
   const scanned = scanLines(bytes)
   const records = scanned.records as readonly (R | undefined)[]
   const newer = records.find((record) => record && record.format > newestFormat)
-  if (newer) throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version reads ${newestFormat}. It was left as it is`)
+  if (newer) throw new SessionError('schema-too-new', `${path} has format ${newer.format}; this version of @bowline/sessions reads ${newestFormat}. It was not changed; update the package`)
   return { ...scanned, path, bytes: bytes.length, records }
 }
 

@@ -42,7 +42,7 @@ export class KvServer implements ScriptServer {
   }
 
   async #answered<T>(ask: (client: Redis) => Promise<T>): Promise<T> {
-    if (this.#closed) throw new SessionError('store-unavailable', 'The KV state store is closed.')
+    if (this.#closed) throw new SessionError('store-unavailable', 'The KV state store is closed. Create another one.')
     this.#client ??= loadUpstash().then((Client) => new Client(this.#options.requests))
     try {
       return await ask(await this.#client)

@@ -47,7 +47,7 @@ export function newHeld(record: SessionRecord): HeldSession {
 
 export function entryOf(held: HeldSession, id: string): HeldEntry {
   const entry = held.entries.get(id)
-  if (!entry) throw new SessionError('unknown-entry', `There is no entry ${id} in the session ${held.record.key}`)
+  if (!entry) throw new SessionError('unknown-entry', `The session ${held.record.key} has no entry ${id}. Take the id from messages()`)
   return entry
 }
 

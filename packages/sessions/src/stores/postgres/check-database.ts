@@ -76,7 +76,7 @@ export function warningsOf({ processes, waiting, oldest, snapshot }: Found): rea
   const warnings: PostgresWarning[] = []
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
   if (waiting > 0 && processes === 0) {
-    const message = `${waiting} runs wait and no process that listens is there to claim them: start one, or call drain() from a host that comes and goes.`
+    const message = `${waiting} pending runs, and no listening process to claim them: start one, or call drain() from a short-lived host.`
     warnings.push({ code: 'nobody-claims', message })
   }
   if (oldest !== null && oldest > longestWaitMs) {
@@ -84,7 +84,7 @@ export function warningsOf({ processes, waiting, oldest, snapshot }: Found): rea
     warnings.push({ code: 'work-waits', message })
   }
   if (snapshot !== null && snapshot > longestSnapshotMs) {
-    const message = `A transaction has held a snapshot for ${seconds(snapshot)}: until it ends, dead rows stay and all slows down. Look for backend_xmin in pg_stat_activity.`
+    const message = `A transaction has held a snapshot for ${seconds(snapshot)}: until it ends, dead rows stay and everything slows down. Look for backend_xmin in pg_stat_activity.`
     warnings.push({ code: 'old-snapshot', message })
   }
   return warnings

@@ -30,7 +30,7 @@ export async function checkServer(pool: Pool, onWarning: (message: string) => vo
   check(found)
   // A pooler reports a process id of its own. Through a pooler, prepared statements may be gone in the next transaction.
   pool.canPrepare = client.processID === found.pid
-  if (found.commit === 'off') onWarning('Postgres acknowledges commits before they are safe: its synchronous_commit is off. Its crash loses the newest ones. Set it to on.')
+  if (found.commit === 'off') onWarning('Postgres acknowledges commits before they are safe: its synchronous_commit is off. A crash of the server loses the newest ones. Set it to on.')
 }
 
 function check({ version, encoding, replica }: Settings): void {

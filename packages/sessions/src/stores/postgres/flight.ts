@@ -90,7 +90,7 @@ export class Flight {
   }
 
   #fail(error: unknown): void {
-    this.#failure ??= error instanceof Error ? error : new TypeError('A statement failed with something that is no error.')
+    this.#failure ??= error instanceof Error ? error : new TypeError('A statement failed with a value that is not an error.')
   }
 
   #query(call: Call): PostgresQuery {

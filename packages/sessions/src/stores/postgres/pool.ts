@@ -159,7 +159,7 @@ async function inTime(connecting: Promise<PostgresClient>): Promise<PostgresClie
 }
 
 function usedUp(): SessionError {
-  return new SessionError('store-unavailable', `There was no connection to Postgres within ${longestWaitMs} ms: all of the pool were in use, or the server did not answer. Raise poolSize, or ask again later.`)
+  return new SessionError('store-unavailable', `There was no connection to Postgres within ${longestWaitMs} ms: all connections of the pool were in use, or the server did not answer. Raise poolSize, or retry later.`)
 }
 
 /** Loads the package `pg`, which only this store needs. */
@@ -169,6 +169,6 @@ export async function loadPg(): Promise<Pick<typeof pg, 'Pool' | 'Client'>> {
     return (await import('pg')).default
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new SessionError('invalid-config', 'A store on Postgres needs the package pg: npm install pg', { cause: error })
+    throw new SessionError('invalid-config', 'A store on Postgres needs the package pg; run: npm install pg', { cause: error })
   }
 }

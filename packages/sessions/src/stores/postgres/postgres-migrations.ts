@@ -59,7 +59,7 @@ export async function migrateSchema({ pool, schema, migrate, steps = migrationsO
     if (!migrate) throw behind(schema, version.steps, steps.length)
     for (let next = version.steps; next < steps.length; next++) await db.transaction().execute((connection) => apply(connection, schema, steps))
   } catch (error) {
-    if (codeOf(error) === '55P03') throw new SessionError('store-locked', `Another process has kept the tables of the schema ${schema} for ${lockTimeoutMs} ms: it may be migrating them. Start again later.`)
+    if (codeOf(error) === '55P03') throw new SessionError('store-locked', `Another process has locked the tables of the schema ${schema} for ${lockTimeoutMs} ms, perhaps to migrate them. Start again later.`)
     throw storeError(error, `migrate the schema ${schema}`)
   } finally {
     await db.destroy()
@@ -106,7 +106,7 @@ async function readVersion(db: Kysely<Tables>, schema: string): Promise<Version>
   const valueOf = (name: string): number => Number(rows.find((row) => row.name === name)?.value)
   const version = { hasSchema: true, steps: valueOf('schema'), major: valueOf('major') }
   if (Number.isSafeInteger(version.steps) && Number.isSafeInteger(version.major)) return version
-  throw new SessionError('store-corrupt', `The schema ${schema} holds tables of something else: name another schema.`)
+  throw new SessionError('store-corrupt', `The schema ${schema} has tables of another application. Name another schema.`)
 }
 
 function checkMajor(version: Version, schema: string): void {

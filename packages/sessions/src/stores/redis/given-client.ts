@@ -25,7 +25,7 @@ export class GivenClient implements ClientSource {
   }
 
   async ready(untilMs: number): Promise<RedisClient> {
-    if (this.#closed) throw new SessionError('store-unavailable', 'The Redis state store is closed.')
+    if (this.#closed) throw new SessionError('store-unavailable', 'The Redis state store is closed. Create another one.')
     const { client, clock } = this.#options
     try {
       await answeredUntil(clock, untilMs, (this.#checked ??= this.#check()))

@@ -43,7 +43,7 @@ export class OwnClient implements ClientSource {
   async ready(untilMs: number): Promise<RedisClient> {
     const { clock } = this.#options
     for (;;) {
-      if (this.#closed) throw new SessionError('store-unavailable', 'The Redis state store is closed.')
+      if (this.#closed) throw new SessionError('store-unavailable', 'The Redis state store is closed. Create another one.')
       if (this.#client?.isReady) return this.#client
       if (this.#retryAt > clock.now()) await waitUntil(clock, Math.min(this.#retryAt, untilMs))
       if (clock.now() >= untilMs) throw this.#lastFailure

@@ -128,7 +128,7 @@ class ScriptCalls {
 }
 
 function unknownOutcome(name: string): SessionError {
-  return new SessionError('store-unavailable', `${name} has not answered: a change may have been made or not. Read the record to find out.`)
+  return new SessionError('store-unavailable', `${name} did not answer. A change may or may not have been made; read the record to find out.`)
 }
 
 /** Returns a function that makes unique names for attempts, also across processes. */

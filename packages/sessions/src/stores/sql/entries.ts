@@ -114,7 +114,7 @@ function* startOfPath(
 }
 
 function unknownEntry(id: string, key: string): SessionError {
-  return new SessionError('unknown-entry', `There is no entry ${id} in the session ${key}`)
+  return new SessionError('unknown-entry', `The session ${key} has no entry ${id}. Take the id from messages()`)
 }
 
 /** Field that holds the content of each type of entry, which is stored as its body. */

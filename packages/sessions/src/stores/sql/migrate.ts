@@ -29,7 +29,7 @@ export async function migrate(
 
 export function checkSchemaVersion(version: number, where: string, steps: readonly Migration[] = migrations): void {
   if (version > steps.length) {
-    const text = `${where} has schema version ${version}; this version of @bowline/sessions knows ${steps.length}`
+    const text = `${where} has schema version ${version}; this version of @bowline/sessions knows ${steps.length}. Update it`
     throw new SessionError('schema-too-new', text)
   }
 }

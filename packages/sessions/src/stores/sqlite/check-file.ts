@@ -14,7 +14,7 @@ const applicationIdOffset = 68
 /** Reads the first bytes only: a file of another application is left unchanged, and no file is created next to it. */
 export function checkHeader(file: string): 'new' | 'known' {
   if (sizeOf(file) === 0) {
-    if (sizeOf(`${file}-wal`) > 0) throw corrupt(file, 'is gone, but its write-ahead log is there')
+    if (sizeOf(`${file}-wal`) > 0) throw corrupt(file, 'is missing, but its write-ahead log exists')
     return 'new'
   }
   const header = Buffer.alloc(headerBytes)
@@ -60,7 +60,7 @@ function checkTables(database: DatabaseSync, file: string): void {
   const tables = database.prepare("select name from sqlite_schema where type = 'table'").all()
   // There are no tables if a process died while it created the file.
   if (tables.length === 0) return
-  if (!tables.some((table) => table.name === 'meta')) throw corrupt(file, 'holds tables of something else')
+  if (!tables.some((table) => table.name === 'meta')) throw corrupt(file, 'has tables of another application')
   const version = database.prepare("select value from meta where name = 'schema'").get()
   checkSchemaVersion(Number(version?.value), `The database ${file}`)
 }
@@ -70,5 +70,5 @@ function sizeOf(file: string): number {
 }
 
 function corrupt(file: string, what: string): SessionError {
-  return new SessionError('store-corrupt', `The database ${file} ${what}; it was left as it is`)
+  return new SessionError('store-corrupt', `The database ${file} ${what}; it was not changed. Restore a backup, or choose another file`)
 }

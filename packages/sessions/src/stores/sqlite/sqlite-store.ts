@@ -56,12 +56,12 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
   checkOptions(options)
   const { synchronous = 'full', busyTimeoutMs = 5000 } = options
   if (options.file === ':memory:') {
-    throw new SessionError('invalid-config', 'sqliteStore needs the name of a file; memoryStore() keeps sessions in memory')
+    throw new SessionError('invalid-config', 'sqliteStore needs the name of a file; received ":memory:". Use memoryStore() to keep sessions in memory')
   }
   let opened: OpenDatabase | undefined
 
   function driver(): SqlDriver {
-    if (!opened) throw new SessionError('store-unavailable', 'The database of this store is not open: start the runtime that has it, or call open(), first.')
+    if (!opened) throw new SessionError('store-unavailable', 'The database of this store is not open. First start the runtime that uses it, or call open().')
     return opened.driver
   }
 
@@ -70,7 +70,7 @@ export function sqliteStore(options: SqliteStoreOptions): SessionStore {
     capabilities: { durable: synchronous === 'full' ? 'power' : 'process', processes: 'one', maxRecordBytes },
 
     async open(openOptions) {
-      if (opened) throw new SessionError('store-locked', `The database ${opened.file} is open in this store already`)
+      if (opened) throw new SessionError('store-locked', `The database ${opened.file} is already open in this store. Create another store for another runtime`)
       try {
         opened = await openDatabase(options.file, openOptions, { synchronous, busyTimeoutMs })
       } catch (error) {

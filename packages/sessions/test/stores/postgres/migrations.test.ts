@@ -109,7 +109,7 @@ describe('the tables of a Postgres store', () => {
   it('S191: a schema with tables of something else is refused', async () => {
     await migrateWith([createMeta])
     await admin.query("update bowline.meta set value = 'something'")
-    await expect(open()).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('name another schema') as string })
+    await expect(open()).rejects.toMatchObject({ code: 'store-corrupt', message: expect.stringContaining('Name another schema') as string })
   })
 })
 
@@ -118,7 +118,7 @@ describe('a Postgres server that cannot be used', () => {
   const name = (): string => placeOf(database.url).database ?? ''
 
   it.each([
-    ['a wrong password', () => overTcp('postgres:wrong', name()), 'invalid-config', 'The password for Postgres is wrong.'],
+    ['a wrong password', () => overTcp('postgres:wrong', name()), 'invalid-config', 'The password for Postgres is wrong. Correct it.'],
     ['a database that is not there', () => database.url.replace(name(), 'nowhere'), 'invalid-config', 'The database does not exist'],
     ['a server that is not there', () => 'postgresql://user:s3cret@127.0.0.1:1/x', 'store-unavailable', 'Postgres cannot be reached (ECONNREFUSED).'],
   ])('S52: %s is a clear error, and names neither user, server nor password', async (_what, url, code, text) => {
@@ -131,7 +131,7 @@ describe('a Postgres server that cannot be used', () => {
     await admin.query('drop role if exists poor')
     await admin.query('create role poor login')
     const poor = database.url.replace('postgres@', 'poor@')
-    await expect(migratePostgres({ connectionString: poor })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(/lacks a right: permission denied for database.*Grant it.*migrate the schema bowline/) as string })
+    await expect(migratePostgres({ connectionString: poor })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(/has no permission: permission denied for database.*Grant it.*migrate the schema bowline/) as string })
     expect(await tables()).toBe(0)
     await migratePostgres({ connectionString: database.url })
     await expect(open({ connectionString: poor })).rejects.toMatchObject({ code: 'invalid-config', message: expect.stringMatching(/permission denied for (schema|table)/) as string })
