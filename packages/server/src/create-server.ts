@@ -141,7 +141,7 @@ export function createServer(options: ServerOptions): Server {
     socketLimits: limits,
     async reload(next) {
       checkAuth('auth', next)
-      const moved = (next === 'none') === loopbackOnly ? [] : ["auth: 'none' is decided when the server is made"]
+      const moved = (next === 'none') === loopbackOnly ? [] : ["auth cannot change to or from 'none' while the server runs: restart it"]
       const faults = [...authFaults(next), ...moved]
       if (faults.length > 0) throw new ServerError('invalid-config', faults.join('; '))
       authenticator.replace(next)

@@ -9,15 +9,15 @@ interface ProblemKind {
 }
 
 const kinds = {
-  'invalid-body': { status: 400, title: 'The body is not what this route takes' },
-  'invalid-query': { status: 400, title: 'The query or a header is not what this route takes' },
+  'invalid-body': { status: 400, title: 'The body is not valid for this route' },
+  'invalid-query': { status: 400, title: 'The query or a header is not valid for this route' },
   'context-required': { status: 400, title: 'A new session needs a context' },
-  'invalid-cursor': { status: 400, title: 'The cursor is not one of this log' },
+  'invalid-cursor': { status: 400, title: 'The cursor is not from this log' },
   unauthenticated: { status: 401, title: 'Valid credentials are needed' },
   'scope-missing': { status: 403, title: 'The credentials do not allow this' },
-  'origin-not-allowed': { status: 403, title: 'Pages of this origin may not call' },
-  'host-not-allowed': { status: 403, title: 'This server is not reached by that name or from that address' },
-  'client-tools-not-allowed': { status: 403, title: 'The agent does not take these tools from a client' },
+  'origin-not-allowed': { status: 403, title: 'Requests from pages of this origin are not allowed' },
+  'host-not-allowed': { status: 403, title: 'Requests with this host name or from this address are not allowed' },
+  'client-tools-not-allowed': { status: 403, title: 'The agent does not accept these tools from a client' },
   'model-not-allowed': { status: 403, title: 'The agent does not offer this model' },
   'option-not-allowed': { status: 403, title: 'The agent does not allow this option' },
   'url-not-allowed': { status: 403, title: 'Addresses from a client are not fetched' },
@@ -32,27 +32,27 @@ const kinds = {
   'unknown-notice': { status: 404, title: 'There is no such notice in this session' },
   'unknown-schedule': { status: 404, title: 'There is no such schedule in this session' },
   'route-not-found': { status: 404, title: 'There is no such route' },
-  'method-not-allowed': { status: 405, title: 'The route does not take this method' },
-  'not-acceptable': { status: 406, title: 'The route does not answer in that form' },
+  'method-not-allowed': { status: 405, title: 'The route does not support this method' },
+  'not-acceptable': { status: 406, title: 'The route does not support an accepted media type' },
   busy: { status: 409, title: 'A run of the session is open' },
-  'session-exists': { status: 409, title: 'The session exists already' },
+  'session-exists': { status: 409, title: 'The session already exists' },
   'tool-result-conflict': { status: 409, title: 'A result contradicts what is stored' },
-  'approval-conflict': { status: 409, title: 'The question was decided otherwise, or asks about other input' },
+  'approval-conflict': { status: 409, title: 'The question was already decided differently, or its input has changed' },
   'cursor-ahead': { status: 409, title: 'The cursor is beyond the end of the log' },
   'cursor-expired': { status: 410, title: 'The log no longer holds that position' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'entry-too-large': { status: 413, title: 'The input is too large for the store' },
   'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
   'id-reused': { status: 422, title: 'The idempotency key was used with other content' },
-  'unknown-tool-call': { status: 422, title: 'A result is for a call that does not wait for one' },
-  'invalid-input': { status: 422, title: 'The input cannot be taken' },
+  'unknown-tool-call': { status: 422, title: 'A result is for a call that is not waiting for one' },
+  'invalid-input': { status: 422, title: 'The input is not valid' },
   'rate-limited': { status: 429, title: 'Too many requests', retryAfterMs: 1000 },
-  'too-many-runs': { status: 429, title: 'Too many runs of this tenant are under way', retryAfterMs: 1000 },
+  'too-many-runs': { status: 429, title: 'Too many runs of this tenant are active', retryAfterMs: 1000 },
   'too-many-streams': { status: 429, title: 'Too many streams are open', retryAfterMs: 1000 },
-  'queue-full': { status: 429, title: 'Too many inputs wait in this session', retryAfterMs: 1000 },
+  'queue-full': { status: 429, title: 'Too many inputs are pending in this session', retryAfterMs: 1000 },
   'summary-failed': { status: 502, title: 'The model gave no summary, and nothing has changed' },
   internal: { status: 500, title: 'The server failed' },
-  draining: { status: 503, title: 'The server is going away', retryAfterMs: 1000 },
+  draining: { status: 503, title: 'The server is shutting down', retryAfterMs: 1000 },
   'store-unavailable': { status: 503, title: 'The store does not answer', retryAfterMs: 1000 },
   'store-full': { status: 503, title: 'The store is full' },
   'store-corrupt': { status: 503, title: 'The store is damaged' },
@@ -109,7 +109,7 @@ export function faulty(code: FaultyCode, faults: readonly Fault[], { root = '', 
 function boundFaults(faults: readonly Fault[]): readonly Fault[] {
   const first = faults.slice(0, maxFaults).map(({ path, message }) => ({ path: cut(path), message: cut(message) }))
   const leftOut = faults.length - first.length
-  return leftOut === 0 ? first : [...first, { path: '', message: `${leftOut} more faults were left out.` }]
+  return leftOut === 0 ? first : [...first, { path: '', message: `Faults left out: ${leftOut}.` }]
 }
 
 function cut(text: string): string {

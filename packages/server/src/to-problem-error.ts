@@ -67,10 +67,10 @@ export function toProblemError(error: unknown): ProblemError {
 
 const details: Partial<Record<ProblemCode, string>> = {
   busy: 'Wait for the run, answer what it waits for, or stop it.',
-  'cursor-expired': 'Load the session and go on from its cursor.',
+  'cursor-expired': 'Load the session and continue from its cursor.',
   'id-reused': 'Use a new key for new content.',
-  'unknown-tool-call': 'The calls listed in refused do not wait for a result; nothing was stored.',
-  'tool-result-conflict': 'The calls listed in refused have another outcome already; nothing was stored.',
+  'unknown-tool-call': 'The calls listed in refused are not waiting for a result; nothing was stored.',
+  'tool-result-conflict': 'The calls listed in refused already have another outcome; nothing was stored.',
 }
 
 function detailOf(code: ProblemCode): string {

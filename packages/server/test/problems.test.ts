@@ -34,10 +34,10 @@ describe('V95: a failure of the layer below as a problem', () => {
 
   it.each([
     ['busy', 'Wait for the run, answer what it waits for, or stop it.'],
-    ['cursor-expired', 'Load the session and go on from its cursor.'],
+    ['cursor-expired', 'Load the session and continue from its cursor.'],
     ['id-reused', 'Use a new key for new content.'],
-    ['unknown-tool-call', 'The calls listed in refused do not wait for a result; nothing was stored.'],
-    ['tool-result-conflict', 'The calls listed in refused have another outcome already; nothing was stored.'],
+    ['unknown-tool-call', 'The calls listed in refused are not waiting for a result; nothing was stored.'],
+    ['tool-result-conflict', 'The calls listed in refused already have another outcome; nothing was stored.'],
     ['unknown-run', expect.stringMatching(/^[A-Z].*\.$/) as string],
   ] as const)('V95: %s says what to do, in the words of the server', (code, detail) => {
     expect(toProblemError(new SessionError(code, 'of tenant:red:s:mine')).message).toEqual(detail)

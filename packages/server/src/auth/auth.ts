@@ -32,9 +32,9 @@ export function authFaults(auth: Auth | undefined): readonly string[] {
   const { tokens = [], jwt } = auth
   const ids = tokens.map((token) => token.id)
   return [
-    ...(auth.tokens || jwt ? [] : ['auth: tokens or jwt must be there']),
+    ...(auth.tokens || jwt ? [] : ['auth must have tokens or jwt']),
     ...tokens.flatMap((token, place) => tokenFaults(token, `auth.tokens[${place}]`)),
-    ...ids.filter((id, index) => ids.indexOf(id) < index).map((id) => `token ${JSON.stringify(id)}: the id is taken`),
+    ...ids.filter((id, index) => ids.indexOf(id) < index).map((id) => `token ${JSON.stringify(id)}: the id is used twice`),
     ...(jwt ? jwtFaults(jwt) : []),
   ]
 }

@@ -69,7 +69,7 @@ function guardVerifier(verifier: AuthVerifier, clock: Clock): AuthVerifier {
     try {
       const principal = await Promise.race([verifier(request), late.promise])
       // A tenant with other characters could name sessions of another tenant.
-      if (principal && !isTenant(principal.tenant)) throw new Error('The verifier gave a principal without a valid tenant.')
+      if (principal && !isTenant(principal.tenant)) throw new Error('The verifier returned a principal without a valid tenant.')
       return principal
     } catch (error) {
       throw new ProblemError('auth-unavailable', 'The credentials could not be checked.', { cause: error })

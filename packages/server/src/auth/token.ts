@@ -64,7 +64,7 @@ export function tokenFaults(token: TokenConfig, path: string): readonly string[]
   return [
     ...(idForm.test(token.id) ? [] : [`${name}: the id must match ${idForm.source} (${path}.id)`]),
     ...(hashForm.test(token.hash) ? [] : [`${name}: the hash must match ${hashForm.source} (${path}.hash)`]),
-    ...(isTenant(token.tenant) ? [] : [`${name}: ${JSON.stringify(token.tenant)} is no tenant name (${path}.tenant)`]),
+    ...(isTenant(token.tenant) ? [] : [`${name}: ${JSON.stringify(token.tenant)} is not a valid tenant name (${path}.tenant)`]),
     ...(token.expiresAt === undefined || Number.isFinite(Date.parse(token.expiresAt))
       ? []
       : [`${name}: expiresAt must be an ISO 8601 time (${path}.expiresAt)`]),

@@ -6,7 +6,7 @@ export const commands: readonly Command[] = [
   {
     name: 'start',
     usage: '[start] [flags]',
-    about: 'Serve the agents until somebody asks the process to end',
+    about: 'Serve the agents until the process is told to stop',
     takesSettings: true,
     flags: configFlag,
     run: async (call) => (await import('./start.ts')).start(call),

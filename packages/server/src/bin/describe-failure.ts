@@ -18,12 +18,12 @@ function messageOf(error: unknown): string {
   const { code, address, port } = error as Partial<Record<'code' | 'address' | 'port', string | number>>
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${port} of ${address} is taken: end what listens there, or choose another one with --port`
+      return `port ${port} of ${address} is in use: stop the process that listens there, or choose another port with --port`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `this machine does not have the address ${address ?? 'of --host'}: choose another one with --host`
+      return `this machine does not have the address ${address ?? 'of --host'}: choose another address with --host`
     case 'EACCES':
-      return `port ${port ?? ''} may not be used by this user: choose one above 1023 with --port`
+      return `port ${port ?? ''} may not be used by this user: choose a port above 1023 with --port`
     default:
       return error.message
   }

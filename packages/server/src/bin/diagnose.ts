@@ -42,7 +42,7 @@ export async function diagnose(store: SessionStore, now: number): Promise<Diagno
     problem('overdue-ends', unmarked, 'have expired and are not marked. Start a server: it marks them.'),
     problem('unread-inboxes', due.unread, 'have inputs that no run takes. Start a server: it makes runs of them.'),
     problem('needs-recovery', recovery.map(({ key }) => key), 'wait for a decision about a call or a changed agent. Look with bowline-server log, and decide with resolveTool or recover.'),
-    problem('failed-webhooks', notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`), 'were given up. Mend the receiver, and send them again with resendNotice or the resend route.'),
+    problem('failed-webhooks', notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`), 'failed for good. Fix the receiver, and send them again with resendNotice or the resend route.'),
   ]
   return { counts, problems: found.filter((each) => each !== undefined) }
 }

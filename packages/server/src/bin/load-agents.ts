@@ -23,7 +23,7 @@ export async function configuredAgents({ agents: file, values, access, bridge }:
 
 /** Checks the names by creating a runtime. A runtime does nothing until it is started. */
 function checkNames(agents: readonly Agent[]): void {
-  if (agents.some(({ name }) => name === undefined)) throw noAgents('an agent has no name: defineAgent({ name })')
+  if (agents.some(({ name }) => name === undefined)) throw noAgents('an agent has no name: set name in defineAgent')
   try {
     createRuntime({ agents })
   } catch (error) {
@@ -41,7 +41,7 @@ async function loadAgents(file: string): Promise<readonly Agent[]> {
   const named = 'agents' in module ? 'agents' : 'default'
   const chosen = module[named]
   const agents = chosen === undefined ? Object.values(module).filter(isAgent) : agentsIn(chosen, `${file}: the export ${named}`)
-  if (agents.length === 0) throw noAgents(`${file} exports no agent: export what defineAgent gives`)
+  if (agents.length === 0) throw noAgents(`${file} exports no agent: export the result of defineAgent`)
   return [...new Set(agents)]
 }
 

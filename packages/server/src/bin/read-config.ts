@@ -33,11 +33,11 @@ export async function readConfigAndWord<Name extends string>(
 }
 
 function surplusFault(word: string): Fault {
-  return { path: word, message: 'is no argument of this command' }
+  return { path: word, message: 'is not an argument of this command' }
 }
 
 async function tellOfMisspelled({ environment, tell }: CommandCall): Promise<void> {
-  for (const { name, meant } of misspelledVariables(environment)) await tell(`${name} is not read; did you mean ${meant}?`)
+  for (const { name, meant } of misspelledVariables(environment)) await tell(`${name} is ignored; did you mean ${meant}?`)
 }
 
 /** Reads the flags of a command. Throws if a flag or an argument is unknown. */

@@ -41,6 +41,6 @@ async function loadPg(): Promise<Pick<typeof pg, 'Pool'>> {
     return (await import('pg')).default
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new ConfigError([{ path: 'store', message: 'needs the package pg: npm install pg' }])
+    throw new ConfigError([{ path: 'store', message: 'needs the package pg; run: npm install pg' }])
   }
 }

@@ -11,13 +11,13 @@ import type { AnsweredCall, Answers, Decision } from './chat-request.ts'
 /** Accepts those answers of a message that the open run waits for. If there are none, resumes the stream of the turn. */
 export async function admitAnswers(services: Services, principal: Principal, session: Session, message: Answers): Promise<ChatTurn> {
   const info = await session.info()
-  if (!info) throw new ProblemError('session-missing', 'There is no session of that id.')
+  if (!info) throw new ProblemError('session-missing', 'There is no session with this id.')
   const { openRun } = info
   const results = message.results.filter((result) => openRun && waitsFor(openRun, result))
   const decisions = message.decisions.filter((decision) => openRun && asksFor(openRun, decision))
   if (!openRun || results.length + decisions.length === 0) return goOn(services, session, info, message.id)
   if (decisions.length > 0 && !allows(principal, 'approvals')) {
-    throw new ProblemError('scope-missing', 'The scope approvals is needed to answer a question about a call.')
+    throw new ProblemError('scope-missing', 'The scope approvals is needed to decide about a call.')
   }
   for (const result of results) if ('output' in result) checkOutput(result.output)
   if (results.length > 0) await session.submitToolResults(results as readonly SubmittedResult[], { unknownOutcomes: false })
@@ -44,7 +44,7 @@ async function goOn({ runtime }: Services, session: Session, info: SessionInfo, 
   const run = await runtime.run(messageId)
   const place = run?.session === session.key ? await standOf(session, run, info) : undefined
   if (!run || place === undefined) {
-    throw new ProblemError('unknown-tool-call', 'The last message brings no answer that this conversation waits for.')
+    throw new ProblemError('unknown-tool-call', 'The last message has no answer to a pending call or question of this conversation.')
   }
   return { session, runId: run.runId, cursor: run.cursor, knownUntil: numberOf(place) }
 }

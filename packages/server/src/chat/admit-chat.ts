@@ -39,7 +39,7 @@ export async function admitChat(
   const message = lastMessageOf(request)
   if (request.trigger === 'regenerate-message') {
     const messageId = request.messageId ?? message?.id
-    if (messageId === undefined) throw invalid('messageId', 'Say which message to make again.')
+    if (messageId === undefined) throw invalid('messageId', 'Set messageId to the id of the message to regenerate.')
     // When a page retries a refused message, its id was never accepted.
     if (request.messageId === undefined && message?.role === 'user' && !(await isKnown(session, message.id))) {
       return admitInput(services, principal, session, message, abortSignal)
@@ -92,7 +92,7 @@ async function checkNeverDeleted(session: Session): Promise<void> {
 
 /** Returns the whole turn from its beginning. */
 export function turnOf(session: Session, run: RunInfo | null): ChatTurn {
-  if (!run) throw new ProblemError('unknown-run', 'The run is no longer there.')
+  if (!run) throw new ProblemError('unknown-run', 'The run no longer exists.')
   return { session, runId: run.runId, cursor: run.cursor }
 }
 

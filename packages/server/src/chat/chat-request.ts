@@ -92,7 +92,7 @@ export function lastMessageOf({ messages }: ChatRequest): ChatMessage | undefine
       return { role, id, results: calls.flatMap(resultOf), decisions: calls.flatMap(decisionOf) }
     }
     case 'system':
-      throw invalid([...place, 'role'], 'Instructions are for the server to give.')
+      throw invalid([...place, 'role'], 'Instructions can only be set by the server.')
     default: {
       const unknown: never = role
       return unknown

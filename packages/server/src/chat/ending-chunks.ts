@@ -50,7 +50,7 @@ function finishReasonOf({ status, reason }: Ending): FinishReason {
   return status === 'completed' ? 'stop' : 'other'
 }
 
-const undecided = 'A helper of this assistant was changed while it worked. Somebody has to decide how to go on.'
+const undecided = 'A helper of this assistant was changed while it worked. An operator must decide how to continue.'
 const later = 'Try again in a moment.'
 const modelTexts: Readonly<Partial<Record<ErrorKind, string>>> = {
   network: `The model could not be reached. ${later}`,
@@ -67,7 +67,7 @@ const modelTexts: Readonly<Partial<Record<ErrorKind, string>>> = {
 
 function errorTextOf({ status, error }: Ending): string {
   if (status === 'halted') return 'The answer was stopped by a rule of this assistant.'
-  if (status === 'needs-recovery') return 'Nobody knows whether the last action was carried out. Somebody has to decide how to go on.'
+  if (status === 'needs-recovery') return 'It is unknown whether the last action was carried out. An operator must decide how to continue.'
   return (error && isModelError(error) && modelTexts[error.kind]) || 'The answer could not be finished.'
 }
 

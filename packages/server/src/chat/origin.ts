@@ -17,7 +17,7 @@ const pageSize = 100
 /** Returns the origin of a run, or of a message id. */
 export async function originOf(session: Session, of: RunInfo | string): Promise<Origin> {
   const origin = typeof of === 'string' ? await originOfMessage(session, of) : await originOfRun(session, of)
-  if (!origin) throw new ProblemError('unknown-entry', 'This conversation has no user message of that id, and no answer to one.')
+  if (!origin) throw new ProblemError('unknown-entry', 'This conversation has no user message with this id, and no answer to one.')
   return origin
 }
 

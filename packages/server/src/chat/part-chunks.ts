@@ -12,8 +12,8 @@ export function callChunks({ toolCallId, toolName, input, invalid, providerExecu
 
 const invalidTexts: Readonly<Record<NonNullable<ToolCallPart['invalid']>, string>> = {
   truncated: 'The arguments were cut off.',
-  'not-json': 'The arguments are no JSON.',
-  'not-object': 'The arguments are no object.',
+  'not-json': 'The arguments are not JSON.',
+  'not-object': 'The arguments are not an object.',
 }
 
 /** Returns the chunks of a complete part. `isKnown` returns true if the message has the call. */

@@ -19,7 +19,7 @@ export async function runAgain(
   replace?: () => Promise<UserMessageInput>,
 ): Promise<ChatTurn> {
   const info = await session.info()
-  if (!info) throw new ProblemError('session-missing', 'There is no session of that id.')
+  if (!info) throw new ProblemError('session-missing', 'There is no session with this id.')
   // The active path can only be moved when no run is open.
   if (info.openRun?.stopping) await session.stop({ runId: info.openRun.runId })
   const { id, run, successor } = await versionOf(session, messageId)

@@ -104,7 +104,7 @@ function resolvedConfig(winners: ReadonlyMap<SettingKey, Given>, { file, more }:
 function togetherFaults({ values, auth, store, originOf }: ResolvedConfig): readonly Fault[] {
   const faults: Fault[] = []
   if (auth === 'none' && !isLoopbackHost(values.host)) {
-    const message = `with auth none ${values.host} would let everybody in: use 127.0.0.1, or set tokens`
+    const message = `with auth none every caller could use the server on ${values.host}: use 127.0.0.1, or set tokens`
     faults.push({ path: 'host', origin: originOf('host'), message })
   }
   if (values.directConnectionString !== undefined && store.kind !== 'postgres') {
@@ -119,6 +119,6 @@ function togetherFaults({ values, auth, store, originOf }: ResolvedConfig): read
 const howToSet = {
   agents: 'is required: name the module with --agents, BOWLINE_AGENTS or agents in bowline.config.ts',
   auth:
-    'is required, so that nobody is let in by accident: make a token with "bowline-server token create" and put its line ' +
+    'is required: make a token with "bowline-server token create" and put its line ' +
     'into auth.tokens of bowline.config.ts, or use --auth none on this machine alone',
 }

@@ -93,6 +93,6 @@ async function wasMadeBy(session: Session, inputId: string | undefined): Promise
 async function contextRequired(session: Session, sessionId: string | undefined): Promise<unknown> {
   const reason = await absence(session)
   if (hasCode(reason, 'session-deleted')) return reason
-  const what = sessionId === undefined ? 'Without a sessionId a session is made' : 'There is no session of that id yet'
+  const what = sessionId === undefined ? 'Without a sessionId a session is made' : 'There is no session with this id yet'
   return new ProblemError('context-required', `${what}: send a context; {} is enough.`)
 }

@@ -18,7 +18,7 @@ export async function admitResults(
   for (const result of results) if ('output' in result) checkOutput(result.output)
   const refused = results.filter((result) => 'unknown' in result).map((result) => ({ id: result.toolCallId, code: 'unknown-tool-call' }))
   if (refused.length > 0) {
-    throw new ProblemError('unknown-tool-call', 'What is unknown is said by resolving the call.', { refused })
+    throw new ProblemError('unknown-tool-call', 'An unknown outcome cannot be submitted. Resolve the call instead.', { refused })
   }
   const { accepted, repeated, missing, run } = await session.submitToolResults(results, { unknownOutcomes: false })
   return { run, receipt: { accepted, repeated, missing } }

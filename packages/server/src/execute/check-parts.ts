@@ -21,6 +21,6 @@ function checkPart(part: { readonly data?: unknown; readonly providerOptions?: u
     throw new ProblemError('url-not-allowed', 'Send the file itself: addresses are not fetched.')
   }
   if (part.providerOptions !== undefined) {
-    throw new ProblemError('option-not-allowed', 'providerOptions are for the server to set.')
+    throw new ProblemError('option-not-allowed', 'providerOptions can only be set by the server.')
   }
 }

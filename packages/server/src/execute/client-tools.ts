@@ -20,7 +20,7 @@ export function broughtTools(
   const taken = new Set(clientTools === 'any' ? namesBelow(agent) : brought.map((tool) => tool.name))
   const refused = brought.filter((tool) => taken.has(tool.name)).map((tool) => tool.name)
   if (refused.length > 0) {
-    const why = clientTools === 'any' ? 'hide tools that run here' : 'are not those that the agent leaves to the client'
+    const why = clientTools === 'any' ? 'belong to tools of the server' : 'are not tools that the agent leaves to the client'
     throw notAllowed(`${refused.join(', ')}: these names ${why}.`)
   }
   return brought

@@ -14,11 +14,11 @@ export function limitDownloads(download: FileDownload): FileDownload {
       free--
       return
     }
-    if (waiting.size >= maxWaiting) throw new ProblemError('rate-limited', 'Too many files wait to be fetched.')
+    if (waiting.size >= maxWaiting) throw new ProblemError('rate-limited', 'Too many downloads are pending. Retry later.')
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const onAbort = (): void => {
       waiting.delete(resolve)
-      reject(new Error('Nobody waits for the file any more.'))
+      reject(new Error('The request for the file was aborted.'))
     }
     waiting.add(resolve)
     abortSignal.addEventListener('abort', onAbort, { once: true })

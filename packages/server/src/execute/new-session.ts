@@ -55,6 +55,6 @@ const answeredElsewhere: Omit<AssistantMessage, 'id' | 'at' | 'content'> = {
 export function agentOf({ runtime, defaultAgent }: Services, name: string | undefined): Agent {
   const wanted = name ?? defaultAgent
   const agent = wanted === undefined ? runtime.agents[0] : runtime.agents.find((each) => each.name === wanted)
-  if (!agent) throw new ProblemError('unknown-agent', 'There is no agent of that name: see GET /api/agents.')
+  if (!agent) throw new ProblemError('unknown-agent', 'There is no agent with this name: see GET /api/agents.')
   return agent
 }

@@ -55,7 +55,7 @@ async function fetchFile(
   bytesLeft: number,
   abortSignal: AbortSignal,
 ): Promise<FetchedFile> {
-  if (!URL.canParse(address)) throw new ProblemError('url-not-allowed', 'The address of a file is no URL.')
+  if (!URL.canParse(address)) throw new ProblemError('url-not-allowed', 'The address of a file is not a URL.')
   const file = await download(new URL(address), abortSignal, bytesLeft).catch((cause: unknown) => {
     throw cause instanceof ProblemError ? cause : new ProblemError('invalid-input', 'A file could not be fetched.', { cause })
   })

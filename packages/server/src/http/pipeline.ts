@@ -58,7 +58,7 @@ async function answer(route: Route, context: Context, pipeline: Pipeline): Promi
   const { authenticator } = pipeline
   const { generation } = authenticator
   const principal = route.scope ? await authorize(route, route.scope, context, pipeline) : nobody
-  if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
+  if (route.work && pipeline.isDraining()) throw new ProblemError('draining', 'Send it again: another process handles it.')
   const query = route.query ? validate(route.query, context.req.query(), 'invalid-query') : undefined
   const body = route.body ? validate(route.body, await readJsonBody(request, pipeline.limits), 'invalid-body') : undefined
   record.body = body

@@ -68,7 +68,7 @@ function checkShape(root: unknown, { jsonDepth, jsonKeys }: BodyLimits): void {
     if (typeof value === 'string' && !value.isWellFormed()) throw invalid('', 'Text must be whole Unicode characters.')
     if (typeof value !== 'object' || value === null) continue
     if (depth > jsonDepth) throw invalid('', `The body must not be nested deeper than ${jsonDepth}.`)
-    if (Object.hasOwn(value, '__proto__')) throw invalid('__proto__', 'This key is not taken.')
+    if (Object.hasOwn(value, '__proto__')) throw invalid('__proto__', 'This key is not allowed.')
     const children: unknown[] = Object.values(value)
     keys += children.length
     if (!Array.isArray(value)) children.push(...Object.keys(value))

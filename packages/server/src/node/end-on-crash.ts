@@ -14,7 +14,7 @@ export function endOnCrash(logger: Logger, flush: () => Promise<void>): void {
     isEnding = true
     const end = (): never => process.exit(1)
     setTimeout(end, flushMs)
-    const log = (): void => logger.error({ ...faultOf(error), origin }, 'nobody caught this: the process ends')
+    const log = (): void => logger.error({ ...faultOf(error), origin }, 'uncaught error: the process ends')
     Promise.resolve().then(log).then(flush).then(end, end)
   })
 }

@@ -86,16 +86,16 @@ async function follow(start: URL, fetching: Fetching): Promise<FetchedFile> {
     const { statusCode, headers: { location } } = response
     if (!redirects.includes(statusCode) || location === undefined) return read(response, maxBytes)
     response.destroy()
-    if (!URL.canParse(location, url.href)) throw failed('The address of a file leads nowhere.')
+    if (!URL.canParse(location, url.href)) throw failed('The address of a file redirects to an invalid URL.')
     url = new URL(location, url)
   }
-  throw failed(`The address of a file leads on more than ${maxRedirects} times.`)
+  throw failed(`The address of a file exceeds the limit of redirects (${maxRedirects}).`)
 }
 
 async function read(response: IncomingMessage, maxBytes: number): Promise<FetchedFile> {
   const { statusCode = 0, headers } = response
   try {
-    if (statusCode < 200 || statusCode > 299) throw failed('A file could not be fetched: its server refuses.')
+    if (statusCode < 200 || statusCode > 299) throw failed('A file could not be fetched: its server refused the request.')
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw failed('A file could not be fetched: it is compressed.')
     const chunks: Buffer[] = []
     let length = Number(headers['content-length'] ?? 0)

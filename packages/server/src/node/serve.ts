@@ -57,7 +57,7 @@ export async function serve(server: Server, options: ServeOptions = {}): Promise
   configChecks.checkFields('options', options, optionChecks)
   const { host = '127.0.0.1', port = 8787, drainMs } = options
   if (server.loopbackOnly && !isLoopbackHost(host)) {
-    throw new ServerError('invalid-config', `auth is 'none': options.host ${host} would let everybody in. Use 127.0.0.1, or configure auth.`)
+    throw new ServerError('invalid-config', `options.host must be a loopback address such as 127.0.0.1, because auth is 'none'; received ${host}. Or configure auth.`)
   }
   const own = server.socketLimits
   const { headerBytes = own.headerBytes, bodyTimeoutMs = own.bodyTimeoutMs, slowReaderMs = own.slowReaderMs } = options

@@ -64,12 +64,12 @@ export class RateLimits {
       // A tenant contains no slash, so the keys of two principals never collide.
       const state = await this.#ask(bucket.limiter.take(`${tenant}/${id}`))
       if (state) counted.push({ ...bucket, state })
-      else if (rate === 'work') throw new ProblemError('store-unavailable', 'Requests cannot be counted now, so no new work is taken.')
+      else if (rate === 'work') throw new ProblemError('store-unavailable', 'Rate limits cannot be checked now, so new work is refused. Retry later.')
       if (state && !state.allowed) break
     }
     const headers = headersOf(counted)
     const last = counted.at(-1)
-    if (last && !last.state.allowed) throw tooMany(`${last.policy.points} requests of this kind`, last.state, headers)
+    if (last && !last.state.allowed) throw tooMany(`requests of this kind: ${last.policy.points}`, last.state, headers)
     return headers
   }
 
@@ -77,7 +77,7 @@ export class RateLimits {
   async checkAddress(address: string | undefined): Promise<void> {
     const bucket = this.#buckets.get('auth-failures')
     const state = bucket && (await this.#ask(bucket.limiter.look(networkOf(address))))
-    if (state && !state.allowed) throw tooMany(`${bucket.policy.points} failed logins`, state, {})
+    if (state && !state.allowed) throw tooMany(`failed logins: ${bucket.policy.points}`, state, {})
   }
 
   async countFailure(address: string | undefined): Promise<void> {
@@ -114,5 +114,5 @@ function headersOf(counted: readonly { readonly policy: RateLimitPolicy; readonl
 }
 
 function tooMany(what: string, { resetMs }: RateLimitState, headers: Headers): ProblemError {
-  return new ProblemError('rate-limited', `At most ${what} are taken in a minute.`, { retryAfterMs: Math.max(1, Math.ceil(resetMs)), headers })
+  return new ProblemError('rate-limited', `The limit per minute is reached (${what}). Retry later.`, { retryAfterMs: Math.max(1, Math.ceil(resetMs)), headers })
 }

@@ -49,7 +49,7 @@ export class RunningRuns {
     if (this.#othersOf(tenant, key) >= this.#options.limit) await this.#lookAgain(tenant)
     // In a session that is already running, the input is queued or joins the open run.
     if (this.#othersOf(tenant, key) >= this.#options.limit && !(await this.#isAtWork(key))) {
-      throw new ProblemError('too-many-runs', `At most ${this.#options.limit} runs of a tenant are executed at once.`)
+      throw new ProblemError('too-many-runs', `The limit of concurrent runs of a tenant is reached (${this.#options.limit}). Retry later.`)
     }
     const entry = { key }
     tenant.entering.add(entry)

@@ -115,7 +115,7 @@ function stopRoute(services: Services): Route {
 
 async function runOf({ runtime }: Services, { key }: Session, runId: string): Promise<RunInfo> {
   const run = await runtime.run(runId)
-  if (run?.session !== key) throw new ProblemError('unknown-run', 'This conversation has no answer of that id.')
+  if (run?.session !== key) throw new ProblemError('unknown-run', 'This conversation has no answer with this id.')
   return run
 }
 

@@ -38,7 +38,7 @@ function stopOptions({ mode: _mode, ...options }: Exclude<StopRequest, { readonl
 }
 
 function checkMayKill(principal: Principal): void {
-  if (!allows(principal, 'sessions:delete')) throw new ProblemError('scope-missing', 'To kill, the scope sessions:delete is needed.')
+  if (!allows(principal, 'sessions:delete')) throw new ProblemError('scope-missing', 'kill needs the scope sessions:delete.')
 }
 
 export function toolResultsRoute(services: Services): Route {

@@ -80,7 +80,7 @@ async function acceptResults(
   { principal, body }: Call<unknown, ExecuteRequest>,
   results: readonly ToolResultInput[],
 ): Promise<Accepted> {
-  if (body.sessionId === undefined) throw misplaced('sessionId', 'Tool results belong to a session: name it.')
+  if (body.sessionId === undefined) throw misplaced('sessionId', 'Tool results need the session that waits for them: set sessionId.')
   const owned = await ownedSession(services, principal, body.sessionId)
   if (body.context) throw new ProblemError('session-exists', 'A context is for new sessions only: leave it out.')
   const { run, receipt } = await admitResults(owned, results)

@@ -45,7 +45,7 @@ export function mcpRoutes(services: Services, mcp: McpService): readonly Route[]
 }
 
 async function admitWork({ isDraining, rateLimits }: Services, principal: Call<unknown, unknown>['principal']): Promise<void> {
-  if (isDraining()) throw new ProblemError('draining', 'Send it again: another process takes it.')
+  if (isDraining()) throw new ProblemError('draining', 'Send it again: another process handles it.')
   await rateLimits.take('work', principal)
 }
 

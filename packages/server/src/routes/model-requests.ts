@@ -43,7 +43,7 @@ function readRoute(services: Services, recorder: Pick<RequestRecorder, 'get'>): 
     async handle({ principal, params }) {
       const { session } = await readableSession(services, principal, params.id)
       const request = await recorder.get(session.key, params.requestId ?? '')
-      if (!request) throw new ProblemError('unknown-request', 'No request of this id is recorded in the session: it was not recorded, or is gone.')
+      if (!request) throw new ProblemError('unknown-request', 'The session has no recorded request with this id: it was not recorded, or was removed.')
       return { status: 200, body: request }
     },
   })

@@ -45,7 +45,7 @@ async function presentInfo(session: SessionReader): Promise<SessionInfo> {
 
 export function checkAlive(info: SessionInfo): SessionInfo {
   if (info.expiredAt === undefined) return info
-  throw new ProblemError('session-expired', 'Its time is over: begin a new session.')
+  throw new ProblemError('session-expired', 'Its time to live is over. Start another session.')
 }
 
 /** Returns the reason why a session is missing: it never existed, or it was deleted. */
@@ -59,5 +59,5 @@ export async function absence(session: SessionReader): Promise<unknown> {
 }
 
 function sessionMissing(): ProblemError {
-  return new ProblemError('session-missing', 'There is no session of that id.')
+  return new ProblemError('session-missing', 'There is no session with this id.')
 }

@@ -17,7 +17,7 @@ const listQuery = z.strictObject({
   agent: optional(z.string().min(1).max(256)),
   status: optional(status),
   expired: optional(z.enum(['true', 'false'])),
-  parent: optional(z.string().refine(isReadableId, 'This is no session id.')),
+  parent: optional(z.string().refine(isReadableId, 'This is not a session id.')),
   limit: z.coerce.number().int().min(1).max(maxSessions).default(defaultSessions),
   cursor: optional(z.string().min(1).max(1024)),
 })

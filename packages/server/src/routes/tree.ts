@@ -150,5 +150,5 @@ export function compactRoute(services: Services): Route {
 }
 
 function sessionExists(): ProblemError {
-  return new ProblemError('session-exists', 'There is a session of that id already.')
+  return new ProblemError('session-exists', 'A session with this id already exists. Choose another id.')
 }

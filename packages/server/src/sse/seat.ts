@@ -7,7 +7,7 @@ export class Seat {
 
   /** Counts the stream in one limit. Throws `too-many-streams`. */
   take(tally: Tally, name: string, whose: string): void {
-    if (tally.isFull(name)) throw new ProblemError('too-many-streams', `No more than ${tally.limit} streams ${whose} may be open.`)
+    if (tally.isFull(name)) throw new ProblemError('too-many-streams', `The limit of open streams ${whose} is reached (${tally.limit}). Close one.`)
     tally.add(name)
     this.#taken.push({ tally, name })
   }

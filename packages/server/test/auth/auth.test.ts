@@ -68,7 +68,7 @@ it('V58: every bearer is hashed once and compared to its end, whether or not its
 it('V58: a configuration that cannot be right is refused with all its faults', () => {
   const good: TokenConfig = { id: 'a', hash: `sha256:${'0'.repeat(64)}`, tenant: 'demo', scopes: [] }
   const bad = [good, good, { ...good, id: 'b_c' }, { ...good, id: 'd', hash: 'sha256:x' as const, tenant: 'a:b', expiresAt: 'soon' }]
-  expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is no tenant.*expiresAt.*"a": the id is taken/s)
+  expect(config({ tokens: bad })).toThrow(/"b_c": the id.*"d": the hash.*"a:b" is not a valid tenant.*expiresAt.*"a": the id is used twice/s)
   expect(config({ tokens: [{ ...good, scopes: ['everything' as never] }] })).toThrow(/auth\.tokens\[0\]\.scopes\[0\] must be one of .*received "everything"/)
 })
 

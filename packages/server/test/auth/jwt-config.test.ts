@@ -15,11 +15,11 @@ const shared = ['HS256', 'HS384', 'HS512']
 it('V60: a public key takes each algorithm of public keys, a secret each of secrets, and none the other', () => {
   for (const name of publicKey) {
     expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([])
-    expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} is none of ${shared.join(', ')}`)])
+    expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} must be one of ${shared.join(', ')}`)])
   }
   for (const name of shared) {
     expect(jwtFaults({ ...names, secret, algorithms: [name] })).toEqual([])
-    expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} is none of ${publicKey.join(', ')}`)])
+    expect(jwtFaults({ ...names, jwksUrl, algorithms: [name] })).toEqual([expect.stringContaining(`${JSON.stringify(name)} must be one of ${publicKey.join(', ')}`)])
   }
 })
 
@@ -32,9 +32,9 @@ it.each(['http://any.example/keys', 'http://127.0.0.2/keys', 'http://localhost.e
 })
 
 it('V60: a secret has 32 bytes at least, whatever its characters', () => {
-  expect(jwtFaults({ ...names, secret: 's'.repeat(31) })).toEqual(['auth.jwt.secret must have 32 bytes'])
+  expect(jwtFaults({ ...names, secret: 's'.repeat(31) })).toEqual(['auth.jwt.secret must have at least 32 bytes'])
   expect(jwtFaults({ ...names, secret: 'é'.repeat(16) })).toEqual([])
-  expect(jwtFaults({ ...names, secret: '' })).toEqual(['auth.jwt.secret must have 32 bytes'])
+  expect(jwtFaults({ ...names, secret: '' })).toEqual(['auth.jwt.secret must have at least 32 bytes'])
 })
 
 async function known(claims: JWTPayload, config: Partial<JwtConfig> = {}) {

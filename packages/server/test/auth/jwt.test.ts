@@ -148,11 +148,11 @@ it('V60: a configuration that cannot be right is refused with all its faults', (
     }
   }
   const both = faultsOf({ jwt: { jwksUrl: 'http://issuer.example/keys', secret: 'short', issuer: '', algorithms: ['none', 'RS256'] } })
-  for (const fault of ['either jwksUrl or secret', 'must be an https address', 'must have 32 bytes', 'issuer must be there', 'audience must be there', '"none" is none of HS256', '"RS256"']) {
+  for (const fault of ['either jwksUrl or secret', 'must be an https address', 'at least 32 bytes', 'issuer is required', 'audience is required', '"none" must be one of HS256', '"RS256"']) {
     expect(both).toContain(fault)
   }
-  expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: ['HS256'] } })).toContain('"HS256" is none of RS256')
+  expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: ['HS256'] } })).toContain('"HS256" must be one of RS256')
   expect(faultsOf({ jwt: { ...names, jwksUrl: 'https://issuer.example/keys', algorithms: [] } })).toContain('must not be empty')
   expect(faultsOf({ jwt: names })).toContain('either jwksUrl or secret')
-  expect(faultsOf({})).toContain('tokens or jwt must be there')
+  expect(faultsOf({})).toContain('auth must have tokens or jwt')
 })

@@ -51,7 +51,7 @@ describe('wrong usage', () => {
   it.each([
     [['chek'], 'bowline-server: chek: there is no such command; there are start, check, migrate, log, doctor, token create, openapi. Did you mean check?\n'],
     [['token'], '--tenant: is required'],
-    [['check', 'now', ...usual], 'bowline-server: now: is no argument of this command\n'],
+    [['check', 'now', ...usual], 'bowline-server: now: is not an argument of this command\n'],
     [['start', ...usual, '--prot', '1'], '--prot: there is no such flag; did you mean --port?'],
     [['token', 'create', '--tenant', 'a', '--scopes', 'sesions:read', '--expires', 'soon'], 'there is no scope sesions:read; did you mean sessions:read?'],
   ])('%j ends with 2', async (argv, fault) => {
@@ -72,8 +72,8 @@ describe('wrong usage', () => {
   it.each([
     ['that is not there', {}, /^bowline-server: agents: there is no file \S+agents\.ts\n$/],
     ['that throws', { 'agents.ts': '\nthrow new Error("MODEL_KEY is not set")' }, /cannot be loaded: MODEL_KEY is not set \(line 2\)\n$/],
-    ['without agents', { 'agents.ts': 'export const name = "assistant"' }, /exports no agent: export what defineAgent gives\n$/],
-    ['with an agent without a name', { 'agents.ts': agentsNamed(undefined) }, /an agent has no name: defineAgent\(\{ name \}\)/],
+    ['without agents', { 'agents.ts': 'export const name = "assistant"' }, /exports no agent: export the result of defineAgent\n$/],
+    ['with an agent without a name', { 'agents.ts': agentsNamed(undefined) }, /an agent has no name: set name in defineAgent/],
     ['with two agents of one name', { 'agents.ts': agentsNamed('a', 'a') }, /Two agents have the name a/],
     ['of other things', { 'agents.ts': 'export const agents = [{}]' }, /the export agents must be an agent of defineAgent/],
   ])('a module %s is one line, and no stack', async (_what, files, fault) => {
@@ -109,8 +109,8 @@ describe('wrong usage', () => {
   })
 
   it.each([
-    ['EADDRNOTAVAIL', 'this machine does not have the address 192.0.2.1: choose another one with --host'],
-    ['EACCES', 'port 80 may not be used by this user: choose one above 1023 with --port'],
+    ['EADDRNOTAVAIL', 'this machine does not have the address 192.0.2.1: choose another address with --host'],
+    ['EACCES', 'port 80 may not be used by this user: choose a port above 1023 with --port'],
   ])('an address that cannot be listened on is told in words: %s', (code, text) => {
     const error = Object.assign(new Error('listen'), { code, address: '192.0.2.1', port: 80 })
     expect(describeFailure(error, false)).toBe(`bowline-server: ${text}`)
@@ -152,7 +152,7 @@ it('check prints what would be used and where it comes from, and no secret', asy
   const folder = folderWith({ 'bowline.config.json': JSON.stringify({ auth: { tokens: [config] }, port: 1234 }) })
   const environment = { BOWLINE_LIMITS_BODY_BYTES: '77', BOWLINE_LIMIT_JSON_DEPTH: '1' }
   const { code, stdout, stderr } = await runHere(['check', '--agents', agentsFile], folder, environment)
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'BOWLINE_LIMIT_JSON_DEPTH is not read; did you mean BOWLINE_LIMITS_JSON_DEPTH?\n' })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'BOWLINE_LIMIT_JSON_DEPTH is ignored; did you mean BOWLINE_LIMITS_JSON_DEPTH?\n' })
   expect(stdout).toMatch(/agents +\S+agents\.ts \(assistant\) +--agents/)
   expect(stdout).toMatch(/port +1234 +bowline\.config\.json/)
   expect(stdout).toMatch(/limits\.bodyBytes +77 +BOWLINE_LIMITS_BODY_BYTES/)

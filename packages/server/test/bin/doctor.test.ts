@@ -96,7 +96,7 @@ describe('S214: doctor', () => {
     expect(code).toBe(1)
     expect(stdout).toMatch(/^needs-recovery: paying wait for a decision .*bowline-server log/m)
     expect(stdout).toMatch(/^overdue-timers: schedule of later are overdue\. Start a server/m)
-    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public address\) were given up/m)
+    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public address\) failed for good/m)
     expect(stdout).toMatch(/^3 problems were found\.$/m)
   })
 
@@ -104,8 +104,8 @@ describe('S214: doctor', () => {
     const folder = temporaryFolder()
     for (const [argv, message] of [
       [['--store', 'sqlite:./none.db'], 'there is no store'],
-      [['--store', 'memory:'], 'is gone with its process'],
-      [['more'], 'is no argument of this command'],
+      [['--store', 'memory:'], 'a memory: store ends with its process'],
+      [['more'], 'is not an argument of this command'],
     ] as const) {
       const { code, stderr } = await runHere(['doctor', ...argv], folder)
       expect({ code, says: stderr.includes(message) }).toEqual({ code: 2, says: true })

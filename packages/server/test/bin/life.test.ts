@@ -45,7 +45,7 @@ it('V81, V86: it is ready when it says where it listens, and a second one on its
   expect(sameFile.stderr).toMatch(/^bowline-server: The database \S+data\.db is in use by process \d+; only one process can open it\. Close it there first\n$/)
   expect(sameFile.stderr).toContain(join('.bowline', 'data.db'))
   expect(samePort).toMatchObject({ code: 1, stdout: '' })
-  expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is taken: .*--port\n$/)
+  expect(samePort.stderr).toMatch(/^bowline-server: port \d+ of 127\.0\.0\.1 is in use: .*--port\n$/)
 })
 
 it('V82: SIGTERM refuses new work, lets reads and open streams go on, and ends with 0', async () => {
@@ -96,7 +96,7 @@ it('V85: an exception that nobody caught is logged without what it says, ends th
   await expect(reading).rejects.toThrow()
   expect(await ended).toBe(1)
   const log = stdout() + stderr()
-  expect(log).toContain('nobody caught this: the process ends')
+  expect(log).toContain('uncaught error: the process ends')
   expect(log).toContain('agents.js:')
   expect(log).not.toContain('secret words')
   const { messages } = await afterwards(folder)

@@ -147,7 +147,7 @@ it('V102: whatever a chat is refused with, the page gets a sentence, and a progr
     'You are not signed in, or no longer. Sign in and send it again.',
     'The message is too large.',
     'messages: The last message must have a text or a file.',
-    'The scope approvals is needed to answer a question about a call.',
+    'The scope approvals is needed to decide about a call.',
     'This was answered already, or is no longer asked. Load the page again.',
     'You are not signed in, or no longer. Sign in and send it again.',
   ])

@@ -187,7 +187,7 @@ describe('what is wrong', () => {
 
   it('V57: without authentication it does not listen to other machines', async () => {
     const faults = await faultsOf({ argv: ['--auth', 'none', '--host', '0.0.0.0'] })
-    expect(faults).toEqual(['host (--host): with auth none 0.0.0.0 would let everybody in: use 127.0.0.1, or set tokens'])
+    expect(faults).toEqual(['host (--host): with auth none every caller could use the server on 0.0.0.0: use 127.0.0.1, or set tokens'])
   })
 
   it('V58: tokens are not given by flag, and what was given is not repeated', async () => {
@@ -236,7 +236,7 @@ describe('what is wrong', () => {
   it('what the file says of tokens is checked as the server checks it', async () => {
     const token = { id: 'ci', hash: 'sha256:1', tenant: 'no tenant', scopes: [] }
     const faults = await faultsOf({ folder: folderWith({ auth: { tokens: [token] } }) })
-    expect(faults.join()).toMatch(/^auth \(bowline\.config\.json\): .*hash must match.*is no tenant name/)
+    expect(faults.join()).toMatch(/^auth \(bowline\.config\.json\): .*hash must match.*is not a valid tenant name/)
   })
 
   it.each([
