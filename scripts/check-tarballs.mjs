@@ -79,9 +79,6 @@ function badFiles(unpacked) {
 }
 
 /**
-<<<<<<< HEAD
- * Returns the faults of a source map. It must name files of the tarball and must not contain their text.
-=======
  * Pages are small and lead to files of the tarball or to other hosts.
  *
  * @param {string} unpacked
@@ -96,8 +93,7 @@ function badDocs(unpacked, files) {
 }
 
 /**
- * A map names files of the tarball and does not repeat their text.
->>>>>>> 36e668a2 (packages: ship the pages that speak of a package in its tarball)
+ * Returns the faults of a source map. It must name files of the tarball and must not contain their text.
  *
  * @param {string} unpacked
  * @param {string} file

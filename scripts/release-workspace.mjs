@@ -3,13 +3,8 @@ import { cpSync, globSync, mkdirSync, readFileSync, readdirSync, realpathSync, s
 import { basename, dirname, join } from 'node:path'
 import { root } from './setup.mjs'
 
-<<<<<<< HEAD
 /** Files of the workspace that `changeset` and `pnpm publish` read, in addition to `packages`. */
-const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
-=======
-/** Files of the workspace that `changeset` and `pnpm publish` read, besides `packages`. */
 const read = ['.changeset', 'scripts', 'package.json', 'pnpm-workspace.yaml', 'pnpm-lock.yaml', 'tsconfig.base.json', 'LICENSE', 'README.md', 'docs/*.md', 'docs/{cookbook,guides}', 'apps/*/package.json', 'benchmarks/package.json', 'examples/package.json', 'examples/*/package.json']
->>>>>>> 36e668a2 (packages: ship the pages that speak of a package in its tarball)
 
 /**
  * Copies the workspace with its built packages. External dependencies are links to the installed ones; those of the workspace are

@@ -18,10 +18,10 @@ import { cancel } from './operations/cancel.ts'
 import { close } from './operations/close.ts'
 import { createSession } from './operations/create-session.ts'
 import { delegate } from './operations/delegate.ts'
-import type { Desk } from './operations/desk.ts'
+import type { BridgeContext } from './operations/bridge-context.ts'
 import { listRequests } from './operations/list-requests.ts'
 import { listSessions } from './operations/list-sessions.ts'
-import { look } from './operations/look.ts'
+import { getRequest } from './operations/get-request.ts'
 import { prompt } from './operations/prompt.ts'
 import { asTold, failed } from './operations/refuse.ts'
 import { stopMarginMs, stopWork } from './operations/stop.ts'
@@ -29,7 +29,7 @@ import { capacityOf, localOwner } from './owner-limits.ts'
 import { Retention } from './records/retention.ts'
 import { bridgeRedaction, keepRedaction } from './redact.ts'
 import { AdmissionQueue } from './requests/admission-queue.ts'
-import { RequestBook } from './requests/request-book.ts'
+import { RequestRegistry } from './requests/request-registry.ts'
 import { settlesWithin } from './settles-within.ts'
 import { Reaper } from './sessions/reaper.ts'
 import { sessionView } from './sessions/session-record.ts'
@@ -53,7 +53,7 @@ class ExecutorBridge implements Bridge {
   readonly #settings: BridgeSettings
   readonly #directory: AgentDirectory
   readonly #core: Core
-  readonly #desk: Desk
+  readonly #context: BridgeContext
   readonly #reaper: Reaper
   readonly #calls = new OpenCalls()
   #starting: Promise<void> | undefined
@@ -78,10 +78,10 @@ class ExecutorBridge implements Bridge {
     })
     const onOver = (forget: () => Promise<void>): void => retention.add(forget)
     const sessions = new SessionRegistry(this.#core, this.#directory, onOver)
-    this.#desk = {
+    this.#context = {
       ...{ core: this.#core, directory: this.#directory, sessions },
       admission: new AdmissionQueue({ ...settings, ofOwner: this.#core.ownerLimits }),
-      book: new RequestBook(this.#core, onOver),
+      registry: new RequestRegistry(this.#core, onOver),
       isRunning: () => this.#state === 'started',
       checkRunning: () => this.#checkRunning(),
     }
@@ -125,7 +125,7 @@ class ExecutorBridge implements Bridge {
       ...{ clock, logger },
       notify: (notice) => observer.notify(notice),
       sessionFailed: (sessionId, error) => {
-        void this.#core.attempt('the session was not marked as failed', () => this.#desk.sessions.fail(sessionId, error))
+        void this.#core.attempt('the session was not marked as failed', () => this.#context.sessions.fail(sessionId, error))
       },
     }
   }
@@ -145,7 +145,7 @@ class ExecutorBridge implements Bridge {
     if (before !== 'started') return
     const deadlineAt = clock.now() + deadlineMs
     this.#reaper.stop()
-    await stopWork(this.#desk, deadlineAt)
+    await stopWork(this.#context, deadlineAt)
     const leftMs = Math.max(0, deadlineAt + stopMarginMs - clock.now()) + stopMarginMs
     await settlesWithin(clock, leftMs, this.#stopExecutors(this.#settings.executors, leftMs))
     await this.#removeRecord()
@@ -169,7 +169,7 @@ class ExecutorBridge implements Bridge {
     checkHealthOptions('health.options', options)
     const { owner = localOwner } = options
     const { executors, clock, maxInFlight } = this.#settings
-    const { admission, sessions } = this.#desk
+    const { admission, sessions } = this.#context
     const agents = this.#directory.list()
     const states = executors.map((executor) => this.#healthOf(executor))
     const running = this.#state === 'started'
@@ -196,7 +196,7 @@ class ExecutorBridge implements Bridge {
   }
 
   #loadOf(owner: string): BridgeHealth['owner'] {
-    const { core, admission, sessions } = this.#desk
+    const { core, admission, sessions } = this.#context
     const { executors } = this.#settings
     const { ownerLimits } = core
     return {
@@ -209,7 +209,7 @@ class ExecutorBridge implements Bridge {
   }
 
   counters(): BridgeCounters {
-    return { ...this.#core.observer.counters(), inFlight: this.#desk.admission.inFlight }
+    return { ...this.#core.observer.counters(), inFlight: this.#context.admission.inFlight }
   }
 
   discover(query: OwnerOption & { readonly capability?: string } = {}): readonly ListedAgent[] {
@@ -229,43 +229,43 @@ class ExecutorBridge implements Bridge {
   }
 
   createSession(input: CreateSessionInput = {}): Promise<BridgeSession> {
-    return this.#calls.during(createSession(this.#desk, input))
+    return this.#calls.during(createSession(this.#context, input))
   }
 
   prompt(input: PromptInput): BridgeRun {
-    return this.#open(prompt(this.#desk, input))
+    return this.#open(prompt(this.#context, input))
   }
 
   delegate(input: DelegateInput): BridgeRun {
-    return this.#open(delegate(this.#desk, input))
+    return this.#open(delegate(this.#context, input))
   }
 
   async session(sessionId: string, options: OwnerOption = {}): Promise<BridgeSession> {
     callChecks.checkName('session.sessionId', sessionId)
     checkSessionOptions('session.options', options)
     const { owner = localOwner } = options
-    return sessionView(await this.#answered(this.#desk.sessions.read({ owner, id: sessionId })))
+    return sessionView(await this.#answered(this.#context.sessions.read({ owner, id: sessionId })))
   }
 
   sessions(filter: SessionFilter = {}): Promise<SessionPage> {
-    return this.#answered(listSessions(this.#desk, filter))
+    return this.#answered(listSessions(this.#context, filter))
   }
 
   requests(filter: RequestFilter = {}): Promise<RequestPage> {
-    return this.#answered(listRequests(this.#desk, filter))
+    return this.#answered(listRequests(this.#context, filter))
   }
 
   request(requestId: string, options: RequestQuery = {}): Promise<BridgeResult> {
-    const looking = look(this.#desk, requestId, options)
+    const looking = getRequest(this.#context, requestId, options)
     return this.#calls.during(looking.catch((error: unknown) => failed(asTold(this.#core, error))))
   }
 
   cancel(input: CancelInput): Promise<CancelReceipt> {
-    return this.#answered(cancel(this.#desk, input))
+    return this.#answered(cancel(this.#context, input))
   }
 
   close(input: CloseInput): Promise<CloseReceipt> {
-    return this.#answered(close(this.#desk, input))
+    return this.#answered(close(this.#context, input))
   }
 
   /** Makes sure that the call rejects with a `BridgeError` only. */

@@ -113,7 +113,7 @@ describe('an agent that needs input while its stream is open', () => {
 })
 
 describe('an agent whose turn ends with what it needs', () => {
-  it('B41: answers start the next leg under the same request id', async () => {
+  it('B41: answers start the next attempt under the same request id', async () => {
     const legs: unknown[] = []
     const { bridge } = await startBridge([turnAgent([approval, tool], legs)])
     const { sessionId } = await bridge.createSession()
@@ -130,7 +130,7 @@ describe('an agent whose turn ends with what it needs', () => {
     ])
   })
 
-  it('B41: a delegation waits with its session open, and closes it after the last leg', async () => {
+  it('B41: a delegation waits with its session open, and closes it after the last attempt', async () => {
     const trace: string[] = []
     const agent = { ...turnAgent([approval]), onSessionClose: (_session: unknown, reason: string) => void trace.push(reason) }
     const { bridge } = await startBridge([agent])

@@ -28,20 +28,20 @@ function helper(name: string, steps: Script, options: Partial<AgentOptions>): Ag
 }
 
 /** Runs one call of `onPrompt` and folds its events like the bridge. */
-async function leg(agent: BridgeAgent, parts: Partial<PromptContext> = {}): Promise<Settled> {
+async function attempt(agent: BridgeAgent, parts: Partial<PromptContext> = {}): Promise<Settled> {
   const collector = collectResult('writer', 1_000_000)
   for (const event of await bridgeEvents(agent, promptOf('r1', parts))) collector.add(event)
   return collector.finish()
 }
 
 async function pendingAfter(agent: BridgeAgent): Promise<readonly PendingInput[]> {
-  return (await leg(agent)).result.pending ?? []
+  return (await attempt(agent)).result.pending ?? []
 }
 
 const approve = (pending: PendingInput | undefined, more: JSONObject = {}): Answer => ({ id: pending?.id ?? '', decision: 'approve', ...more })
 
 describe('answers to what a run waits for', () => {
-  it('B41: an approval starts the next leg, whose events are those from then on', async () => {
+  it('B41: an approval starts the next attempt, whose events are those from then on', async () => {
     const sent: unknown[] = []
     const runtime = await startWriter([calls('send'), { text: 'It is sent.' }], { tools: [guarded('send', sent)] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
@@ -62,9 +62,9 @@ describe('answers to what a run waits for', () => {
     const [pending] = await pendingAfter(agent)
     expect(pending?.id).toBe('where-0')
     const answers: Answer[] = [{ id: 'where-0', output: { city: 'Oslo' } }]
-    const outcome = await leg(agent, { answers })
+    const outcome = await attempt(agent, { answers })
     expect(outcome).toMatchObject({ status: 'completed', result: { text: 'In Oslo.', usage: { inputTokens: 20, outputTokens: 10 } } })
-    expect(await leg(agent, { answers })).toEqual(outcome)
+    expect(await attempt(agent, { answers })).toEqual(outcome)
   })
 
   it('B40: an answer that contradicts is PROTOCOL and an unknown one NOT_FOUND, with the ids', async () => {
@@ -73,26 +73,26 @@ describe('answers to what a run waits for', () => {
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     const pending = await pendingAfter(agent)
     expect(pending.map(({ kind }) => kind)).toEqual(['tool', 'approval'])
-    await expect(leg(agent, { answers: [{ id: 'nobody', output: 1 }] })).rejects.toMatchObject({
+    await expect(attempt(agent, { answers: [{ id: 'nobody', output: 1 }] })).rejects.toMatchObject({
       code: 'NOT_FOUND',
       details: { reason: 'unknown-tool-call', outcome: 'none', issues: [{ path: 'answers', id: 'nobody' }] },
     })
-    await leg(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })
-    await expect(leg(agent, { answers: [{ id: 'where-0', output: 'Bergen' }] })).rejects.toMatchObject({
+    await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })
+    await expect(attempt(agent, { answers: [{ id: 'where-0', output: 'Bergen' }] })).rejects.toMatchObject({
       code: 'PROTOCOL',
       details: { issues: [{ path: 'answers', id: 'where-0' }] },
     })
-    await expect(leg(agent, { answers: [{ id: 'nobody', decision: 'deny' }] })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(attempt(agent, { answers: [{ id: 'nobody', decision: 'deny' }] })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  it('B41: with a part of the answers the leg ends again and names the rest', async () => {
+  it('B41: with a part of the answers the attempt ends again and names the rest', async () => {
     const sent: unknown[] = []
     const runtime = await startWriter([calls('where', 'send'), { text: 'Done.' }], { tools: [where, guarded('send', sent)] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     const [tool, approval] = await pendingAfter(agent)
-    const first = await leg(agent, { answers: [{ id: tool?.id ?? '', error: 'no signal' }] })
+    const first = await attempt(agent, { answers: [{ id: tool?.id ?? '', error: 'no signal' }] })
     expect(first).toMatchObject({ status: 'awaiting-approval', result: { stopReason: 'needs_input', pending: [{ id: approval?.id }] } })
-    const second = await leg(agent, { answers: [{ id: approval?.id ?? '', decision: 'deny', reason: 'not now' }] })
+    const second = await attempt(agent, { answers: [{ id: approval?.id ?? '', decision: 'deny', reason: 'not now' }] })
     expect(second).toMatchObject({ status: 'completed', result: { text: 'Done.' } })
     expect(sent).toEqual([])
   })
@@ -107,13 +107,13 @@ describe('answers to what a run waits for', () => {
     const runtime = await startWriter([{ toolCalls: [handOver('m', 'middle')] }, { text: 'done' }], { subagents: [middle] })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
     const decided: string[] = []
-    let settled = await leg(agent)
+    let settled = await attempt(agent)
     while (settled.status === 'awaiting-approval') {
       const [pending] = settled.result.pending ?? []
       expect(pending).toMatchObject({ kind: 'approval', toolName: 'send', agent: ['middle', expect.stringMatching(/one|two/) as unknown] })
       const decision = pending?.agent?.[1] === 'one' ? 'approve' : 'deny'
       decided.push(decision)
-      settled = await leg(agent, { answers: [{ id: pending?.id ?? '', decision }] })
+      settled = await attempt(agent, { answers: [{ id: pending?.id ?? '', decision }] })
     }
     expect(settled).toMatchObject({ status: 'completed', result: { text: 'done' } })
     expect(decided.sort()).toEqual(['approve', 'deny'])
@@ -128,8 +128,8 @@ describe('answers to what a run waits for', () => {
     const [pending] = await pendingAfter(agent)
     expect(pending).toMatchObject({ id: 'o/i/where-0', kind: 'tool', toolName: 'where', agent: ['outer', 'inner'] })
     const answers: Answer[] = [{ id: 'o/i/where-0', output: 'Oslo' }]
-    expect(await leg(agent, { answers })).toMatchObject({ status: 'completed', result: { text: 'done' } })
-    expect(await leg(agent, { answers })).toMatchObject({ status: 'completed', result: { text: 'done' } })
+    expect(await attempt(agent, { answers })).toMatchObject({ status: 'completed', result: { text: 'done' } })
+    expect(await attempt(agent, { answers })).toMatchObject({ status: 'completed', result: { text: 'done' } })
   })
 
   it('B97: answers reach a run that an earlier process left waiting, and a prompt joins it', async () => {
@@ -140,14 +140,14 @@ describe('answers to what a run waits for', () => {
 
     const second = await startWriter([{ text: 'In Oslo.' }], { store: sqliteStore({ file }), tools: [where] })
     const agent = runtimeAgent(second, { agent: 'writer' })
-    expect(await leg(agent)).toMatchObject({ status: 'awaiting-tools', result: { pending: [{ id: 'where-0' }] } })
-    expect(await leg(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
+    expect(await attempt(agent)).toMatchObject({ status: 'awaiting-tools', result: { pending: [{ id: 'where-0' }] } })
+    expect(await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] })).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
   })
 
   it('answers to a request that the runtime does not know are NOT_FOUND', async () => {
     const agent = runtimeAgent(await startWriter([]), { agent: 'writer' })
     const answers: Answer[] = [{ id: 'where-0', output: 'Oslo' }]
-    await expect(leg(agent, { answers })).rejects.toMatchObject({ code: 'NOT_FOUND', details: { requestId: 'r1' } })
+    await expect(attempt(agent, { answers })).rejects.toMatchObject({ code: 'NOT_FOUND', details: { requestId: 'r1' } })
   })
 })
 
@@ -181,7 +181,7 @@ describe('a run that is held because a definition has changed', () => {
 
   it('B35, S82: an answer after which a subagent is held fails with what has changed and the run to recover', async () => {
     const { runtime, agent } = await changed()
-    const error = await leg(agent, { answers }).catch((thrown: unknown) => thrown)
+    const error = await attempt(agent, { answers }).catch((thrown: unknown) => thrown)
     const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
     const [held] = info?.heldRuns ?? []
     const message = 'The definition of the agent has changed: the instructions.'
@@ -192,11 +192,11 @@ describe('a run that is held because a definition has changed', () => {
   it('B97: a request that is joined while a subagent is held fails so too, and completes once the run is recovered', async () => {
     const { runtime, agent } = await changed()
     const session = runtime.session('bridge:local:bs_1')
-    await leg(agent, { answers }).catch(() => {})
-    await expect(leg(agent)).rejects.toMatchObject({ code: 'UPSTREAM', details: heldDetails })
+    await attempt(agent, { answers }).catch(() => {})
+    await expect(attempt(agent)).rejects.toMatchObject({ code: 'UPSTREAM', details: heldDetails })
     const [info] = (await session.runs()).items
     await (await session.recover(info?.heldRuns?.[0]?.runId ?? '', 'continue')).result()
-    expect(await leg(agent)).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
+    expect(await attempt(agent)).toMatchObject({ status: 'completed', result: { text: 'In Oslo.' } })
   })
 
   it('B35, S82: the run of the agent itself says so as well', async () => {
@@ -206,10 +206,10 @@ describe('a run that is held because a definition has changed', () => {
     await first.stop({ graceMs: 0 })
     const runtime = await startWriter([{ text: 'In Oslo.' }], { store: store.second(), tools: [where], instructions: 'Write twice.', onDefinitionChange: 'refuse' })
     const agent = runtimeAgent(runtime, { agent: 'writer' })
-    const error = await leg(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] }).catch((thrown: unknown) => thrown)
+    const error = await attempt(agent, { answers: [{ id: 'where-0', output: 'Oslo' }] }).catch((thrown: unknown) => thrown)
     const [info] = (await runtime.session('bridge:local:bs_1').runs()).items
     expect(error).toMatchObject({ code: 'UPSTREAM', details: { ...heldDetails, issues: [{ id: info?.runId, agent: [] }] } })
-    await expect(leg(agent)).rejects.toMatchObject({ details: heldDetails })
+    await expect(attempt(agent)).rejects.toMatchObject({ details: heldDetails })
   })
 
   it('B40, B67: the request of a bridge ends as an error, its place is free, and its session has failed', async () => {
@@ -230,13 +230,13 @@ describe('the conversation', () => {
     const agent = runtimeAgent(await startWriter(model), { agent: 'writer' })
     const resumed = sessionOf('bs_2', { conversationId: 'bs_1' })
     await agent.onSessionCreate?.(resumed)
-    await leg(agent)
-    await leg(agent, { session: resumed, requestId: 'r2' })
+    await attempt(agent)
+    await attempt(agent, { session: resumed, requestId: 'r2' })
     expect(model.calls[1]?.prompt.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
     for await (const event of agent.onPrompt(promptOf('r3')) as AsyncIterable<BridgeEvent>) {
       if (event.type !== 'agent-event' || event.event.type !== 'text-delta') continue
       // B98: the store decides whether a session is busy.
-      await expect(leg(agent, { session: resumed, requestId: 'r4' })).rejects.toMatchObject({ code: 'BUSY', retryable: true })
+      await expect(attempt(agent, { session: resumed, requestId: 'r4' })).rejects.toMatchObject({ code: 'BUSY', retryable: true })
       await agent.onCancel?.({ session: sessionOf(), requestId: 'r3', reason: 'caller' })
     }
   })
@@ -247,8 +247,8 @@ describe('the conversation', () => {
     const deleting = runtimeAgent(runtime, { agent: 'writer', onClose: 'delete' })
     const kept = sessionOf('bs_1')
     const gone = sessionOf('bs_2')
-    await leg(keeping, { session: kept })
-    await leg(deleting, { session: gone })
+    await attempt(keeping, { session: kept })
+    await attempt(deleting, { session: gone })
     await keeping.onSessionClose?.(kept, 'closed')
     await deleting.onSessionClose?.(gone, 'closed')
     await deleting.onSessionClose?.(gone, 'closed')
@@ -274,7 +274,7 @@ describe('cancel without a reading', () => {
     expect(await runs()).toEqual(['waiting-for-user'])
     await agent.onCancel?.({ session: sessionOf(), requestId: 'r1', reason: 'caller' })
     expect(await runs()).toEqual(['stopped'])
-    expect(await leg(agent)).toMatchObject({ status: 'aborted', result: { stopReason: 'cancelled' } })
+    expect(await attempt(agent)).toMatchObject({ status: 'aborted', result: { stopReason: 'cancelled' } })
   })
 
   it('B48: a request that is cancelled while it waits is aborted, with the text so far', async () => {

@@ -12,7 +12,7 @@ import { payInvoice } from './tools/pay-invoice.ts'
 import { planTools } from './tools/plan.ts'
 import { readLogbook } from './tools/read-logbook.ts'
 import { readPage, searchLibrary } from './tools/research.ts'
-import type { ToolSurroundings } from './tools/surroundings.ts'
+import type { ToolEnvironment } from './tools/tool-environment.ts'
 
 export const demoAgentName = 'demo'
 
@@ -36,7 +36,7 @@ const offlineInfo: ModelInfo = {
 /** Time limit of a turn. A slow answer exceeds it. */
 const offlineTurnMs = 30_000
 
-export interface DemoParts extends ToolSurroundings {
+export interface DemoParts extends ToolEnvironment {
   /** Factor on the delays of retries. */
   readonly speed: number
   /** Maximum random share by which delays of retries grow. Default: that of the loop. */
@@ -49,14 +49,14 @@ export interface DemoParts extends ToolSurroundings {
 }
 
 /** Creates the agent of the page, and the agent that gives it second opinions. */
-export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate, orchestration, requests, ...surroundings }: DemoParts) {
+export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate, orchestration, requests, ...environment }: DemoParts) {
   const model = modelOf(choice, speed, jitter)
   const researcher = defineAgent({
     ...model,
     name: 'researcher',
     description: 'Finds out what the library has about a topic. Takes a few seconds: run it in the background.',
     instructions: 'Look the topic up with search_library, read the pages with read_page, all calls in one answer, and say in a few lines what they say.',
-    tools: [searchLibrary(surroundings), readPage(surroundings)],
+    tools: [searchLibrary(environment), readPage(environment)],
     extensions: [requests],
   })
   const demo = defineAgent({
@@ -65,8 +65,8 @@ export function createDemoAgents(choice: ModelChoice, { speed, jitter, delegate,
     description: 'Tells stories, knows a little weather, indexes documents, plans, pays an invoice, and asks people and other agents.',
     instructions,
     tools: [
-      ...[getWeather(surroundings), indexDocs(surroundings), getLocation(), deleteReport(surroundings), delegate],
-      ...[...planTools(surroundings), readLogbook(surroundings), payInvoice(surroundings)],
+      ...[getWeather(environment), indexDocs(environment), getLocation(), deleteReport(environment), delegate],
+      ...[...planTools(environment), readLogbook(environment), payInvoice(environment)],
     ],
     subagents: [researcher],
     extensions: [orchestration, requests],

@@ -3,47 +3,47 @@ import type { BridgeRun, PromptInput } from '../bridge-contract.ts'
 import { BridgeError } from '../errors.ts'
 import { checkAnswers } from '../requests/answers.ts'
 import type { CheckedAnswers } from '../requests/answers.ts'
-import { Episode } from '../requests/episode.ts'
-import type { BookEntry } from '../requests/request-book.ts'
+import { Attempt } from '../requests/attempt.ts'
+import type { ActiveRequest } from '../requests/request-registry.ts'
 import { idsOf, resultOf } from '../requests/request-record.ts'
 import { waitingFor } from '../requests/result-collector.ts'
 import { elsewhere } from '../sessions/session-errors.ts'
-import { missingRequest } from './desk.ts'
-import type { Desk } from './desk.ts'
-import { takeUp } from './join.ts'
+import { missingRequest } from './bridge-context.ts'
+import type { BridgeContext } from './bridge-context.ts'
+import { takeUp } from './attach-to-request.ts'
 import { internalError, refusedRun, tellRefusal } from './refuse.ts'
 import { pause } from './work-on.ts'
 
 /** Passes answers to a waiting request. Never refused for load, because the request has already been admitted. */
-export function answer(desk: Desk, input: PromptInput, answers: readonly Answer[]): BridgeRun {
+export function answer(bridge: BridgeContext, input: PromptInput, answers: readonly Answer[]): BridgeRun {
   const { owner = 'local', sessionId } = input
-  const here = desk.book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+  const here = bridge.registry.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
   const ids = { sessionId, requestId: input.requestId ?? here?.request.ids.requestId ?? '' }
-  const passing = pass(desk, input, answers).catch((error: unknown) => {
-    const refusal = BridgeError.isInstance(error) ? error : internalError(desk.core, error)
-    tellRefusal(desk.core, 'answer', refusal)
+  const passing = pass(bridge, input, answers).catch((error: unknown) => {
+    const refusal = BridgeError.isInstance(error) ? error : internalError(bridge.core, error)
+    tellRefusal(bridge.core, 'answer', refusal)
     return refusedRun(ids, refusal)
   })
   return runOf(passing, ids)
 }
 
-async function pass(desk: Desk, input: PromptInput, answers: readonly Answer[]): Promise<BridgeRun> {
+async function pass(bridge: BridgeContext, input: PromptInput, answers: readonly Answer[]): Promise<BridgeRun> {
   const { owner = 'local', sessionId } = input
-  const requestId = input.requestId ?? (await waitingIn(desk, owner, sessionId))
+  const requestId = input.requestId ?? (await waitingIn(bridge, owner, sessionId))
   const key = { owner, id: requestId }
-  const found = desk.book.entry(key) ?? (await takeUp(desk, key))
+  const found = bridge.registry.entry(key) ?? (await takeUp(bridge, key))
   if (!found || ('request' in found && !(await found.request.accepted))) throw missingRequest(requestId)
   const record = 'request' in found ? found.stored?.value : found
   if (record?.sessionId !== sessionId) throw missingRequest(requestId)
   if ('request' in found) {
     // After a restart, the agent is prompted again and repeats its open questions.
     if (found.isResumed && !found.work) await found.request.run().result()
-    return found.isResumed && !found.work ? found.request.run() : passOn(desk, found, { answers, abortSignal: input.abortSignal })
+    return found.isResumed && !found.work ? found.request.run() : passOn(bridge, found, { answers, abortSignal: input.abortSignal })
   }
   checkAnswers(record, answers)
-  const episode = new Episode()
-  episode.settle(resultOf(record))
-  return { ...idsOf(record), accepted: async () => true, result: () => episode.result, [Symbol.asyncIterator]: () => episode.open() }
+  const attempt = new Attempt()
+  attempt.settle(resultOf(record))
+  return { ...idsOf(record), accepted: async () => true, result: () => attempt.result, [Symbol.asyncIterator]: () => attempt.open() }
 }
 
 interface GivenAnswers {
@@ -52,13 +52,13 @@ interface GivenAnswers {
 }
 
 /** Records the answers and passes them to the agent. If that fails, all questions are open again. */
-async function passOn(desk: Desk, entry: BookEntry, { answers, abortSignal }: GivenAnswers): Promise<BridgeRun> {
-  const { book } = desk
+async function passOn(bridge: BridgeContext, entry: ActiveRequest, { answers, abortSignal }: GivenAnswers): Promise<BridgeRun> {
+  const { registry } = bridge
   const { request } = entry
   if (entry.isElsewhere) throw elsewhere(request.ids)
   let checked: CheckedAnswers | undefined
   let text = ''
-  const changed = await book.change(entry, (record) => {
+  const changed = await registry.change(entry, (record) => {
     checked = checkAnswers(record, answers)
     if (checked.fresh.length === 0) return undefined
     const { outcome, ...rest } = record
@@ -73,16 +73,16 @@ async function passOn(desk: Desk, entry: BookEntry, { answers, abortSignal }: Gi
   const run = request.run()
   const { pending, remaining } = checked
   const isTaken = await entry.work?.answer(checked.fresh).catch(async (error: unknown) => {
-    await pause(desk, entry, waitingFor(pending, text))
+    await pause(bridge, entry, waitingFor(pending, text))
     throw error
   })
-  if (isTaken && remaining.length > 0) await pause(desk, entry, waitingFor(remaining, ''))
+  if (isTaken && remaining.length > 0) await pause(bridge, entry, waitingFor(remaining, ''))
   return run
 }
 
 /** Returns the running request of a session, or the last one. Throws `NOT_FOUND`. */
-async function waitingIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string> {
-  const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+async function waitingIn({ registry, sessions }: BridgeContext, owner: string, sessionId: string): Promise<string> {
+  const here = registry.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
   if (here) return here.request.ids.requestId
   const { currentRequestId, lastRequestId } = await sessions.read({ owner, id: sessionId })
   const requestId = currentRequestId ?? lastRequestId

@@ -4,7 +4,7 @@ import type { FoundAgent } from '../agent-directory.ts'
 import type { RequestOptions } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { idOfKey, payloadHash } from '../input/check-input.ts'
-import type { BookEntry, RequestCall } from '../requests/request-book.ts'
+import type { ActiveRequest, RequestCall } from '../requests/request-registry.ts'
 import { beginOf } from '../requests/request-record.ts'
 import type { RequestKind, RequestRecord } from '../requests/request-record.ts'
 
@@ -18,7 +18,7 @@ export interface CallParts {
   readonly payload: object
 }
 
-/** Converts a call to the form that the request book uses. */
+/** Converts a call to the form that the request registry uses. */
 export function callOf({ settings }: Core, { kind, input, sessionId, payload }: CallParts): RequestCall {
   const { owner = 'local', requestId, idempotencyKey, timeoutMs = settings.timeoutMs, abortSignal } = input
   const given = requestId ?? (idempotencyKey === undefined ? undefined : idOfKey(kind, idempotencyKey))
@@ -37,7 +37,7 @@ export interface RecordParts {
 }
 
 /** Returns the record of an accepted request. For durable agents it contains the prompt, so that it can be sent again. */
-export function newRecord({ settings, processes }: Core, { request, place }: BookEntry, parts: RecordParts): RequestRecord {
+export function newRecord({ settings, processes }: Core, { request, place }: ActiveRequest, parts: RecordParts): RequestRecord {
   const { session, durable, prompt, runtimeParams } = parts
   return {
     ...{ requestId: request.ids.requestId, owner: request.owner, kind: request.kind, payloadHash: request.payloadHash },
@@ -51,6 +51,6 @@ export function newRecord({ settings, processes }: Core, { request, place }: Boo
 }
 
 /** Sets the inactivity timeout for this agent. */
-export function limitSilence({ settings }: Core, { request }: BookEntry, { executor }: FoundAgent): void {
+export function limitSilence({ settings }: Core, { request }: ActiveRequest, { executor }: FoundAgent): void {
   request.watch.limitSilence(settings.inactivityMs ?? executor.limits?.inactivityMs ?? usualInactivityMs)
 }

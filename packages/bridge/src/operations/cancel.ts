@@ -1,19 +1,19 @@
 import type { BridgeResult, CancelInput, CancelReceipt } from '../bridge-contract.ts'
 import { checkCancelInput } from '../input/check-input.ts'
 import { localOwner } from '../owner-limits.ts'
-import type { BookEntry } from '../requests/request-book.ts'
-import { missingRequest } from './desk.ts'
-import type { Desk } from './desk.ts'
-import { takeUp } from './join.ts'
+import type { ActiveRequest } from '../requests/request-registry.ts'
+import { missingRequest } from './bridge-context.ts'
+import type { BridgeContext } from './bridge-context.ts'
+import { takeUp } from './attach-to-request.ts'
 
 /** Cancels a request by its id, or the running request of a session. Reports a cancel only if the request was really stopped. */
-export async function cancel(desk: Desk, input: CancelInput): Promise<CancelReceipt> {
+export async function cancel(bridge: BridgeContext, input: CancelInput): Promise<CancelReceipt> {
   checkCancelInput(input)
   const { owner = localOwner } = input
-  const requestId = input.requestId ?? (await runningIn(desk, owner, input.sessionId as string))
+  const requestId = input.requestId ?? (await runningIn(bridge, owner, input.sessionId as string))
   if (requestId === undefined) return { cancelled: false, sessionId: input.sessionId as string, settled: true, reason: 'not-running' }
   const key = { owner, id: requestId }
-  const found = desk.book.entry(key) ?? (await takeUp(desk, key))
+  const found = bridge.registry.entry(key) ?? (await takeUp(bridge, key))
   if (!found || ('request' in found && !(await found.request.accepted))) throw missingRequest(requestId)
   const sessionId = 'request' in found ? found.request.ids.sessionId : found.sessionId
   if (input.sessionId !== undefined && input.sessionId !== sessionId) throw missingRequest(requestId)
@@ -21,7 +21,7 @@ export async function cancel(desk: Desk, input: CancelInput): Promise<CancelRece
   return stop(found)
 }
 
-async function stop(entry: BookEntry): Promise<CancelReceipt> {
+async function stop(entry: ActiveRequest): Promise<CancelReceipt> {
   const { request } = entry
   const { sessionId, requestId } = request.ids
   if (entry.isElsewhere) return { cancelled: false, sessionId, requestId, settled: false, reason: 'elsewhere' }
@@ -36,8 +36,8 @@ function wasAborted(result: BridgeResult): boolean {
 }
 
 /** Returns the running request of a session, also while a delegation is still opening that session. Throws `NOT_FOUND`. */
-async function runningIn({ book, sessions }: Desk, owner: string, sessionId: string): Promise<string | undefined> {
-  const here = book.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
+async function runningIn({ registry, sessions }: BridgeContext, owner: string, sessionId: string): Promise<string | undefined> {
+  const here = registry.entries().find(({ request }) => request.owner === owner && request.ids.sessionId === sessionId)
   if (here) return here.request.ids.requestId
   return (await sessions.read({ owner, id: sessionId })).currentRequestId
 }

@@ -3,24 +3,24 @@ import { checkCloseInput } from '../input/check-input.ts'
 import { localOwner } from '../owner-limits.ts'
 import type { Owned } from '../records/record-table.ts'
 import { keyOf } from '../sessions/session-registry.ts'
-import type { Desk } from './desk.ts'
-import { takeUp } from './join.ts'
+import type { BridgeContext } from './bridge-context.ts'
+import { takeUp } from './attach-to-request.ts'
 
 /** Closes a session after stopping its running request. */
-export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt> {
+export async function close(bridge: BridgeContext, input: CloseInput): Promise<CloseReceipt> {
   checkCloseInput(input)
   const { owner = localOwner, sessionId, reason } = input
-  const { core, book, sessions } = desk
+  const { core, registry, sessions } = bridge
   const record = await sessions.find({ owner, id: sessionId })
   if (!record || record.status === 'over') return { closed: true, sessionId, existed: false }
   const live = await sessions.held({ owner, id: sessionId })
   const running = live.stored.value.currentRequestId
-  if (running !== undefined && !book.entry({ owner, id: running })) await endLeftBehind(desk, { owner, id: running })
+  if (running !== undefined && !registry.entry({ owner, id: running })) await endLeftBehind(bridge, { owner, id: running })
   const existed = await sessions.end(live, 'closed')
   // A prompt may have been accepted in the meantime.
   const { lastRequestId } = live.stored.value
   if (existed) core.settings.logger.info({ sessionId, owner, ...(reason !== undefined && { reason }) }, 'session closed')
-  if (lastRequestId !== undefined) book.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
+  if (lastRequestId !== undefined) registry.entry({ owner, id: lastRequestId })?.request.watch.interrupt({ cause: 'closing' })
   await sessions.takeDown(live, 'closed')
   return { closed: true, sessionId: keyOf(live.context).id, existed }
 }
@@ -29,8 +29,8 @@ export async function close(desk: Desk, input: CloseInput): Promise<CloseReceipt
  * Stops a request that an earlier bridge left running in the session. Taking it over resumes it in this session, so the session
  * must stay open until it has ended.
  */
-async function endLeftBehind(desk: Desk, key: Owned): Promise<void> {
-  const left = await takeUp(desk, key)
+async function endLeftBehind(bridge: BridgeContext, key: Owned): Promise<void> {
+  const left = await takeUp(bridge, key)
   if (!left || !('request' in left)) return
   left.request.watch.interrupt({ cause: 'closing' })
   await left.request.ended

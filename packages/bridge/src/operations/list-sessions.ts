@@ -4,10 +4,10 @@ import { pageOf } from '../input/list-cursor.ts'
 import { localOwner } from '../owner-limits.ts'
 import { sessionView } from '../sessions/session-record.ts'
 import type { SessionRecord } from '../sessions/session-record.ts'
-import type { Desk } from './desk.ts'
+import type { BridgeContext } from './bridge-context.ts'
 
 /** Lists sessions, newest first. */
-export async function listSessions({ sessions }: Desk, filter: SessionFilter): Promise<SessionPage> {
+export async function listSessions({ sessions }: BridgeContext, filter: SessionFilter): Promise<SessionPage> {
   checkSessionFilter(filter)
   const { owner = localOwner, agentId, status } = filter
   const found: SessionRecord[] = []

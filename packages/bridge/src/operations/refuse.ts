@@ -2,8 +2,8 @@ import { SessionError } from '@bowline/sessions'
 import type { BridgeResult, BridgeRun } from '../bridge-contract.ts'
 import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
-import { Episode } from '../requests/episode.ts'
-import type { BookEntry, RequestBook } from '../requests/request-book.ts'
+import { Attempt } from '../requests/attempt.ts'
+import type { ActiveRequest, RequestRegistry } from '../requests/request-registry.ts'
 
 /** Returns a text field of an unchecked input. */
 export function textIn(input: unknown, name: string): string | undefined {
@@ -13,9 +13,9 @@ export function textIn(input: unknown, name: string): string | undefined {
 
 /** Returns the run of a call that was refused and changed nothing. */
 export function refusedRun(ids: { readonly requestId: string; readonly sessionId: string }, error: BridgeError): BridgeRun {
-  const episode = new Episode()
-  episode.settle({ ok: false, error })
-  return { ...ids, accepted: async () => false, result: () => episode.result, [Symbol.asyncIterator]: () => episode.open() }
+  const attempt = new Attempt()
+  attempt.settle({ ok: false, error })
+  return { ...ids, accepted: async () => false, result: () => attempt.result, [Symbol.asyncIterator]: () => attempt.open() }
 }
 
 export function tellRefusal({ observer }: Core, call: string, { code, details }: BridgeError): void {
@@ -23,11 +23,11 @@ export function tellRefusal({ observer }: Core, call: string, { code, details }:
 }
 
 /** Refuses the call of this entry, and with it all calls that joined it. */
-export function refuseEntry(core: Core, book: RequestBook, entry: BookEntry, error: unknown): void {
+export function refuseEntry(core: Core, registry: RequestRegistry, entry: ActiveRequest, error: unknown): void {
   const refusal = asTold(core, error)
   tellRefusal(core, entry.request.kind, refusal)
   entry.place?.release()
-  book.leave(entry, { ok: false, error: refusal })
+  registry.leave(entry, { ok: false, error: refusal })
 }
 
 /** Converts anything thrown to the error that the caller gets. */

@@ -1,15 +1,15 @@
 import type { LiveSession } from '../sessions/live-session.ts'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 import { settlesWithin } from '../settles-within.ts'
-import type { Desk } from './desk.ts'
+import type { BridgeContext } from './bridge-context.ts'
 
 /** Extra time after the deadline, granted twice: to unfinished hooks, and to the executors. */
 export const stopMarginMs = 450
 
 /** Cancels running requests, waits for them until the deadline, then ends the sessions. Durable sessions are detached instead. */
-export async function stopWork({ core, book, sessions }: Desk, deadlineAt: number): Promise<void> {
+export async function stopWork({ core, registry, sessions }: BridgeContext, deadlineAt: number): Promise<void> {
   const { clock, logger } = core.settings
-  const running = book.entries()
+  const running = registry.entries()
   logger.info({ running: running.length, deadlineMs: deadlineAt - clock.now() }, 'the bridge stops')
   for (const { request } of running) request.watch.interrupt({ cause: 'shutdown', deadlineAt })
   const leftMs = (): number => Math.max(0, deadlineAt + stopMarginMs - clock.now())

@@ -7,8 +7,8 @@ import { takeKnown } from '../requests/answers.ts'
 import { abortedResult, detached, outcomeResult, timedOut } from '../requests/outcome.ts'
 import { asBridgeError, PromptWork } from '../requests/prompt-work.ts'
 import type { WorkEnd } from '../requests/prompt-work.ts'
-import { isSessionValid } from '../requests/request-book.ts'
-import type { BookEntry } from '../requests/request-book.ts'
+import { isSessionValid } from '../requests/request-registry.ts'
+import type { ActiveRequest } from '../requests/request-registry.ts'
 import { withResult, withStatus } from '../requests/request-record.ts'
 import type { RequestRecord } from '../requests/request-record.ts'
 import { waitingFor } from '../requests/result-collector.ts'
@@ -16,7 +16,7 @@ import type { Settled } from '../requests/run-result.ts'
 import type { Interruption } from '../requests/watch.ts'
 import type { LiveSession } from '../sessions/live-session.ts'
 import { keyOf } from '../sessions/session-registry.ts'
-import type { Desk } from './desk.ts'
+import type { BridgeContext } from './bridge-context.ts'
 
 export interface Work {
   readonly prompt: string
@@ -30,39 +30,39 @@ export interface Opening {
 }
 
 /** Runs an accepted prompt: from the queue until its outcome is recorded and its session is free. Never rejects. */
-export async function workOnPrompt(desk: Desk, entry: BookEntry, live: LiveSession, work: Work): Promise<void> {
-  const { core, book, sessions } = desk
-  const early = await turnComes(desk, entry)
-  const end = early ? endedEarly(entry, live.found, early) : await workIn(desk, entry, live, work)
-  if (end.detached) return leave(desk, entry, end.result)
-  const result = await book.recordEnd(entry, end.result)
+export async function workOnPrompt(bridge: BridgeContext, entry: ActiveRequest, live: LiveSession, work: Work): Promise<void> {
+  const { core, registry, sessions } = bridge
+  const early = await turnComes(bridge, entry)
+  const end = early ? endedEarly(entry, live.found, early) : await workIn(bridge, entry, live, work)
+  if (end.detached) return leave(bridge, entry, end.result)
+  const result = await registry.recordEnd(entry, end.result)
   const { requestId } = entry.request.ids
   await core.attempt('the session was not freed', () =>
     sessions.settle(keyOf(live.context), { requestId, now: core.settings.clock.now(), ...sessionAfter(result, end.settled) }),
   )
-  leave(desk, entry, result)
+  leave(bridge, entry, result)
 }
 
 /** Runs an accepted delegation: opens a session, prompts it and closes it. Never rejects. */
-export async function workOnDelegation(desk: Desk, entry: BookEntry, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
-  const { core, book, sessions } = desk
-  const early = await turnComes(desk, entry)
-  const session = early ?? (await openedInTime(desk, entry, open))
+export async function workOnDelegation(bridge: BridgeContext, entry: ActiveRequest, { found, releaseSlot, open }: Opening, work: Work): Promise<void> {
+  const { core, registry, sessions } = bridge
+  const early = await turnComes(bridge, entry)
+  const session = early ?? (await openedInTime(bridge, entry, open))
   // The hook may never return, so its slot is released now. If it does open the session later, that session is closed at once.
   if ('cause' in session) releaseSlot()
   if ('cause' in session || BridgeError.isInstance(session)) {
     const end = BridgeError.isInstance(session) ? { result: { ok: false as const, error: session }, detached: false } : endedEarly(entry, found, session)
-    return leave(desk, entry, end.detached ? end.result : await book.recordEnd(entry, end.result))
+    return leave(bridge, entry, end.detached ? end.result : await registry.recordEnd(entry, end.result))
   }
-  await core.attempt('what the agent is was not recorded', () => book.change(entry, (record) => withDurability(record, session, work)))
-  const end = await workIn(desk, entry, session, work)
-  if (end.detached) return leave(desk, entry, end.result)
-  const result = await book.recordEnd(entry, end.result)
+  await core.attempt('what the agent is was not recorded', () => registry.change(entry, (record) => withDurability(record, session, work)))
+  const end = await workIn(bridge, entry, session, work)
+  if (end.detached) return leave(bridge, entry, end.result)
+  const result = await registry.recordEnd(entry, end.result)
   await core.attempt('the session was not closed', async () => {
     await sessions.end(session, 'closed')
     await sessions.takeDown(session, closeReason(entry, result), Math.max(0, entry.request.watch.deadlineAt - core.settings.clock.now()))
   })
-  leave(desk, entry, result)
+  leave(bridge, entry, result)
 }
 
 /** Whether an agent is durable may be known only once its session is open. */
@@ -71,13 +71,13 @@ function withDurability(record: RequestRecord, { context, found }: LiveSession, 
   return { ...record, durable: true, work: { session: context, ...work } }
 }
 
-function leave({ book }: Desk, entry: BookEntry, result: BridgeResult): void {
+function leave({ registry }: BridgeContext, entry: ActiveRequest, result: BridgeResult): void {
   entry.place?.release()
-  book.leave(entry, result)
+  registry.leave(entry, result)
 }
 
 /** Waits in the queue. Returns the interruption if one came first. */
-async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interruption | undefined> {
+async function turnComes({ registry, core }: BridgeContext, entry: ActiveRequest): Promise<Interruption | undefined> {
   const { request, place } = entry
   if (!place || place.taken) {
     request.start()
@@ -87,12 +87,12 @@ async function turnComes({ book, core }: Desk, entry: BookEntry): Promise<Interr
   const early = await Promise.race([place.entered.then(() => undefined), request.watch.fired])
   request.watch.pause(false)
   request.start()
-  if (!early) await core.attempt('the start was not recorded', () => book.change(entry, (record) => withStatus(record, 'running')))
+  if (!early) await core.attempt('the start was not recorded', () => registry.change(entry, (record) => withStatus(record, 'running')))
   return early ?? request.watch.interruption
 }
 
 /** Returns the opened session, or the interruption or error that came first. */
-async function openedInTime({ core, sessions }: Desk, entry: BookEntry, open: () => Promise<LiveSession>): Promise<LiveSession | Interruption | BridgeError> {
+async function openedInTime({ core, sessions }: BridgeContext, entry: ActiveRequest, open: () => Promise<LiveSession>): Promise<LiveSession | Interruption | BridgeError> {
   const { request } = entry
   const opening = open().catch((error: unknown) => asBridgeError(core, error, request))
   const opened = await Promise.race([opening, request.watch.fired])
@@ -108,10 +108,10 @@ async function openedInTime({ core, sessions }: Desk, entry: BookEntry, open: ()
   return opened
 }
 
-async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt, runtimeParams }: Work): Promise<WorkEnd> {
+async function workIn(bridge: BridgeContext, entry: ActiveRequest, live: LiveSession, { prompt, runtimeParams }: Work): Promise<WorkEnd> {
   const { request } = entry
-  const work = new PromptWork(desk.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => {
-    void desk.core.attempt('the waiting was not told', () => wait(desk, entry, settled))
+  const work = new PromptWork(bridge.core, { request, session: live.context, found: live.found, runtimeParams }, (settled) => {
+    void bridge.core.attempt('the waiting was not told', () => wait(bridge, entry, settled))
   })
   entry.work = work
   const running = work.run({ prompt })
@@ -122,28 +122,28 @@ async function workIn(desk: Desk, entry: BookEntry, live: LiveSession, { prompt,
 }
 
 /** Handles an agent that waits for input. After a crash, it may ask for input that was already given. */
-async function wait(desk: Desk, entry: BookEntry, settled: Settled): Promise<void> {
+async function wait(bridge: BridgeContext, entry: ActiveRequest, settled: Settled): Promise<void> {
   const { pending = [] } = settled.result
   const known = takeKnown(entry.unsure, pending)
-  if (known.length === 0) return pause(desk, entry, settled)
+  if (known.length === 0) return pause(bridge, entry, settled)
   // If the answers start a new prompt, that prompt asks the remaining questions itself.
   const isTaken = await entry.work?.answer(known)
   const open = pending.filter(({ id }) => known.every((answer) => answer.id !== id))
-  if (isTaken && open.length > 0) await pause(desk, entry, waitingFor(open, settled.result.text))
+  if (isTaken && open.length > 0) await pause(bridge, entry, waitingFor(open, settled.result.text))
 }
 
 /** Pauses the request until its answers arrive. */
-export async function pause({ book, core }: Desk, entry: BookEntry, settled: Settled): Promise<void> {
+export async function pause({ registry, core }: BridgeContext, entry: ActiveRequest, settled: Settled): Promise<void> {
   const { request, place } = entry
   request.watch.pause(true)
   place?.step(true)
   const result = outcomeResult(request.ids, settled)
-  await core.attempt('the waiting was not recorded', () => book.change(entry, (record) => withResult(record, result)))
+  await core.attempt('the waiting was not recorded', () => registry.change(entry, (record) => withResult(record, result)))
   request.pause(result)
 }
 
 /** Returns the end of a request that was interrupted before its agent was prompted. */
-function endedEarly({ request }: BookEntry, { agent }: FoundAgent, interruption: Interruption): WorkEnd {
+function endedEarly({ request }: ActiveRequest, { agent }: FoundAgent, interruption: Interruption): WorkEnd {
   const { ids } = request
   if (interruption.cause === 'timeout') return { result: timedOut(ids, interruption.stage, true), settled: true, detached: false }
   if (interruption.cause === 'shutdown' && agent.durable) return { result: detached(ids), settled: true, detached: true }
@@ -161,7 +161,7 @@ function didNotStop({ sessionId, agentId, requestId }: Extract<BridgeResult, { o
   return new BridgeError('TIMEOUT', `Agent ${agentId} did not stop in time after it was cancelled`, { retryable: false, details })
 }
 
-function closeReason({ request }: BookEntry, result: BridgeResult): CloseReason {
+function closeReason({ request }: ActiveRequest, result: BridgeResult): CloseReason {
   if (request.watch.interruption?.cause === 'shutdown') return 'shutdown'
   return result.ok ? 'closed' : 'failed'
 }

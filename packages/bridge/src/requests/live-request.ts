@@ -1,7 +1,7 @@
 import type { Clock } from '@bowline/llm'
 import type { BridgeEvent } from '../agent.ts'
 import type { BridgeOutcome, BridgeResult, BridgeRun, RequestIds } from '../bridge-contract.ts'
-import { Episode } from './episode.ts'
+import { Attempt } from './attempt.ts'
 import type { RequestKind } from './request-record.ts'
 import { Waiters } from './waiters.ts'
 import type { Watch } from './watch.ts'
@@ -22,7 +22,7 @@ export class LiveRequest {
   #ids: RequestIds
   #status: 'queued' | 'running' = 'queued'
   #progress: BridgeOutcome['progress']
-  #episode = new Episode()
+  #attempt = new Attempt()
   readonly #clock: Clock
   readonly #waiters: Waiters
   readonly #accepted = Promise.withResolvers<boolean>()
@@ -51,9 +51,9 @@ export class LiveRequest {
     return this.#ended.promise
   }
 
-  /** Returns a handle of the current episode of work. */
+  /** Returns a handle of the current attempt of work. */
   run(): BridgeRun {
-    const episode = this.#episode
+    const attempt = this.#attempt
     const ids = (): RequestIds => this.#ids
     return {
       get requestId() {
@@ -63,8 +63,8 @@ export class LiveRequest {
         return ids().sessionId
       },
       accepted: () => this.accepted,
-      result: () => episode.result,
-      [Symbol.asyncIterator]: () => episode.open(),
+      result: () => attempt.result,
+      [Symbol.asyncIterator]: () => attempt.open(),
     }
   }
 
@@ -84,15 +84,15 @@ export class LiveRequest {
   note(event: BridgeEvent, chars: number): void {
     const message = event.type === 'progress' ? event.message : this.#progress?.message
     this.#progress = { ...(message !== undefined && { message }), chars, at: this.#clock.now() }
-    this.#episode.publish(event)
+    this.#attempt.publish(event)
   }
 
-  /** Starts a new episode when work resumes. */
+  /** Starts a new attempt when work resumes. */
   goOn(): void {
-    if (this.#episode.settled) this.#episode = new Episode()
+    if (this.#attempt.settled) this.#attempt = new Attempt()
   }
 
-  /** Settles the current episode, because the request waits for input. */
+  /** Settles the current attempt, because the request waits for input. */
   pause(result: BridgeResult): void {
     this.#settle(result)
   }
@@ -106,15 +106,15 @@ export class LiveRequest {
 
   /** Resolves when the request waits for input or has ended, after `waitMs`, or when the signal is aborted. */
   async wait(waitMs: number, signal?: AbortSignal): Promise<void> {
-    if (!this.#episode.settled) await this.#waiters.wait(waitMs, signal)
+    if (!this.#attempt.settled) await this.#waiters.wait(waitMs, signal)
   }
 
   now(): BridgeResult {
-    return this.#episode.settled ?? { ok: true, status: this.#status, ...this.#ids, ...(this.#progress && { progress: this.#progress }) }
+    return this.#attempt.settled ?? { ok: true, status: this.#status, ...this.#ids, ...(this.#progress && { progress: this.#progress }) }
   }
 
   #settle(result: BridgeResult): void {
-    this.#episode.settle(result)
+    this.#attempt.settle(result)
     this.#waiters.wakeAll()
   }
 }

@@ -23,7 +23,7 @@ export interface WorkInput {
 }
 
 /** One prompt to an agent; with `answers` if it continues after waiting. */
-export type Leg = Pick<PromptContext, 'prompt' | 'answers'>
+export type AttemptInput = Pick<PromptContext, 'prompt' | 'answers'>
 
 export interface WorkEnd {
   readonly result: BridgeResult
@@ -55,10 +55,10 @@ export class PromptWork {
   }
 
   /** Runs the prompts of the request until it ends. Never rejects. */
-  async run(first: Leg): Promise<WorkEnd> {
+  async run(first: AttemptInput): Promise<WorkEnd> {
     const { request, session } = this.#input
     try {
-      return await inSession(session, request.ids.requestId, () => this.#legs(first))
+      return await inSession(session, request.ids.requestId, () => this.#attempts(first))
     } catch (error) {
       return { result: { ok: false, error: asBridgeError(this.#core, error, request) }, settled: true, detached: false }
     } finally {
@@ -77,11 +77,11 @@ export class PromptWork {
     return false
   }
 
-  async #legs(first: Leg): Promise<WorkEnd> {
+  async #attempts(first: AttemptInput): Promise<WorkEnd> {
     const { watch } = this.#input.request
-    for (let leg: Leg = first; ; leg = { prompt: '', answers: this.#answers.splice(0) }) {
+    for (let input: AttemptInput = first; ; input = { prompt: '', answers: this.#answers.splice(0) }) {
       if (watch.interruption) return this.#interrupt(watch.interruption)
-      const settled = await this.#leg(leg)
+      const settled = await this.#attempt(input)
       if ('detached' in settled) return settled
       if (!isSuspended(settled.status)) return { result: outcomeResult(this.#input.request.ids, settled), settled: true, detached: false }
       if (this.#answers.length === 0) {
@@ -98,10 +98,10 @@ export class PromptWork {
     return undefined
   }
 
-  async #leg(leg: Leg): Promise<Settled | WorkEnd> {
+  async #attempt(input: AttemptInput): Promise<Settled | WorkEnd> {
     const { found, request } = this.#input
     this.#collector = this.#newCollector()
-    const reading = readEvents(() => found.executor.prompt(this.#promptContext(leg)), {
+    const reading = readEvents(() => found.executor.prompt(this.#promptContext(input)), {
       onEvent: (event) => this.#take(event),
       onLate: () => this.#dropLate(),
     })
@@ -136,10 +136,10 @@ export class PromptWork {
     return collectResult(this.#input.session.agentId, this.#core.settings.maxResultBytes)
   }
 
-  #promptContext(leg: Leg): PromptContext {
+  #promptContext(input: AttemptInput): PromptContext {
     const { session, request, runtimeParams } = this.#input
     const { watch, ids } = request
-    return { session, requestId: ids.requestId, ...leg, runtimeParams, abortSignal: this.#abort.signal, deadlineAt: watch.deadlineAt }
+    return { session, requestId: ids.requestId, ...input, runtimeParams, abortSignal: this.#abort.signal, deadlineAt: watch.deadlineAt }
   }
 
   #take(event: BridgeEvent): void {

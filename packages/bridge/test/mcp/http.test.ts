@@ -179,7 +179,7 @@ describe.each(eras)('clients %s over HTTP', (_era, options) => {
   })
 })
 
-it('B61: on the leg of 2025 a cancel notice reaches no handler; sessions_cancel does', async () => {
+it('B61: on the attempt of 2025 a cancel notice reaches no handler; sessions_cancel does', async () => {
   const { agent, began, cancels, cancelled } = heldAgent('a')
   const { connect, bridge } = await serve([agent])
   const client = await connect({ versionNegotiation: { mode: 'legacy' } })

@@ -28,7 +28,7 @@ describe('serveWorker with an agent of the loop', () => {
     expect(executor.agents()[0]).toMatchObject({ id: 'looper', description: 'Loops.', durable: false })
   })
 
-  it('B41: what it waits for is answered in the next leg: approvals and calls', async () => {
+  it('B41: what it waits for is answered in the next attempt: approvals and calls', async () => {
     const { executor } = await startWorkers([looper])
     const session = await openSession(executor, 'looper')
     const waits = viewOf(await ask(executor, session, 'pay', { requestId: 'r1' }))

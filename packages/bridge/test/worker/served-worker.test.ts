@@ -92,7 +92,7 @@ describe('a worker of our own', () => {
     expect(result?.text === whole).toBe(true)
   })
 
-  it('B41: B40: answers go to the next leg, or to the stream that is still open', async () => {
+  it('B41: B40: answers go to the next attempt, or to the stream that is still open', async () => {
     const { executor } = shared()
     const session = await newSession(executor, 'served')
     const answers = [{ id: 'a1', decision: 'approve' as const }]

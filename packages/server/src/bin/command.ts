@@ -24,7 +24,7 @@ export interface CommandFlag extends ExtraFlag {
 }
 
 /** Environment of a command. */
-export interface Surroundings {
+export interface CommandEnvironment {
   readonly environment: Environment
   readonly folder: string
   /** Prints output for programs. Resolves when it is written, so that an exit loses nothing. */
@@ -33,7 +33,7 @@ export interface Surroundings {
   readonly tell: (text: string) => Promise<void>
 }
 
-export interface CommandCall extends Surroundings {
+export interface CommandCall extends CommandEnvironment {
   /** Words after the name of the command. */
   readonly argv: readonly string[]
 }

@@ -1,7 +1,7 @@
 import { closest } from '@bowline/llm/arguments'
 import { ConfigError } from '../config/config-error.ts'
 import { ServerError } from '../server-error.ts'
-import type { Command, Outcome, Surroundings } from './command.ts'
+import type { Command, Outcome, CommandEnvironment } from './command.ts'
 import { commands } from './commands.ts'
 import { describeFailure, wantsDetails } from './describe-failure.ts'
 import { helpOf, overview } from './help.ts'
@@ -11,7 +11,7 @@ const exitFailure = 1
 const exitBadConfiguration = 2
 
 /** Runs the command. Returns its exit code, or `serving` if the process continues to run. */
-export async function runCommand(argv: readonly string[], version: string, around: Surroundings): Promise<number | 'serving'> {
+export async function runCommand(argv: readonly string[], version: string, around: CommandEnvironment): Promise<number | 'serving'> {
   try {
     const outcome = await dispatch(argv, version, around)
     return outcome === 'serving' ? outcome : outcome === 'problems' ? exitFailure : exitClean
@@ -21,7 +21,7 @@ export async function runCommand(argv: readonly string[], version: string, aroun
   }
 }
 
-async function dispatch(argv: readonly string[], version: string, around: Surroundings): Promise<Outcome> {
+async function dispatch(argv: readonly string[], version: string, around: CommandEnvironment): Promise<Outcome> {
   const done = (text: string) => around.print(text).then(() => 'done' as const)
   const [first = ''] = argv
   if (['--help', '-h', 'help'].includes(first)) return done(overview(commands))

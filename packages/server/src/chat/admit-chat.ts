@@ -1,7 +1,7 @@
 import type { UserMessageInput } from '@bowline/client'
 import type { RunHandle, RunInfo, Session } from '@bowline/sessions'
 import type { Principal } from '../auth/principal.ts'
-import { giveInput } from '../execute/give-input.ts'
+import { submitInput } from '../execute/submit-input.ts'
 import { takeFiles } from '../execute/take-files.ts'
 import { faulty, ProblemError } from '../problems.ts'
 import { absence } from '../routes/owned-session.ts'
@@ -66,7 +66,7 @@ async function admitInput(
   if (isNew) await checkNeverDeleted(existing)
   const session = isNew && defaultAgent !== undefined ? runtime.session(existing.key, { agent: defaultAgent }) : existing
   const inputId = await messageInputId(id)
-  const { runId } = await giveInput(services, principal, session, { message, inputId, abortSignal }, (input) =>
+  const { runId } = await submitInput(services, principal, session, { message, inputId, abortSignal }, (input) =>
     sendBehindStop(session, input, { id: inputId, maxQueued: services.limits.queuedRunsPerSession }),
   )
   return turnOf(session, await runtime.run(runId))

@@ -7,7 +7,7 @@ import type { Services } from '../services.ts'
 import { derivedInputId, derivedSessionId, sessionKey } from '../session-keys.ts'
 import { hasCode } from '../to-problem-error.ts'
 import { checkOutputSchema } from './client-tools.ts'
-import { giveInput, type GivenTo } from './give-input.ts'
+import { submitInput, type GivenTo } from './submit-input.ts'
 import { agentOf, newSession } from './new-session.ts'
 import { checkOnBusy } from './on-busy.ts'
 import { runParamsOf } from './run-params.ts'
@@ -48,7 +48,7 @@ export async function admitMessage(
     ...(options.output && { output: options.output }),
   }
   const given = { message: request.input, inputId, abortSignal }
-  const run = await giveInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))
+  const run = await submitInput(services, principal, place.session, given, (input) => place.session.send(input, sendOptions))
   return { sessionId, run, ...(run.accepted === 'queued' && place.cursor !== undefined && { cursor: place.cursor }) }
 }
 

@@ -4,7 +4,7 @@ import type { AuditAction } from '../observe/audit.ts'
 import type { ProblemCode, ProblemError } from '../problems.ts'
 import type { Rate } from '../rate/rate-limits.ts'
 import type { EventStream } from '../sse/event-stream.ts'
-import type { HeldBody } from '../sse/held-body.ts'
+import type { ManagedBody } from '../sse/managed-body.ts'
 
 /** Route as data: inputs, answers and access. The pipeline and the OpenAPI document use it. */
 export interface Route<Query = unknown, Body = unknown, Reply = unknown> {
@@ -66,7 +66,7 @@ export type Answer<Reply> =
   | { readonly status: 204 | 304; readonly headers?: Headers }
   | { readonly status: 200; readonly stream: EventStream; readonly headers?: Headers; readonly audit?: AuditAction }
   /** Response that is passed on with the headers of every answer. `held` is its body if it counts as a stream. */
-  | { readonly response: Response; readonly held?: HeldBody }
+  | { readonly response: Response; readonly held?: ManagedBody }
 
 /** Returns the route and infers the types of its handler from the schemas. */
 export function defineRoute<Query, Body, Reply extends object>(route: Route<Query, Body, Reply>): Route {

@@ -1,7 +1,7 @@
 import type { ExecuteComplete, StreamEnd, StreamError } from '@bowline/client'
 import type { LogEvents, LoggedEvent, LogIterator } from '@bowline/sessions'
 import { hasCode } from '../to-problem-error.ts'
-import { Chunk } from './chunk.ts'
+import { SseBatch } from './sse-batch.ts'
 import { concatenate } from './concatenate.ts'
 import { logForm, type FrameForm } from './frame-form.ts'
 import { heartbeatBytes, openingBytes } from './frames.ts'
@@ -165,12 +165,12 @@ export class EventStream {
   /** Collects all events that are ready, up to the size of one write. */
   #gather(first: LoggedEvent): void {
     const { select, isLast } = this.#options
-    const chunk = new Chunk(this.#form)
+    const batch = new SseBatch(this.#form)
     this.#arrived = undefined
     let events = 0
-    for (let event: LoggedEvent | undefined = first; event; event = chunk.isFull ? undefined : this.#events?.take()) {
+    for (let event: LoggedEvent | undefined = first; event; event = batch.isFull ? undefined : this.#events?.take()) {
       events++
-      if (!select || select(event)) chunk.add(event)
+      if (!select || select(event)) batch.add(event)
       this.#isDeleted = event.type === 'session-end'
       this.#isOver = this.#isDeleted || (isLast?.(event) ?? false)
       if (this.#isOver) break
@@ -178,8 +178,8 @@ export class EventStream {
     this.#lagEvents = Math.max(this.#lagEvents, events - 1)
     // Reads one event ahead: a pending `next` listens, so that the log misses no delta meanwhile.
     if (!this.#isOver) this.#readOn()
-    const { pieces, frames } = chunk.close()
-    this.#cursor = chunk.cursor ?? this.#cursor
+    const { pieces, frames } = batch.close()
+    this.#cursor = batch.cursor ?? this.#cursor
     this.#pieces = pieces
     this.#frames += frames
   }

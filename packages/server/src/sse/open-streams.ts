@@ -4,11 +4,11 @@ import type { Principal } from '../auth/principal.ts'
 import type { Limits } from '../limits.ts'
 import { sessionKey } from '../session-keys.ts'
 import { EventStream, lastFrameMs, type EventSource } from './event-stream.ts'
-import { HeldBody } from './held-body.ts'
-import { Seat } from './seat.ts'
+import { ManagedBody } from './managed-body.ts'
+import { StreamLease } from './stream-lease.ts'
 import { SharedFrames } from './shared-frames.ts'
 import type { StreamTimes } from './stream-timer.ts'
-import { Tally } from './tally.ts'
+import { ConcurrencyCounter } from './concurrency-counter.ts'
 
 export interface OpenStreamsOptions {
   readonly clock: Clock
@@ -26,27 +26,27 @@ export interface StreamPlace {
   ofSession(sessionId: string): void
   open(source: Omit<EventSource, 'log'>): EventStream
   /** Opens a body of another source. It ends when a stream would. */
-  hold(body: ReadableStream<Uint8Array>): HeldBody
+  hold(body: ReadableStream<Uint8Array>): ManagedBody
 }
 
-type OpenStream = EventStream | HeldBody
+type OpenStream = EventStream | ManagedBody
 
 /** Open streams of this process. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions
   readonly #streams = new Map<OpenStream, Principal>()
   readonly #shared: SharedFrames
-  readonly #all: Tally
-  readonly #ofPrincipal: Tally
-  readonly #ofSession: Tally
+  readonly #all: ConcurrencyCounter
+  readonly #ofPrincipal: ConcurrencyCounter
+  readonly #ofSession: ConcurrencyCounter
 
   constructor(options: OpenStreamsOptions) {
     const { streams, streamsPerPrincipal, streamsPerSession } = options.limits
     this.#options = options
     this.#shared = new SharedFrames(options.redaction)
-    this.#all = new Tally(streams)
-    this.#ofPrincipal = new Tally(streamsPerPrincipal)
-    this.#ofSession = new Tally(streamsPerSession)
+    this.#all = new ConcurrencyCounter(streams)
+    this.#ofPrincipal = new ConcurrencyCounter(streamsPerPrincipal)
+    this.#ofSession = new ConcurrencyCounter(streamsPerSession)
   }
 
   get count(): number {
@@ -58,13 +58,13 @@ export class OpenStreams {
    * so that a refused request changes nothing.
    */
   async withPlace<T>(principal: Principal, sessionId: string | undefined, work: (place: StreamPlace) => Promise<T>): Promise<T> {
-    const seat = new Seat()
+    const lease = new StreamLease()
     let log: string | undefined
     let stream: OpenStream | undefined
     const place: StreamPlace = {
       ofSession: (id) => {
         log = sessionKey(principal.tenant, id)
-        seat.take(this.#ofSession, log, 'of one session')
+        lease.take(this.#ofSession, log, 'of one session')
       },
       open: (source) => {
         if (log === undefined) throw new Error('A stream is one of a session.')
@@ -73,14 +73,14 @@ export class OpenStreams {
         return opened
       },
       hold: (body) => {
-        const held = new HeldBody(body, this.#timesOf(principal))
+        const held = new ManagedBody(body, this.#timesOf(principal))
         stream = held
         return held
       },
     }
     try {
-      seat.take(this.#all, '', 'of this server')
-      seat.take(this.#ofPrincipal, JSON.stringify([principal.tenant, principal.id]), 'of one caller')
+      lease.take(this.#all, '', 'of this server')
+      lease.take(this.#ofPrincipal, JSON.stringify([principal.tenant, principal.id]), 'of one caller')
       if (sessionId !== undefined) place.ofSession(sessionId)
       return await work(place)
     } catch (error) {
@@ -88,8 +88,8 @@ export class OpenStreams {
       await stream?.body.cancel()
       throw error
     } finally {
-      if (stream) this.#keep(stream, principal, seat)
-      else seat.leave()
+      if (stream) this.#keep(stream, principal, lease)
+      else lease.leave()
     }
   }
 
@@ -117,11 +117,11 @@ export class OpenStreams {
     return { clock, heartbeatMs, slowReaderMs, endsAt: Math.min(clock.now() + streamMaxAgeMs, expiresAt) }
   }
 
-  #keep(stream: OpenStream, principal: Principal, seat: Seat): void {
+  #keep(stream: OpenStream, principal: Principal, lease: StreamLease): void {
     this.#streams.set(stream, principal)
     void stream.closed.then(() => {
       this.#streams.delete(stream)
-      seat.leave()
+      lease.leave()
     })
   }
 

@@ -4,12 +4,12 @@ import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
 import { bookEffect, isBooked } from '../effects.ts'
 import { binFile, exists, reportFile } from '../reports.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const delayMs = 900
 
 /** Records the effect before it deletes: after a crash in between, the next attempt finds its key and finishes. */
-export function deleteReport({ pace, clock, dataFolder }: ToolSurroundings) {
+export function deleteReport({ pace, clock, dataFolder }: ToolEnvironment) {
   return defineTool({
     name: 'delete_report',
     label: toolLabel('delete_report'),

@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 interface Weather {
   readonly sky: string
@@ -17,7 +17,7 @@ const known: Readonly<Record<string, Weather>> = {
 const skies = ['clear sky', 'drifting clouds', 'steady rain', 'fog', 'a good breeze'] as const
 
 /** The weather is invented, and always the same for a city. */
-export function getWeather({ pace }: ToolSurroundings) {
+export function getWeather({ pace }: ToolEnvironment) {
   return defineTool({
     name: 'get_weather',
     label: toolLabel('get_weather'),

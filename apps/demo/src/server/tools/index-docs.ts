@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const documents = [
   'quick-start.md',
@@ -19,7 +19,7 @@ const documents = [
 const delayMs = 380
 
 /** Idempotent: a second run results in the same index. */
-export function indexDocs({ pace, dataFolder }: ToolSurroundings) {
+export function indexDocs({ pace, dataFolder }: ToolEnvironment) {
   return defineTool({
     name: 'index_docs',
     label: toolLabel('index_docs'),

@@ -2,7 +2,7 @@ import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
 import { bookEffect } from '../effects.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const delayMs = 4500
 
@@ -10,7 +10,7 @@ const delayMs = 4500
  * Pays at once and waits for the confirmation: a crash during the wait leaves the outcome unknown. It has no `reconcile` on
  * purpose, so that a person must decide.
  */
-export function payInvoice({ pace, clock, dataFolder }: ToolSurroundings) {
+export function payInvoice({ pace, clock, dataFolder }: ToolEnvironment) {
   return defineTool({
     name: 'pay_invoice',
     label: toolLabel('pay_invoice'),

@@ -5,7 +5,7 @@ import type { JSONObject } from '@bowline/llm'
 import type { OrchestrationConfig } from '@bowline/sessions'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const delayMs = 700
 
@@ -33,7 +33,7 @@ function used(step: string, tool: string) {
   return { all: [{ type: 'step_is', value: step }, { type: 'tool_used', value: tool, since: 'step' }] } as const
 }
 
-export function planTools({ pace, dataFolder }: ToolSurroundings) {
+export function planTools({ pace, dataFolder }: ToolEnvironment) {
   const plan = <Schema extends z.ZodObject>(name: string, description: string, inputSchema: Schema, output: (input: z.output<Schema>) => JSONObject | Promise<JSONObject>) =>
     defineTool({
       ...{ name, label: toolLabel(name), description, inputSchema, effect: 'idempotent' as const },

@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const days = 120
 const delayMs = 900
@@ -15,7 +15,7 @@ const notes = [
 ] as const
 
 /** Returns a text so long that three calls fill the context. */
-export function readLogbook({ pace }: ToolSurroundings) {
+export function readLogbook({ pace }: ToolEnvironment) {
   return defineTool({
     name: 'read_logbook',
     label: toolLabel('read_logbook'),

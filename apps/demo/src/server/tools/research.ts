@@ -1,7 +1,7 @@
 import { defineTool } from '@bowline/agent-loop'
 import { z } from 'zod'
 import { toolLabel } from '../../tool-labels.ts'
-import type { ToolSurroundings } from './surroundings.ts'
+import type { ToolEnvironment } from './tool-environment.ts'
 
 const searchMs = 1200
 const readMs = 1600
@@ -13,7 +13,7 @@ const says = [
   'the best of them come loose after the heaviest load',
 ] as const
 
-export function searchLibrary({ pace }: ToolSurroundings) {
+export function searchLibrary({ pace }: ToolEnvironment) {
   return defineTool({
     name: 'search_library',
     label: toolLabel('search_library'),
@@ -27,7 +27,7 @@ export function searchLibrary({ pace }: ToolSurroundings) {
   })
 }
 
-export function readPage({ pace }: ToolSurroundings) {
+export function readPage({ pace }: ToolEnvironment) {
   return defineTool({
     name: 'read_page',
     label: toolLabel('read_page'),

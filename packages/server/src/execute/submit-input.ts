@@ -21,7 +21,7 @@ const pageSize = 100
  * Gives a message with its files to a session. If the message has addresses, a retry is recognized by its id and fetches nothing:
  * the file at an address may have changed or disappeared.
  */
-export async function giveInput(
+export async function submitInput(
   services: Services,
   { tenant }: Principal,
   session: Session,

@@ -3,7 +3,7 @@ import type { BridgeResult } from '../bridge-contract.ts'
 import { createEventReaders } from './event-readers.ts'
 
 /** Work on a request until it ends or waits for input. */
-export class Episode {
+export class Attempt {
   readonly #readers = createEventReaders()
   readonly #result = Promise.withResolvers<BridgeResult>()
   settled: BridgeResult | undefined

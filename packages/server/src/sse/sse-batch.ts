@@ -7,7 +7,7 @@ import { continues, isTextDelta, type TextDelta } from './join-deltas.ts'
 const fullBytes = 64 * 1024
 
 /** Collects one write. It joins the deltas of a part and small frames, and splits a large frame. */
-export class Chunk {
+export class SseBatch {
   /** Cursor after the last frame of this write. */
   cursor: string | undefined
   readonly #form: FrameForm

@@ -1,5 +1,5 @@
 /** Counters by name with a limit. A name is removed when its count is zero. */
-export class Tally {
+export class ConcurrencyCounter {
   readonly limit: number
   readonly #counts = new Map<string, number>()
 

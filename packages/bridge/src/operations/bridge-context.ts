@@ -4,15 +4,15 @@ import type { Core } from '../core.ts'
 import { BridgeError } from '../errors.ts'
 import { missingAgent } from '../missing-agent.ts'
 import type { AdmissionQueue } from '../requests/admission-queue.ts'
-import type { RequestBook } from '../requests/request-book.ts'
+import type { RequestRegistry } from '../requests/request-registry.ts'
 import type { SessionRegistry } from '../sessions/session-registry.ts'
 
 /** Shared parts with which the operations of a bridge work. */
-export interface Desk {
+export interface BridgeContext {
   readonly core: Core
   readonly directory: AgentDirectory
   readonly sessions: SessionRegistry
-  readonly book: RequestBook
+  readonly registry: RequestRegistry
   readonly admission: AdmissionQueue
   /** Returns true between `start` and `stop`. */
   isRunning(): boolean
@@ -21,7 +21,7 @@ export interface Desk {
 }
 
 /** Finds an agent. Throws the same error for an agent that this owner may not use as for one that does not exist. */
-export function findAgent({ core, directory }: Desk, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
+export function findAgent({ core, directory }: BridgeContext, owner: string, action: BridgeAction, agentId: string | undefined): FoundAgent {
   const isVisible = (id: string): boolean => core.settings.authorize(owner, action, id)
   const found = directory.find(agentId, isVisible)
   const { id } = found.agent

@@ -7,7 +7,7 @@ const pieceBytes = 64 * 1024
  * Passes on a body of another source, with the timeouts of a stream. It has no last frame: if it must end early, it is cut off with
  * an error and its source is cancelled.
  */
-export class HeldBody {
+export class ManagedBody {
   readonly body: ReadableStream<Uint8Array>
   /** Resolves when the body was read to its end, failed, was cut off, or its reader disconnected. */
   readonly closed: Promise<void>

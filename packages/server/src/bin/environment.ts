@@ -1,7 +1,7 @@
-import type { Surroundings } from './command.ts'
+import type { CommandEnvironment } from './command.ts'
 
 /** Environment of this process. */
-export const processSurroundings: Surroundings = {
+export const processEnvironment: CommandEnvironment = {
   environment: process.env,
   folder: process.cwd(),
   print: (text) => write(process.stdout, text),

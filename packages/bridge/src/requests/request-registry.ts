@@ -14,7 +14,7 @@ import type { RequestRecord } from './request-record.ts'
 import { watchRequest } from './watch.ts'
 
 /** A request that this process knows: it works on it, or follows it in another process. */
-export interface BookEntry {
+export interface ActiveRequest {
   readonly request: LiveRequest
   /** Record as last seen; undefined before acceptance. */
   stored: Stored<RequestRecord> | undefined
@@ -40,11 +40,11 @@ export interface RequestCall extends RequestIdentity {
 }
 
 /** Keeps one record per request and owner, and the requests of this process. A repeated call joins the earlier one. */
-export class RequestBook {
+export class RequestRegistry {
   readonly #core: Core
   readonly #table: RecordTable<RequestRecord>
   readonly #onOver: (forget: () => Promise<void>) => void
-  readonly #live = new Map<string, BookEntry>()
+  readonly #live = new Map<string, ActiveRequest>()
 
   /** `onOver` is called for the record of each ended request, with a function that removes it. */
   constructor(core: Core, onOver: (forget: () => Promise<void>) => void) {
@@ -53,16 +53,16 @@ export class RequestBook {
     this.#table = new RecordTable(core.store, 'bridge-request', (record) => (isEnded(record) ? core.retentionMs(record.durable) : 'never'))
   }
 
-  entries(): readonly BookEntry[] {
+  entries(): readonly ActiveRequest[] {
     return [...this.#live.values()]
   }
 
-  entry(key: Owned): BookEntry | undefined {
+  entry(key: Owned): ActiveRequest | undefined {
     return this.#live.get(mapKey(key))
   }
 
   /** Returns the entry of the request that this call repeats, if this process has it. Throws `PROTOCOL` if the payload differs. */
-  join(call: RequestCall): BookEntry | undefined {
+  attach(call: RequestCall): ActiveRequest | undefined {
     const entry = this.entry(keyOfCall(call))
     if (!entry) return undefined
     checkSamePayload(call, entry.request)
@@ -71,12 +71,12 @@ export class RequestBook {
   }
 
   /** Adds an entry. From now on, repeated calls join it. */
-  open(call: RequestCall): BookEntry {
+  open(call: RequestCall): ActiveRequest {
     const { clock } = this.#core.settings
     const watch = watchRequest({ clock, deadlineAt: call.deadlineAt })
     if (call.abortSignal) watch.follow(call.abortSignal)
     const request = new LiveRequest(call, watch, clock)
-    const entry: BookEntry = { request, stored: undefined, place: undefined, work: undefined, unsure: new Map(), isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
+    const entry: ActiveRequest = { request, stored: undefined, place: undefined, work: undefined, unsure: new Map(), isResumed: false, isElsewhere: false, settled: true, writing: Promise.resolve() }
     this.#live.set(mapKey(keyOfCall(call)), entry)
     return entry
   }
@@ -91,25 +91,25 @@ export class RequestBook {
   }
 
   /** Returns false if the record exists already. */
-  async insert(entry: BookEntry, record: RequestRecord): Promise<boolean> {
+  async insert(entry: ActiveRequest, record: RequestRecord): Promise<boolean> {
     entry.stored = await this.#table.insert(keyOfRecord(record), record)
     return entry.stored !== undefined
   }
 
   /** Removes the record of a call that was refused after its record was written. */
-  async withdraw(entry: BookEntry): Promise<void> {
+  async withdraw(entry: ActiveRequest): Promise<void> {
     if (entry.stored) await this.#table.remove(keyOfRecord(entry.stored.value))
     entry.stored = undefined
   }
 
   /** Changes the record; changes run one after the other. Resolves with whether the record changed. */
-  change(entry: BookEntry, change: (record: RequestRecord) => RequestRecord | undefined): Promise<boolean> {
+  change(entry: ActiveRequest, change: (record: RequestRecord) => RequestRecord | undefined): Promise<boolean> {
     const changing = entry.writing.then(() => this.#change(entry, change))
     entry.writing = changing.catch(() => {})
     return changing
   }
 
-  async #change(entry: BookEntry, change: (record: RequestRecord) => RequestRecord | undefined): Promise<boolean> {
+  async #change(entry: ActiveRequest, change: (record: RequestRecord) => RequestRecord | undefined): Promise<boolean> {
     const before = entry.stored
     if (!before) return false
     const result = await this.#table.change(keyOfRecord(before.value), before, change)
@@ -120,7 +120,7 @@ export class RequestBook {
   }
 
   /** Records the end and returns the recorded result. If an end is recorded already, that one stays. Never rejects. */
-  async recordEnd(entry: BookEntry, given: BridgeResult): Promise<BridgeResult> {
+  async recordEnd(entry: ActiveRequest, given: BridgeResult): Promise<BridgeResult> {
     const result = withEntryFacts(entry, given)
     try {
       const ended = await this.change(entry, (record) => withResult(record, result))
@@ -136,7 +136,7 @@ export class RequestBook {
   }
 
   /** Removes the entry. Later queries are answered from the record. */
-  leave(entry: BookEntry, given: BridgeResult): void {
+  leave(entry: ActiveRequest, given: BridgeResult): void {
     const result = withEntryFacts(entry, given)
     this.#live.delete(mapKey({ owner: entry.request.owner, id: entry.request.ids.requestId }))
     entry.request.watch.dispose()
@@ -171,7 +171,7 @@ export function checkSamePayload(call: RequestIdentity, earlier: Pick<RequestRec
 }
 
 /** Adds ids and `sessionValid` to a failure. The session of a delegation always ends with its request. */
-function withEntryFacts({ request, stored }: BookEntry, result: BridgeResult): BridgeResult {
+function withEntryFacts({ request, stored }: ActiveRequest, result: BridgeResult): BridgeResult {
   if (result.ok) return result
   const { sessionId, agentId, requestId } = request.ids
   if (request.kind !== 'prompt') {
