@@ -36,13 +36,13 @@ export async function diagnose(store: SessionStore, now: number): Promise<Diagno
   const overdue = due.timers.filter(({ dueAt }) => dueAt !== null && dueAt < now - lateMs)
   const unmarked = due.expired.filter((key) => expired.some((session) => session.key === key && (session.expiredAt ?? now) < now - lateMs))
   const found: readonly (Problem | undefined)[] = [
-    problem('lost-runs', lost.map(nameOfRun), 'are held by a process that is gone or cannot reach the store. Start a server with their agents: it takes them up.'),
-    problem('waiting-runs', waiting.map(nameOfRun), 'have waited for ten minutes. Start a server with their agents, or look at what keeps it busy.'),
-    problem('overdue-timers', overdue.map(({ session, kind }) => `${kind} of ${session}`), 'are overdue. Start a server: each fires what is due.'),
-    problem('overdue-ends', unmarked, 'have expired and are not marked. Start a server: it marks them.'),
-    problem('unread-inboxes', due.unread, 'have inputs that no run takes. Start a server: it makes runs of them.'),
-    problem('needs-recovery', recovery.map(({ key }) => key), 'wait for a decision about a call or a changed agent. Look with bowline-server log, and decide with resolveTool or recover.'),
-    problem('failed-webhooks', notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`), 'failed for good. Fix the receiver, and send them again with resendNotice or the resend route.'),
+    problem('lost-runs', lost.map(nameOfRun), 'held by a process that is gone or cannot reach the store. Start a server with the agents: it takes over.'),
+    problem('waiting-runs', waiting.map(nameOfRun), 'waiting for more than ten minutes. Start a server with the agents, or find out what keeps it busy.'),
+    problem('overdue-timers', overdue.map(({ session, kind }) => `${kind} of ${session}`), 'overdue. Start a server: it fires what is due.'),
+    problem('overdue-ends', unmarked, 'expired, but not yet marked. Start a server: it marks expired sessions.'),
+    problem('unread-inboxes', due.unread, 'inputs that no run takes. Start a server: it creates runs for inputs.'),
+    problem('needs-recovery', recovery.map(({ key }) => key), 'waiting for a decision about a call or a changed agent. Look with bowline-server log, and decide with resolveTool or recover.'),
+    problem('failed-webhooks', notices.map(({ id, error }) => `${id} (${error ?? 'no reason'})`), 'failed for good. Fix the receiver, and resend with resendNotice or the resend route.'),
   ]
   return { counts, problems: found.filter((each) => each !== undefined) }
 }
@@ -50,7 +50,7 @@ export async function diagnose(store: SessionStore, now: number): Promise<Diagno
 function problem(what: string, places: readonly string[], message: string): Problem | undefined {
   if (places.length === 0) return undefined
   const more = places.length > mostNamed ? ` and ${places.length - mostNamed} more` : ''
-  return { what, message: `${places.slice(0, mostNamed).join(', ')}${more} ${message}` }
+  return { what, message: `${places.slice(0, mostNamed).join(', ')}${more}: ${message}` }
 }
 
 /** Returns for each session the run that is running, or else the next one. */

@@ -72,7 +72,7 @@ describe('S214: doctor', () => {
     await dying.close().catch(() => undefined)
     const found = await doctor(place)
     expect({ code: found.code, stderr: found.stderr }).toEqual({ code: 1, stderr: '' })
-    expect(found.stdout).toMatch(new RegExp(`^lost-runs: ${runId} of ${kind}:two \\(process ${hanging.id}\\S*, accepted 2026-01-01\\S+\\) are held by a process that is gone .*Start a server`, 'm'))
+    expect(found.stdout).toMatch(new RegExp(`^lost-runs: ${runId} of ${kind}:two \\(process ${hanging.id}\\S*, accepted 2026-01-01\\S+\\): held by a process that is gone .*Start a server`, 'm'))
     expect(found.stdout).toMatch(/problems? (was|were) found\.\n$/)
   })
 
@@ -94,9 +94,9 @@ describe('S214: doctor', () => {
     await runtime.stop()
     const { code, stdout } = await doctor(place)
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^needs-recovery: paying wait for a decision .*bowline-server log/m)
-    expect(stdout).toMatch(/^overdue-timers: schedule of later are overdue\. Start a server/m)
-    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public address\) failed for good/m)
+    expect(stdout).toMatch(/^needs-recovery: paying: waiting for a decision .*bowline-server log/m)
+    expect(stdout).toMatch(/^overdue-timers: schedule of later: overdue\. Start a server/m)
+    expect(stdout).toMatch(/^failed-webhooks: \S+ \(the address is refused: it is not a public address\): failed for good/m)
     expect(stdout).toMatch(/^3 problems were found\.$/m)
   })
 
