@@ -76,7 +76,7 @@ export function warningsOf({ processes, waiting, oldest, snapshot }: Found): rea
   const warnings: PostgresWarning[] = []
   const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
   if (waiting > 0 && processes === 0) {
-    const message = `${waiting} pending runs, and no listening process to claim them: start one, or call drain() from a short-lived host.`
+    const message = `No listening process claims the pending runs (${waiting}): start one, or call drain() from a short-lived host.`
     warnings.push({ code: 'nobody-claims', message })
   }
   if (oldest !== null && oldest > longestWaitMs) {
