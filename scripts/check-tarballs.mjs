@@ -11,7 +11,7 @@ import { root } from './setup.mjs'
 const licences = new Set(['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'Unlicense'])
 
 /** Characters of all pages of one package. */
-const maxDocs = 200_000
+const maxDocs = 250_000
 
 const packages = publishedPackages()
 const folder = mkdtempSync(join(tmpdir(), 'bowline-tarballs-'))

@@ -42,8 +42,8 @@ export function packageDocs(name, folder = root) {
  */
 function speaksOf(name, { file }, folder) {
   if (!file.startsWith('docs/')) return false
-  // Most examples install all packages and have a scripted model.
-  const text = textOf(file, folder).replaceAll(/^(?:npm install|import \{ scriptedModel \}) .*/gm, '')
+  // Most examples install all packages, define an agent and have a scripted model.
+  const text = textOf(file, folder).replaceAll(/^(?:npm install|import \{ (?:scriptedModel|defineAgent|defineAgent, defineTool) \}) .*/gm, '')
   return common.includes(file) || new RegExp(`@bowline/${name}(?![\\w-])`).test(text)
 }
 
