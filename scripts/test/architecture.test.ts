@@ -11,6 +11,10 @@ interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
 }
 
+type Room = string | { readonly room: string; readonly holds: readonly string[] }
+
+const roomsOf = (name: string): readonly (readonly Room[])[] =>
+  ((structure as Readonly<Record<string, readonly (Room | readonly Room[])[]>>)[name] ?? []).map((level) => (Array.isArray(level) ? (level as readonly Room[]) : [level as Room]))
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
 const names = readdirSync(join(root, 'packages')).sort()
 
@@ -53,7 +57,7 @@ describe('docs/architecture.md', () => {
   })
 
   it.each(names)('draws the rooms of %s in the order of structure.js, each with what it is for', (name) => {
-    const levels = (structure[name] ?? []).map((level) => (Array.isArray(level) ? level : [level]).map((room) => (typeof room === 'string' ? room : room.room)))
+    const levels = roomsOf(name).map((level) => level.map((room) => (typeof room === 'string' ? room : room.room)))
     const lines = drawing(`rooms of ${name}`).map((line) => /^(\S+(?: \S+)*) {2,}(\S.*)$/.exec(line) ?? [])
     expect(lines.every(({ length }) => length === 3)).toBe(true)
     const rooms = lines.map(([, left = '']) => left.split(' | '))
@@ -62,7 +66,7 @@ describe('docs/architecture.md', () => {
   })
 
   it.each(names)('leaves out no folder or file of %s', (name) => {
-    const held = (structure[name] ?? []).flat().flatMap((room) => (typeof room === 'string' ? [room.replace(/\/.*/, '')] : room.holds))
+    const held = roomsOf(name).flat().flatMap((room) => (typeof room === 'string' ? [room.replace(/\/.*/, '')] : room.holds))
     expect(new Set(held)).toEqual(new Set(readdirSync(join(root, 'packages', name, 'src'))))
   })
 
