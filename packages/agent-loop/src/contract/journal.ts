@@ -25,7 +25,7 @@ export interface Journal {
   /**
    * Stores all records or none, in the order of the commit calls, and gives the `event` records consecutive numbers from
    * `firstSeq`. Must store nothing and resolve with `ok: false` in these cases: with `expect.noInputs` while inputs wait that
-   * `takeInputs` would return; with `expect.nothingQueued: true` while other runs are queued after this one; with
+   * `drainInputs` would return; with `expect.nothingQueued: true` while other runs are queued after this one; with
    * `expect.nothingQueued: false` while none is. Rejects with an `AgentError` `fenced` if another process owns the run by now, and
    * with `journal-failed` for any other failure. A journal that keeps an event must copy it: the event gets its number after the
    * commit.
@@ -37,7 +37,7 @@ export interface Journal {
    * Returns inputs from elsewhere in the order of their acceptance, at most `max`. They stay in the journal until a commit confirms
    * them with `inputs-taken`.
    */
-  takeInputs?(window: Window, max: number): Promise<readonly QueuedInput[]>
+  drainInputs?(window: Window, max: number): Promise<readonly QueuedInput[]>
   /**
    * Returns the row of a call that was answered from outside in a step that has ended. `id` is the id of the call or of its
    * approval. The loop recognises repeated answers by it. Absent: results are compared with the transcript, and earlier approvals

@@ -105,7 +105,7 @@ async function enterOpen(turn: Turn, state: JournalState, order: Exclude<Order, 
   }
   if (state.input) return { entry: newEntry(asked, state.input) }
   const { journal, limits } = turn.run
-  const waiting = (await journal.takeInputs?.('turn-start', limits.maxQueuedInputs)) ?? []
+  const waiting = (await journal.drainInputs?.('turn-start', limits.maxQueuedInputs)) ?? []
   // Overlays alone do not begin a turn: they are shown above an input.
   if (waiting.some(({ source }) => source !== 'overlay')) return { entry: newEntry(asked, undefined) }
   return refuse('nothing-to-run', 'the conversation has no open turn and no pending input; send an input')

@@ -123,7 +123,7 @@ type Other = Exclude<keyof Journal, 'load' | 'commit' | 'publish' | 'child'>
 
 /** Does not compile if a member is missing here. */
 const others: Readonly<Record<Other, true>> = {
-  takeInputs: true,
+  drainInputs: true,
   findAnswered: true,
   enqueue: true,
   schedulesCompaction: true,

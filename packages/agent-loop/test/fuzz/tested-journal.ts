@@ -111,7 +111,7 @@ export class Writer {
       },
       child: (key, meta) => this.#wrap(journal.child?.(key, meta) as RecordingJournal),
       ...(isRoot && {
-        takeInputs: (_window: string, max: number) => Promise.resolve(store.take(max)),
+        drainInputs: (_window: string, max: number) => Promise.resolve(store.take(max)),
         ...(store.host && { children: store.host }),
         ...(plan.schedulesCompaction && { schedulesCompaction: true }),
         ...(plan.enqueues && {

@@ -98,7 +98,7 @@ export class CrashWorld {
   #withInbox(memory: MemoryJournal): Journal {
     return {
       ...memory,
-      takeInputs: (_window, max) => Promise.resolve(this.inbox.slice(0, max)),
+      drainInputs: (_window, max) => Promise.resolve(this.inbox.slice(0, max)),
       commit: async (records, expect) => {
         if (expect?.noInputs) this.onCommit(true)
         if (expect?.noInputs && this.inbox.length > 0) return { ok: false, reason: 'inputs-waiting' }

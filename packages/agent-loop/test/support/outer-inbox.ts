@@ -32,7 +32,7 @@ export function outerInbox(): OuterInbox {
     },
     wrap: (journal) => ({
       ...journal,
-      takeInputs(window, max) {
+      drainInputs(window, max) {
         asked.push({ window, max })
         return Promise.resolve(inputs.slice(0, max))
       },

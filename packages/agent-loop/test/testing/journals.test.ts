@@ -21,7 +21,7 @@ class FullJournal implements Journal {
     return Promise.resolve({ ok: true as const, firstSeq })
   }
 
-  takeInputs(window: string) {
+  drainInputs(window: string) {
     this.#taken.push(window)
     return Promise.resolve([{ inputId: `i${this.#taken.length}`, source: 'steer' as const, input: 'x' }])
   }
@@ -46,14 +46,14 @@ describe.each([
     expect(outer.schedulesCompaction).toBe(true)
     expect(outer.children).toBe(inner.children)
     expect(outer.abortSignal).toBe(inner.abortSignal)
-    expect(await outer.takeInputs?.('turn-start', 9)).toMatchObject([{ inputId: 'i1' }])
+    expect(await outer.drainInputs?.('turn-start', 9)).toMatchObject([{ inputId: 'i1' }])
     expect(await outer.enqueue?.('x')).toEqual({ ok: true, inputId: 'i2' })
     expect(await outer.child?.('k', meta).commit([settled])).toEqual({ ok: true, firstSeq: 1 })
   })
 
   it('has no more than the journal has', () => {
     const bare: Journal = { load: () => Promise.reject(new Error('no')), commit: () => Promise.reject(new Error('no')) }
-    for (const name of ['takeInputs', 'enqueue', 'schedulesCompaction', 'child', 'children', 'abortSignal']) expect(wrap(bare)).not.toHaveProperty(name)
+    for (const name of ['drainInputs', 'enqueue', 'schedulesCompaction', 'child', 'children', 'abortSignal']) expect(wrap(bare)).not.toHaveProperty(name)
   })
 })
 

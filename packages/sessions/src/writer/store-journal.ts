@@ -116,7 +116,7 @@ export class StoreJournal implements Journal {
     return this.#report(this.#inTurn(() => this.#take(records, expect)))
   }
 
-  takeInputs(window: Window, max: number): Promise<readonly QueuedInput[]> {
+  drainInputs(window: Window, max: number): Promise<readonly QueuedInput[]> {
     return this.#report(this.#inbox.waiting(window, max))
   }
 

@@ -47,7 +47,7 @@ export function steeringPlugin(steering: Steering): Plugin {
 /** Returns whether there is anything that a window could take, and a request that could show it. */
 function mayDrain(turn: Turn): boolean {
   const { run, stop, bufferedAnswers } = turn
-  const hasAny = run.journal.takeInputs !== undefined || run.inbox.hasInputs || run.hasOverlays
+  const hasAny = run.journal.drainInputs !== undefined || run.inbox.hasInputs || run.hasOverlays
   return hasAny && bufferedAnswers.length === 0 && !stop.requested && !turn.isPaused
 }
 
@@ -84,7 +84,7 @@ async function waitingInJournal(turn: Turn, slot: Window): Promise<readonly Queu
   const { run, log } = turn
   const state = stateOf(turn)
   if (state.commits !== log.commits) state.unstored.clear()
-  const waiting = (await run.journal.takeInputs?.(slot, run.limits.maxQueuedInputs + state.unstored.size)) ?? []
+  const waiting = (await run.journal.drainInputs?.(slot, run.limits.maxQueuedInputs + state.unstored.size)) ?? []
   return waiting.filter(({ inputId }) => !state.unstored.has(inputId))
 }
 

@@ -129,7 +129,7 @@ describe('inputs that wait in the journal', () => {
 
   it('A180: a journal that refuses the end and gives nothing is not asked for ever', async () => {
     const outer = outerInbox()
-    const talk = conversation({ wrap: (journal) => ({ ...outer.wrap(journal), takeInputs: () => Promise.resolve([]) }) })
+    const talk = conversation({ wrap: (journal) => ({ ...outer.wrap(journal), drainInputs: () => Promise.resolve([]) }) })
     outer.give('steer', 'never given')
     expect((await talk.play(agentOf([{ text: 'bye' }]), 'go')).result.status).toBe('completed')
     expect(outer.waiting).toEqual(['outer_1'])
